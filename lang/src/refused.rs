@@ -123,12 +123,17 @@ table! {
         "Reflect" => "use `Object.keys(o)`, `key in o`, `o[key]` or `delete o[key]`",
         "WebAssembly" => "write the computation in AgentScript",
         "Worker" => "there are no threads",
-        "SharedArrayBuffer" | "Atomics" => "there are no threads; use an array or a `Map`",
+        "SharedArrayBuffer" | "Atomics" => "there are no threads; use a `Uint8Array`, an array or a `Map`",
         "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable; memory is freed when the run ends",
         "WeakMap" => "use a `Map`",
         "WeakSet" => "use a `Set`",
         "Symbol" => "use a string key",
-        "Buffer" => "use strings with `atob` and `btoa`, or arrays of numbers",
+        "Buffer" => "use a `Uint8Array`: `Uint8Array.fromBase64(text)`, `bytes.toBase64()`, `new TextDecoder().decode(bytes)`",
+        "Int8Array" | "Uint8ClampedArray" | "Int16Array" | "Uint16Array" | "Int32Array" | "Uint32Array" | "Float32Array"
+        | "Float64Array" | "BigInt64Array" | "BigUint64Array" =>
+            "use a `Uint8Array` for bytes, and an array for other numbers: `new Uint8Array(n)`, `new Array(n).fill(0)`",
+        "DataView" =>
+            "read numbers from a `Uint8Array` by arithmetic: `bytes[i] | bytes[i + 1] << 8` is little-endian, `bytes[i] << 8 | bytes[i + 1]` big-endian",
         "arguments" => "use a rest parameter: `(...values) => …`",
     }
 }

@@ -8,10 +8,12 @@
 pub mod array;
 pub mod bigint;
 pub mod boolean;
+pub mod bytes;
 pub mod collections;
 pub mod console;
 pub mod crypto;
 pub mod date;
+pub mod encoding;
 pub mod error;
 pub mod family;
 pub mod function;
@@ -121,6 +123,7 @@ impl Global {
 /// The prelude: built-ins written in the language itself.
 pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/array.js"),
+    include_str!("builtins/prelude/bytes.js"),
     include_str!("builtins/prelude/collections.js"),
     include_str!("builtins/prelude/json.js"),
     include_str!("builtins/prelude/object.js"),

@@ -19,7 +19,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use num_bigint::BigInt;
 use std::borrow::Cow;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -362,6 +362,32 @@ impl Vm {
         out.extend_from_slice(&self.heap, self.heap.items(array))
     }
 
+    /// The bytes of a `Uint8Array` or an `ArrayBuffer`, charged for: one step for every 64.
+    pub fn charged_view(&mut self, value: Value) -> Result<&[u8]> {
+        self.charge_bytes(self.heap.view_bytes(value).len())?;
+        Ok(self.heap.view_bytes(value))
+    }
+
+    /// A copy of a part of these, charged and counted.
+    pub fn charged_view_copy(&mut self, value: Value, range: Range<usize>) -> Result<Buffer<u8>> {
+        self.charge_bytes(range.len())?;
+        let mut copy = Buffer::with_capacity(self, range.len())?;
+        copy.extend_from_slice(&self.heap, self.heap.view_bytes(value).get(range).unwrap_or_default())?;
+        Ok(copy)
+    }
+
+    /// So many zeros, charged and counted.
+    pub fn zeros(&mut self, length: usize) -> Result<Buffer<u8>> {
+        self.charge_bytes(length)?;
+        let hold = self.hold(length)?;
+        Ok(Buffer::from_parts(vec![0; length], hold))
+    }
+
+    /// A new `Uint8Array` that takes over the bytes of a buffer.
+    pub fn bytes_of(&mut self, bytes: Buffer<u8>) -> Value {
+        self.heap.new_bytes(bytes.into_vec())
+    }
+
     /// The entries of a `Map` or `Set`, charged and counted: one step for every 8, removed ones included. In a `Set` keys
     /// are the values.
     pub fn charged_entries(&mut self, map: Value) -> Result<Buffer<(Value, Value)>> {
@@ -390,6 +416,7 @@ impl Vm {
             Kind::Object => self.heap.own_len(value),
             Kind::Array => self.heap.items(value).len() + extra(),
             Kind::String => self.heap.str(value).units as usize,
+            Kind::Uint8Array => self.heap.view_length(value) + extra(),
             _ => 1 + extra(),
         }
     }

@@ -41,6 +41,8 @@ pub fn type_of(value: Value) -> &'static str {
         | Kind::Promise
         | Kind::Iterator
         | Kind::InternalSlots
+        | Kind::ArrayBuffer
+        | Kind::Uint8Array
         | Kind::App => "object",
     }
 }

@@ -5,6 +5,7 @@
 //! may hold any number of handles.
 
 mod array;
+mod bytes;
 pub mod collect;
 mod internal_slots;
 mod map;
@@ -12,6 +13,7 @@ pub mod object;
 mod string;
 
 pub use array::Array;
+pub use bytes::{ByteBuffer, ByteView};
 pub use internal_slots::{InternalSlots, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Held, Object, Slots};
@@ -229,6 +231,10 @@ pub struct Heap {
     pub iterators: Slab<Iterator>,
     /// Built-in objects with internal slots.
     pub internal_slots: Slab<InternalSlots>,
+    /// The data of `ArrayBuffer`s.
+    pub byte_buffers: Slab<ByteBuffer>,
+    /// The data of `Uint8Array`s.
+    pub byte_views: Slab<ByteView>,
     /// BigInts.
     pub bigints: Slab<BigInt>,
     shapes: Vec<object::Shape>,
@@ -263,6 +269,8 @@ impl Heap {
             unfulfilled: 0,
             iterators: Slab::default(),
             internal_slots: Slab::default(),
+            byte_buffers: Slab::default(),
+            byte_views: Slab::default(),
             bigints: Slab::default(),
             shapes: object::Shape::initial(),
             extras: HashMap::new(),

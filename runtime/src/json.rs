@@ -10,6 +10,7 @@ mod read;
 mod record;
 mod stringify;
 mod unread;
+mod warnings;
 
 pub use record::Records;
 pub use stringify::Layout;

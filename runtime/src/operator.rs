@@ -259,6 +259,8 @@ impl Vm {
             "Map" => value.is(Kind::Map),
             "Set" => value.is(Kind::Set),
             "Promise" => value.is(Kind::Promise),
+            "ArrayBuffer" => value.is(Kind::ArrayBuffer),
+            "Uint8Array" => value.is(Kind::Uint8Array),
             _ if value.is(Kind::InternalSlots) => self.heap.internal_slots[value.index()].class() == name,
             _ if value.is(Kind::Object) => {
                 let class = self.heap.class(value);

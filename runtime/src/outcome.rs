@@ -24,6 +24,9 @@ const TAIL: usize = 96;
 pub struct Outcome {
     /// The result as JSON text, or what went wrong.
     pub result: Result<String, Box<Failure>>,
+    /// What of the result its JSON text does not hold: each says where, what, and how it is written. Bounded in number
+    /// and length; empty for failures.
+    pub warnings: Vec<String>,
     /// What the script logged, in order.
     pub logs: Vec<String>,
     /// What the run used.
@@ -264,6 +267,7 @@ impl Outcome {
     pub fn not_compiled(failure: Box<Failure>) -> Self {
         Self {
             result: Err(failure),
+            warnings: Vec::new(),
             logs: Vec::new(),
             stats: Stats::default(),
             unanswered: Vec::new(),
@@ -290,9 +294,12 @@ impl Outcome {
                 let _ = write!(out, ",\"error\":{}", failure.to_json());
             }
         }
-        if !self.logs.is_empty() {
-            out.push_str(",\"logs\":[");
-            for (index, line) in self.logs.iter().enumerate() {
+        for (name, lines) in [("warnings", &self.warnings), ("logs", &self.logs)] {
+            if lines.is_empty() {
+                continue;
+            }
+            let _ = write!(out, ",\"{name}\":[");
+            for (index, line) in lines.iter().enumerate() {
                 if index > 0 {
                     out.push(',');
                 }

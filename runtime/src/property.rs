@@ -12,7 +12,7 @@ use crate::builtins::family::Family;
 use crate::builtins::registry::{Static, registry};
 use crate::error_code::ErrorCode;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
-use crate::numeric::as_int32;
+use crate::numeric::{NumberText, as_int32, text_number};
 use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -125,6 +125,12 @@ impl Vm {
         {
             return Ok(item);
         }
+        if object.is(Kind::Uint8Array)
+            && key.is_number()
+            && let Some(byte) = self.heap.byte(object, key.as_number())
+        {
+            return Ok(byte);
+        }
         self.get_index_slow(object, key)
     }
 
@@ -216,6 +222,11 @@ impl Vm {
                     let name = self.intern_text(class.name());
                     return Ok(self.atom_string(name));
                 }
+                if name == known::CODE
+                    && let Some(code) = class.dom_code()
+                {
+                    return Ok(Value::number(code));
+                }
                 if name == known::MESSAGE {
                     return Ok(self.atom_string(known::EMPTY));
                 }
@@ -245,6 +256,8 @@ impl Vm {
             Kind::Promise => Family::Promise,
             Kind::Iterator => Family::Iterator,
             Kind::InternalSlots => self.heap.internal_slots[value.index()].family(),
+            Kind::ArrayBuffer => Family::ArrayBuffer,
+            Kind::Uint8Array => Family::Uint8Array,
             Kind::BigInt => Family::BigInt,
             Kind::Object if self.heap.class(value).is_error() => Family::Error,
             Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Unread | Kind::Cell | Kind::Empty => {
@@ -327,7 +340,15 @@ impl Vm {
                     _ => None,
                 }
             }
-            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::InternalSlots => {
+            Kind::Uint8Array => match key {
+                PropertyKey::Index(index) => {
+                    let byte = self.heap.view_bytes(object).get(index as usize);
+                    byte.map(|&byte| Value::number(f64::from(byte)))
+                }
+                PropertyKey::Name(name) if self.is_numeric(name) => None,
+                PropertyKey::Name(name) => self.extra(object, name),
+            },
+            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::InternalSlots | Kind::ArrayBuffer => {
                 if let (PropertyKey::Name(known::LAST_INDEX), Some(regexp)) = (key, self.heap.regexp(object)) {
                     return Some(regexp.last_index);
                 }
@@ -345,6 +366,16 @@ impl Vm {
             | Kind::Cell
             | Kind::Empty => None,
         }
+    }
+
+    /// Whether a name is the text of a number (ECMAScript 7.1.21): in a `Uint8Array` it is an index that no byte has.
+    fn is_numeric(&self, name: Atom) -> bool {
+        let text = self.atoms.text(name);
+        if text.len() > 32 || !text.first().is_some_and(|first| b"-0123456789IN".contains(first)) {
+            return false;
+        }
+        let Ok(text) = std::str::from_utf8(text) else { return false };
+        text == "-0" || NumberText::default().format(text_number(text)) == text
     }
 
     /// The string of one code unit.
@@ -398,6 +429,9 @@ impl Vm {
                 if all {
                     keys.push(PropertyKey::Name(known::LENGTH));
                 }
+            }
+            Kind::Uint8Array => {
+                keys.extend((0..self.heap.view_length(object) as u32).map(PropertyKey::Index));
             }
             Kind::InternalSlots if all && self.heap.regexp(object).is_some() => {
                 keys.push(PropertyKey::Name(known::LAST_INDEX));
@@ -459,6 +493,8 @@ impl Vm {
             Kind::InternalSlots if registry().has_own_method(self.family(object), known::TO_STRING) => {
                 format!("[object {}]", self.heap.internal_slots[object.index()].tag())
             }
+            Kind::Uint8Array => "[object Uint8Array]".into(),
+            Kind::ArrayBuffer => "#<ArrayBuffer>".into(),
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),

@@ -279,7 +279,7 @@ impl Run {
             };
         }
         match self.vm.result_text(value) {
-            Ok(json) => Ok(Some(self.done(Ok(json)))),
+            Ok((json, warnings)) => Ok(Some(self.done(Ok(json), warnings))),
             Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => Err(Box::new(self.uncaught(reason))),
                 Cause::Stop(failure) => Err(failure),
@@ -343,10 +343,10 @@ impl Run {
 
     fn failed(&mut self, mut failure: Failure) -> Progress {
         failure.tool_calls = self.vm.host.calls.made();
-        self.done(Err(Box::new(failure)))
+        self.done(Err(Box::new(failure)), Vec::new())
     }
 
-    fn done(&mut self, result: Result<String, Box<Failure>>) -> Progress {
+    fn done(&mut self, result: Result<String, Box<Failure>>, warnings: Vec<String>) -> Progress {
         let (logs, stats) = (self.take_logs(), self.stats());
         // Promises in a finished result were not awaited.
         if result.is_ok() {
@@ -361,7 +361,8 @@ impl Run {
             started,
             awaited,
         });
-        let outcome = Outcome { result, logs, stats, unanswered: unanswered.collect(), deadlocked: self.deadlocked };
+        let (unanswered, deadlocked) = (unanswered.collect(), self.deadlocked);
+        let outcome = Outcome { result, warnings, logs, stats, unanswered, deadlocked };
         self.stage = Stage::Done;
         Progress::Done(Box::new(outcome))
     }

@@ -44,6 +44,10 @@ pub enum Kind {
     Iterator,
     /// A built-in object with internal slots, such as a date.
     InternalSlots,
+    /// An `ArrayBuffer`.
+    ArrayBuffer,
+    /// A `Uint8Array`.
+    Uint8Array,
     /// A BigInt.
     BigInt,
     /// The namespace of an app's tools: an atom.
@@ -89,6 +93,8 @@ const OTHERS: &[Kind] = &[
     Kind::Promise,
     Kind::Iterator,
     Kind::InternalSlots,
+    Kind::ArrayBuffer,
+    Kind::Uint8Array,
     Kind::BigInt,
     Kind::App,
     Kind::Tool,

@@ -5,7 +5,7 @@ const acorn = {};
 new Function('exports', 'module', source)(acorn, { exports: acorn });
 
 const NEWABLE = `Intl.Collator Intl.DateTimeFormat Intl.NumberFormat Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
-  URIError AggregateError URL URLSearchParams`.split(/\s+/);
+  URIError AggregateError URL URLSearchParams ArrayBuffer Uint8Array TextEncoder TextDecoder`.split(/\s+/);
 const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
 const REFUSED_NODES = {
   ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',

@@ -7,6 +7,20 @@ import { codeOf } from './shape.mjs';
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
+/** How many digests threads are computing: a script that waits for one is not stuck. */
+let digests = 0;
+const subtle = Object.getPrototypeOf(crypto.subtle);
+const { digest: digestOf } = subtle;
+subtle.digest = {
+  digest(algorithm, data) {
+    const promise = digestOf.apply(this, arguments);
+    digests += 1;
+    const done = () => { digests -= 1; };
+    promise.then(done, done);
+    return promise;
+  },
+}.digest;
+
 /** Returns `{logs, outcome: {kind, text}}`. With `returns` the script ends with `return`, so it need not be parsed. */
 export async function runScript(text, { tools = [], context = {}, language, dialect, returns = false } = {}) {
   const logs = [];
@@ -156,7 +170,7 @@ async function parallel(first, second, third) {
 async function settledOrStuck(work, time) {
   let ended;
   work().then((value) => { ended = { value }; }, (error) => { ended = { error }; }).then(time.stop);
-  do await turn(); while (!ended && time.goesOn());
+  do await turn(); while (!ended && (time.goesOn() || digests > 0));
   if (!ended) return { kind: 'status', text: 'stuck' };
   if ('error' in ended) throw ended.error;
   return ended.value;
@@ -212,6 +226,7 @@ async function resultOf(value, strict) {
 function isPlainData(value, above) {
   if (value === undefined || typeof value === 'function' || typeof value === 'bigint') return false;
   if (value === null || typeof value !== 'object') return true;
+  if (types.isMap(value) || types.isSet(value)) return [...value].flat().every((part) => part === undefined || isPlainData(part, above));
   if (above.has(value) || !(Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]')) return false;
   above.add(value);
   const plain = Object.values(value).every((part) => part === undefined || isPlainData(part, above));
@@ -219,9 +234,18 @@ function isPlainData(value, above) {
   return plain;
 }
 
-/** Copies plain data and replaces each promise by its value. */
+/** Copies plain data and replaces each promise by its value, each `Map` by an object or pairs, and each `Set` by an array. */
 async function settle(value, seen) {
   const awaited = types.isPromise(value) ? await value : value;
+  if (types.isMap(awaited) || types.isSet(awaited)) {
+    if (seen.has(awaited)) return seen.get(awaited);
+    const isObject = types.isMap(awaited) && [...awaited.keys()].every((key) => typeof key === 'string');
+    const copy = isObject ? {} : [];
+    seen.set(awaited, copy);
+    const whole = isObject ? Object.fromEntries(awaited) : [...awaited];
+    for (const key of Object.keys(whole)) Object.defineProperty(copy, key, { value: await settle(whole[key], seen), enumerable: true, writable: true, configurable: true });
+    return copy;
+  }
   const isPlain = Array.isArray(awaited) || (inspect.custom in Object(awaited) === false && Object.prototype.toString.call(awaited) === '[object Object]');
   if (!isPlain) return awaited;
   if (seen.has(awaited)) return seen.get(awaited);

@@ -12,11 +12,13 @@ impl Writer<'_> {
             Kind::Text => self.text(),
             Kind::List => self.list(),
             Kind::Object => self.object(),
+            Kind::Bytes => self.bytes(),
         }
     }
 
     pub(super) fn any(&mut self) -> String {
-        match self.form(4, 11) {
+        match self.form(4, 12) {
+            11 => self.bytes(),
             0 => self.number(),
             1 => self.text(),
             2 => self.pick(&["null", "undefined", "true", "NaN", "-0", "10n", "{}", "[[1, [2]]]"]).into(),
@@ -64,7 +66,13 @@ impl Writer<'_> {
     }
 
     pub(super) fn number_operand(&mut self) -> String {
-        self.nested(|writer| match writer.form(4, 16) {
+        self.nested(|writer| match writer.form(4, 19) {
+            16 => format!("{}.length", writer.bytes()),
+            17 => format!("{}[{}]", writer.bytes(), writer.number()),
+            18 => {
+                let method = writer.pick(&["at", "indexOf", "lastIndexOf"]);
+                format!("{}.{method}({})", writer.bytes(), writer.number())
+            }
             0 => writer.literal(),
             1..=3 => writer.named(Kind::Number).unwrap_or_else(|| writer.literal()),
             4 => format!("({})", writer.number()),
@@ -141,7 +149,9 @@ impl Writer<'_> {
     }
 
     pub(super) fn text(&mut self) -> String {
-        self.nested(|writer| match writer.form(3, 14) {
+        self.nested(|writer| match writer.form(3, 16) {
+            14 => format!("new TextDecoder({}).decode({})", writer.pick(&["", "'utf-16le'"]), writer.bytes()),
+            15 => format!("{}.{}", writer.bytes(), writer.pick(&["join('-')", "toString()", "toLocaleString()"])),
             0 => writer.pick(&["'a'", "'b'", "\"c\"", "'length'", "''", "'it\\'s'", "`x`"]).into(),
             1 => writer
                 .pick(&["'\\u{1F600}é'", "'\\x41\\n'", "'a b c'", "'\\ud83d'", "`line\n${1}\\``", "String.raw`\\n`"])
@@ -169,7 +179,8 @@ impl Writer<'_> {
     }
 
     pub(super) fn list(&mut self) -> String {
-        self.nested(|writer| match writer.form(3, 15) {
+        self.nested(|writer| match writer.form(3, 16) {
+            15 => format!("{}{}]", writer.pick(&["[...", "[0, ..."]), writer.bytes()),
             0 => writer.pick(&["[]", "[1, 2, 3]", "[3, 1, 2]", "['b', 'a']"]).into(),
             1 | 2 => writer.named(Kind::List).unwrap_or_else(|| "[0, 1]".into()),
             3 => format!("[{}, {}]", writer.number(), writer.any()),
@@ -213,6 +224,36 @@ impl Writer<'_> {
                 format!("Object.fromEntries({}.map((key) => [key, {body}]))", writer.list())
             }
             _ => format!("Object.fromEntries([['z', 1], [{}, {}]])", writer.text(), writer.list()),
+        })
+    }
+
+    /// Generates a `Uint8Array`.
+    pub(super) fn bytes(&mut self) -> String {
+        self.nested(|writer| match writer.form(3, 14) {
+            0 => writer.pick(&["new Uint8Array([1, 2, 3])", "new Uint8Array(4)", "Uint8Array.of(7, 300, -1)"]).into(),
+            1 | 2 => writer.named(Kind::Bytes).unwrap_or_else(|| "new Uint8Array([0, 200])".into()),
+            3 => format!("new Uint8Array({})", writer.list()),
+            4 => format!("new TextEncoder().encode({})", writer.text()),
+            5 => {
+                let method = writer.pick(&["slice", "subarray"]);
+                format!("{}.{method}({}, {})", writer.bytes(), writer.byte() % 3, writer.number())
+            }
+            6 | 7 => {
+                let body = writer.callback(Around::default(), &["item", "index"]);
+                format!("{}.{}((item, index) => {body})", writer.bytes(), writer.pick(&["map", "filter"]))
+            }
+            8 => {
+                let body = writer.callback(Around::default(), &["item"]);
+                format!("Uint8Array.from({}, (item) => {body})", writer.list())
+            }
+            9 => {
+                let body = writer.callback(Around::default(), &["a", "b"]);
+                format!("{}.toSorted((a, b) => {body})", writer.bytes())
+            }
+            10 => format!("{}.with({}, {})", writer.bytes(), writer.byte() % 2, writer.number()),
+            11 => format!("structuredClone({})", writer.bytes()),
+            12 => format!("new Uint8Array({}.buffer)", writer.bytes()),
+            _ => format!("{}.{}", writer.bytes(), writer.pick(&["toReversed()", "toSorted()", "fill(9, 1)", "slice()"])),
         })
     }
 

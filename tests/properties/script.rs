@@ -14,6 +14,8 @@ enum Kind {
     Text,
     List,
     Object,
+    /// A `Uint8Array`.
+    Bytes,
     /// A function from a number to a number.
     Function,
     /// An async function from a number to a number.
@@ -210,7 +212,7 @@ impl Writer<'_> {
 
     fn declaration(&mut self) -> String {
         let keyword = self.pick(&["let", "const", "var"]);
-        let kind = self.pick(&[Kind::Number, Kind::Text, Kind::List, Kind::Object]);
+        let kind = self.pick(&[Kind::Number, Kind::Text, Kind::List, Kind::Object, Kind::Bytes]);
         let value = self.expression(kind);
         let name = self.fresh("v");
         self.declare(&name, kind, keyword == "const");
@@ -218,7 +220,7 @@ impl Writer<'_> {
     }
 
     fn assignment(&mut self) -> String {
-        let kind = self.pick(&[Kind::Number, Kind::Text, Kind::List, Kind::Object]);
+        let kind = self.pick(&[Kind::Number, Kind::Text, Kind::List, Kind::Object, Kind::Bytes]);
         let Some(name) = self.assignable(kind) else { return self.declaration() };
         match kind {
             Kind::Number => {
@@ -231,6 +233,13 @@ impl Writer<'_> {
                 1 => format!("{name}[{}] = {}", self.pick(&["0", "1", "2"]), self.any()),
                 2 => format!("{name} = [...{name}, {}].slice(-5)", self.number()),
                 _ => format!("{name}.length = Math.min({name}.length, {})", self.byte() % 4),
+            },
+            Kind::Bytes => match self.byte() % 5 {
+                0 => format!("{name}[{}] {} {}", self.number(), self.pick(&["=", "+=", "??="]), self.number()),
+                1 => format!("{name}.set({}, {})", self.list(), self.byte() % 3),
+                2 => format!("{name}[{}]++", self.byte() % 3),
+                3 => format!("{name}.{}", self.pick(&["fill(7, 1)", "reverse()", "copyWithin(0, 1)", "sort()"])),
+                _ => format!("{name} = {}", self.bytes()),
             },
             _ => format!("{name}{} = {}", self.member(), self.any()),
         }
@@ -320,7 +329,8 @@ impl Writer<'_> {
     fn each(&mut self) -> String {
         let name = self.fresh("x");
         let wait = if self.around.is_async { self.pick(&["", "", " await"]) } else { "" };
-        let (head, items) = match self.byte() % 5 {
+        let (head, items) = match self.byte() % 6 {
+            5 => (format!("const {name}"), format!("{}.slice(0, 9)", self.bytes())),
             0 | 1 => (format!("const {name}"), format!("{}.slice(0, 9)", self.list())),
             2 => (format!("const [{name}, value]"), format!("Object.entries({})", self.object())),
             3 => (format!("let {{a: {name} = {}}}", self.number()), format!("[{}, {}]", self.object(), self.object())),

@@ -15,6 +15,7 @@ type Ast<'s> = ast::Node<E<'s>>;
 const CONSTRUCTORS: &[&str] = &[
     "AggregateError",
     "Array",
+    "ArrayBuffer",
     "Date",
     "Error",
     "EvalError",
@@ -29,10 +30,13 @@ const CONSTRUCTORS: &[&str] = &[
     "RegExp",
     "Set",
     "SyntaxError",
+    "TextDecoder",
+    "TextEncoder",
     "TypeError",
     "URIError",
     "URL",
     "URLSearchParams",
+    "Uint8Array",
 ];
 
 /// The forms of loops, as messages name them.

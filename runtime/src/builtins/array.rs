@@ -9,6 +9,8 @@ mod join;
 mod sort;
 mod walk;
 
+pub use join::to_string;
+
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::atom::known;
 use crate::charge::Buffer;
@@ -69,7 +71,7 @@ pub const METHODS: &[Row] = &[
     native("toReversed", 0, to_reversed),
     prelude("toSorted", 1, "Array_toSorted"),
     native("toSpliced", 2, to_spliced),
-    native("toString", 0, join::to_string),
+    native("toString", 0, to_string),
     native("unshift", 1, unshift),
     native("values", 0, values),
     native("with", 2, with),

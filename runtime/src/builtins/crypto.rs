@@ -1,21 +1,63 @@
-//! `crypto.randomUUID`. Its random numbers come from the seed, so that a run can be replayed; they are not fit for
-//! secrets.
+//! `crypto`: random values and digests. Random numbers come from the seed, so that a run can be replayed; they are not
+//! fit for secrets.
 
-use super::{Body, Global, native};
-use crate::thrown::Result;
-use crate::value::Value;
+use super::url::coded;
+use super::{Body, Global, Row, arg, native, prelude};
+use crate::atom::known;
+use crate::charge::Buffer;
+use crate::heap::Class;
+use crate::thrown::{Result, Thrown};
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha384, Sha512};
 use std::fmt::Write as _;
 
-/// The namespace.
+/// The namespace. Its property `subtle` is [`SUBTLE`].
 pub const GLOBALS: &[Global] = &[Global {
     name: "crypto",
     length: 0,
     call: Body::Namespace,
     construct: None,
-    functions: &[native("randomUUID", 0, random_uuid)],
+    functions: &[native("getRandomValues", 1, get_random_values), native("randomUUID", 0, random_uuid)],
     numbers: &[],
 }];
+
+/// `crypto.subtle`
+pub const SUBTLE: Global = Global {
+    name: "SubtleCrypto",
+    length: 0,
+    call: Body::Namespace,
+    construct: None,
+    functions: &[prelude("digest", 2, "SubtleCrypto_digest")],
+    numbers: &[],
+};
+
+/// Functions that only the prelude can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] = &[native("$digest", 2, digest)];
+
+/// Most bytes that [`get_random_values`] makes at once.
+const MAX_RANDOM_BYTES: usize = 65_536;
+
+/// `crypto.getRandomValues(bytes)`
+fn get_random_values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let Some(&view) = arguments.first() else {
+        let message = "Failed to execute 'getRandomValues' on 'Crypto': 1 argument required, but only 0 present.";
+        return Err(coded(vm, "ERR_MISSING_ARGS", message));
+    };
+    if !view.is(Kind::Uint8Array) {
+        return Err(vm.throw(Class::TypeMismatchError, "The data argument must be an integer-type TypedArray"));
+    }
+    let length = vm.heap.view_length(view);
+    if length > MAX_RANDOM_BYTES {
+        return Err(vm.throw(Class::QuotaExceededError, "The requested length exceeds 65,536 bytes"));
+    }
+    vm.work(1 + length / 8)?;
+    let Vm { heap, random, .. } = vm;
+    let bytes = heap.view_bytes_mut(view); // charged: above
+    bytes.iter_mut().for_each(|byte| *byte = (random.next() * 256.0) as u8);
+    Ok(view)
+}
 
 /// `crypto.randomUUID()`: a version 4 UUID of RFC 9562.
 fn random_uuid(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
@@ -35,4 +77,76 @@ fn random_uuid(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
         let _ = write!(text, "{byte:02x}");
     }
     Ok(vm.string(&text))
+}
+
+/// `$digest(self, [algorithm, data])`: an `ArrayBuffer`.
+fn digest(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (this, values) = (arg(arguments, 0), arg(arguments, 1));
+    if !this.is(Kind::Native) || super::registry::registry().natives[this.index()].name != SUBTLE.name {
+        return Err(coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type SubtleCrypto"));
+    }
+    let count = vm.heap.length(values);
+    let [Some(algorithm), Some(data)] = [0, 1].map(|index| vm.heap.at(values, index)) else {
+        let message =
+            format!("Failed to execute 'digest' on 'SubtleCrypto': 2 arguments required, but only {count} present.");
+        return Err(coded(vm, "ERR_MISSING_ARGS", &message));
+    };
+    if !vm.is_bytes(data) {
+        let message = "Failed to execute 'digest' on 'SubtleCrypto': 2nd argument is not instance of ArrayBuffer, \
+                       Buffer, TypedArray, or DataView.";
+        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", message));
+    }
+    let name = algorithm_name(vm, algorithm)?;
+    let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+    let digest = if is("SHA-1") {
+        digest_of::<Sha1>(vm, data)
+    } else if is("SHA-256") {
+        digest_of::<Sha256>(vm, data)
+    } else if is("SHA-384") {
+        digest_of::<Sha384>(vm, data)
+    } else if is("SHA-512") {
+        digest_of::<Sha512>(vm, data)
+    } else {
+        return Err(vm.throw(Class::NotSupportedError, "Unrecognized algorithm name"));
+    }?;
+    Ok(vm.heap.new_byte_buffer(digest.into_vec(), None))
+}
+
+/// The name of an algorithm, which is a text or an object with a `name`.
+fn algorithm_name(vm: &mut Vm, algorithm: Value) -> Result<Buffer<u8>> {
+    let name = if algorithm.is_object() {
+        match vm.get(algorithm, known::NAME)? {
+            Value::UNDEFINED => return Err(no_name(vm)),
+            name => name,
+        }
+    } else {
+        algorithm
+    };
+    let name = vm.to_string(name)?;
+    vm.charged_copy(name)
+}
+
+#[cold]
+fn no_name(vm: &mut Vm) -> Thrown {
+    let message = "Failed to normalize algorithm: passed algorithm can not be converted to 'Algorithm' because 'name' is \
+                   required in 'Algorithm'.";
+    coded(vm, "ERR_MISSING_OPTION", message)
+}
+
+/// Bytes that are digested between two charges, and how many take about the time of one statement.
+const PIECE: usize = 16 << 10;
+const DIGESTED_A_STEP: usize = 8;
+
+fn digest_of<D: Digest>(vm: &mut Vm, data: Value) -> Result<Buffer<u8>> {
+    let length = vm.heap.view_bytes(data).len(); // charged: a number
+    let mut state = D::new();
+    for from in (0..length).step_by(PIECE) {
+        let to = length.min(from + PIECE);
+        vm.work((to - from) / DIGESTED_A_STEP)?;
+        state.update(&vm.heap.view_bytes(data)[from..to]); // charged: above
+    }
+    vm.work(16)?;
+    let mut digest = Buffer::new();
+    digest.extend_from_slice(vm, &state.finalize())?;
+    Ok(digest)
 }

@@ -37,6 +37,14 @@ families! {
     Promise,
     /// Iterators.
     Iterator,
+    /// `ArrayBuffer`
+    ArrayBuffer,
+    /// `Uint8Array`
+    Uint8Array,
+    /// `TextEncoder`
+    TextEncoder,
+    /// `TextDecoder`
+    TextDecoder,
     /// Dates.
     Date,
     /// Regular expressions.

@@ -4,7 +4,7 @@ use super::url::coded;
 use super::{Global, native, object};
 use crate::atom::known;
 use crate::charge::{BYTES_A_STEP, Buffer, Hold};
-use crate::heap::Class;
+use crate::heap::{Class, block};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// Globals of this file.
 pub const GLOBALS: &[Global] = &[
@@ -109,19 +109,27 @@ fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Some(&value) = arguments.first() else {
         return Err(webidl_error(vm, "ERR_MISSING_ARGS", "The value argument must be specified"));
     };
-    check_clone_options(vm, super::arg(arguments, 1))?;
+    let transferred = transfer_list(vm, super::arg(arguments, 1))?;
     let mut cloner = Cloner { clones: HashMap::new(), pending: Buffer::new(), hold: Hold::NONE };
+    // A transferred buffer gets its bytes at the end: nothing changes if a value cannot be cloned.
+    for &buffer in &*transferred {
+        let moved = vm.heap.new_byte_buffer(Vec::default(), vm.heap.byte_buffers[buffer.index()].max);
+        cloner.add(vm, buffer, moved)?;
+    }
     let clone = cloner.clone_of(vm, value)?;
     while let Some((source, clone)) = cloner.pending.pop() {
         cloner.fill(vm, source, clone)?;
     }
+    for &buffer in &*transferred {
+        cloner.transfer(vm, buffer);
+    }
     Ok(clone)
 }
 
-/// `transfer` is the only option, and no value is transferable.
-fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
+/// The buffers that the option `transfer` lists; it is the only option, and nothing else can be transferred.
+fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
     if options.is_nullish() {
-        return Ok(());
+        return Ok(Buffer::new());
     }
     if !options.is_object() {
         let message = "The options argument must be either an object or undefined";
@@ -130,15 +138,29 @@ fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
     let name = vm.intern_text("transfer");
     let transfer = vm.get(options, name)?;
     if transfer.is_nullish() {
-        return Ok(());
+        return Ok(Buffer::new());
     }
     if !transfer.is_object() || !vm.is_iterable(transfer) {
         return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
     }
-    if vm.iterate_to_list(transfer)?.is_empty() {
-        return Ok(());
+    let list = vm.iterate_to_list(transfer)?;
+    if list.iter().any(|value| !value.is(Kind::ArrayBuffer)) {
+        return Err(webidl_error(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"));
     }
-    Err(webidl_error(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"))
+    vm.work(list.len())?;
+    let mut seen = HashSet::new();
+    let _hold = vm.hold(list.len().saturating_mul(32))?;
+    if list.iter().any(|buffer| !seen.insert(*buffer)) {
+        return Err(clone_error(vm, "Transfer list contains duplicate ArrayBuffer"));
+    }
+    let mut attached = Buffer::new();
+    let is_attached = |vm: &Vm, buffer: Value| !vm.heap.byte_buffers[buffer.index()].detached;
+    for buffer in list {
+        if is_attached(vm, buffer) {
+            attached.push(vm, buffer)?;
+        }
+    }
+    Ok(attached)
 }
 
 /// A `TypeError` with a code that is not part of its text.
@@ -187,6 +209,20 @@ impl Cloner {
                 None if !vm.inherited_names(value).is_empty() => vm.heap.new_object(),
                 None => return Err(not_cloned(vm, value)),
             },
+            Kind::ArrayBuffer => {
+                let data = &vm.heap.byte_buffers[value.index()];
+                if data.detached {
+                    return Err(clone_error(vm, "An ArrayBuffer is detached and could not be cloned."));
+                }
+                let (max, length) = (data.max, data.bytes.len());
+                let copy = vm.charged_view_copy(value, 0..length)?;
+                vm.heap.new_byte_buffer(copy.into_vec(), max)
+            }
+            Kind::Uint8Array => {
+                let view = vm.heap.byte_views[value.index()];
+                let buffer = self.clone_of(vm, view.buffer)?;
+                vm.heap.new_byte_view(buffer, view.offset, view.length)
+            }
             Kind::Object => {
                 let class = clone_class(vm, value)?;
                 vm.heap.new_of_class(class)
@@ -194,13 +230,27 @@ impl Cloner {
             Kind::Native if crate::convert::type_of(value) == "object" => vm.heap.new_object(),
             _ => return Err(not_cloned(vm, value)),
         };
+        self.add(vm, value, clone)?;
+        self.pending.push(vm, (value, clone))?;
+        Ok(clone)
+    }
+
+    /// Note the clone of a value.
+    fn add(&mut self, vm: &mut Vm, value: Value, clone: Value) -> Result<()> {
         if self.clones.len() == self.clones.capacity() {
             // It doubles, and has both for a moment.
             self.hold.grow(vm, self.clones.len().max(4) * CLONE_BYTES)?;
         }
         self.clones.insert(value, clone);
-        self.pending.push(vm, (value, clone))?;
-        Ok(clone)
+        Ok(())
+    }
+
+    /// Move the bytes of a buffer to its clone.
+    fn transfer(&self, vm: &mut Vm, buffer: Value) {
+        let Some(&clone) = self.clones.get(&buffer) else { return };
+        let (bytes, _) = vm.heap.detach_buffer(buffer);
+        vm.heap.meter.add_bytes(block(bytes.capacity()));
+        vm.heap.byte_buffers[clone.index()].bytes = bytes;
     }
 
     fn fill(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
@@ -279,7 +329,12 @@ fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
 #[cold]
 fn not_cloned(vm: &mut Vm, value: Value) -> Thrown {
     let what = vm.describe(value);
-    let error = vm.new_error(Class::Error, &format!("{what} could not be cloned.")); // bounded: what is shown is cut
+    clone_error(vm, &format!("{what} could not be cloned.")) // bounded: what is shown is cut
+}
+
+#[cold]
+fn clone_error(vm: &mut Vm, message: &str) -> Thrown {
+    let error = vm.new_error(Class::Error, message);
     let name = vm.string("DataCloneError");
     vm.heap.set_own(error, known::NAME, name);
     vm.heap.set_own(error, known::CODE, Value::number(25.0));

@@ -8,7 +8,7 @@ mod layout;
 mod text;
 mod url;
 
-pub use text::width;
+pub use text::{is_identifier, width};
 
 use crate::atom::known;
 use crate::charge::{Buffer, Hold};
@@ -108,6 +108,8 @@ enum Parts {
     Map,
     Promise,
     Iterator,
+    Bytes,
+    Buffer,
 }
 
 /// A property that is shown.
@@ -260,8 +262,9 @@ impl Inspector<'_> {
         match outline.parts {
             Parts::None => true,
             Parts::Items => self.vm.heap.length(object) == 0,
+            Parts::Bytes => self.vm.heap.view_length(object) == 0 && !self.options.hidden,
             Parts::Set | Parts::Map => self.vm.heap.maps[object.index()].len() == 0,
-            Parts::Promise | Parts::Iterator => false,
+            Parts::Promise | Parts::Iterator | Parts::Buffer => false,
         }
     }
 
@@ -306,6 +309,13 @@ impl Inspector<'_> {
                 self.callable(object)?
             }
             Kind::InternalSlots => self.internal_slots_of(object)?,
+            Kind::Uint8Array => {
+                let length = self.vm.heap.view_length(object);
+                let open = format!("Uint8Array({length}) ["); // bounded: a number
+                let empty = format!("{open}]"); // bounded: the same
+                Outline { close: "]", array: true, empty, ..plain("Uint8Array", open, Parts::Bytes) }
+            }
+            Kind::ArrayBuffer => plain("ArrayBuffer", "ArrayBuffer {".into(), Parts::Buffer),
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -327,7 +337,10 @@ impl Inspector<'_> {
             InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
             InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             // bounded: names of ours
-            InternalSlots::Url(_) | InternalSlots::Params(_) => (String::default(), format!("{class} {{")),
+            InternalSlots::Url(_)
+            | InternalSlots::Params(_)
+            | InternalSlots::TextEncoder
+            | InternalSlots::TextDecoder(_) => (String::default(), format!("{class} {{")), // bounded: as above
             InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
@@ -369,6 +382,11 @@ impl Inspector<'_> {
             let is_template = self.vm.realm.templates.contains(&object);
             let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
             entries.map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
+        } else if object.is(Kind::Uint8Array) {
+            let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
+            let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
+            hold.grow(self.vm, entries.len() * size_of::<Property>())?;
+            entries.into_iter().map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
         } else {
             let entries = self.vm.enumerable_entries(object)?;
             self.vm.work(entries.len())?;
@@ -404,7 +422,7 @@ impl Inspector<'_> {
             "['__proto__']".into()
         } else if !property.enumerable {
             format!("[{}]", self.vm.atom_text(atom)) // bounded: a name of ours
-        } else if text::is_identifier(key) {
+        } else if is_identifier(key) {
             crate::wtf8::lossy(key).into_owned() // charged: above
         } else {
             text::quoted(key)
@@ -418,10 +436,12 @@ impl Inspector<'_> {
         match parts {
             Parts::None => return Ok(output),
             Parts::Items => return self.items(object, depth),
+            Parts::Bytes => return self.bytes(object, depth),
+            Parts::Buffer => return self.buffer(object, true),
             Parts::Set | Parts::Map | Parts::Promise | Parts::Iterator => self.indent += 2,
         }
         match parts {
-            Parts::None | Parts::Items => {}
+            Parts::None | Parts::Items | Parts::Bytes | Parts::Buffer => {}
             Parts::Set | Parts::Map => {
                 let data = &self.vm.heap.maps[object.index()];
                 self.vm.work(data.entry_count() / 8)?;
@@ -479,6 +499,57 @@ impl Inspector<'_> {
         if at < length {
             output.push(self.vm, more(length - at))?;
         }
+        Ok(output)
+    }
+
+    /// The bytes of a view; those of its properties that are not enumerable where they are asked for.
+    fn bytes(&mut self, view: Value, depth: usize) -> Result<Output> {
+        let length = self.vm.heap.view_length(view);
+        let mut output = Output::default();
+        for index in 0..length.min(self.options.items) {
+            let byte = self.vm.heap.view_bytes(view).get(index).copied().unwrap_or(0); // bounded: by options.items
+            let text = self.print(number_text(f64::from(byte)))?;
+            output.push(self.vm, text)?;
+        }
+        self.push_more_items(length, &mut output)?;
+        if self.options.hidden {
+            let start = self.vm.heap.view_range(view).map_or(0, |range| range.start);
+            let numbers =
+                [("BYTES_PER_ELEMENT", 1), ("length", length), ("byteLength", length), ("byteOffset", start)];
+            for (name, number) in numbers {
+                output.push(self.vm, format!("[{name}]: {number}"))?; // bounded: a number
+            }
+            self.indent += 2;
+            let buffer = self.buffer(self.vm.heap.buffer_of(view), false)?;
+            self.deepest = depth + 1;
+            let text = self.joined(buffer, "", ("ArrayBuffer {", "}"), None, depth + 1)?;
+            self.indent -= 2;
+            output.push(self.vm, format!("[buffer]: {text}"))?; // bounded: the text of a number
+        }
+        Ok(output)
+    }
+
+    /// The parts of a buffer: with its bytes, or only their number.
+    fn buffer(&mut self, buffer: Value, shows_bytes: bool) -> Result<Output> {
+        let data = &self.vm.heap.byte_buffers[buffer.index()];
+        let (length, is_detached) = (data.bytes.len(), data.detached);
+        let mut output = Output::default();
+        if is_detached {
+            output.push(self.vm, "(detached)".into())?;
+        } else if shows_bytes {
+            let bytes = self.vm.heap.view_bytes(buffer); // bounded: by options.items
+            let shown = &bytes[..length.min(self.options.items)];
+            let digits: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect(); // bounded: the same
+            let mut text = format!("[Uint8Contents]: <{}", digits.join(" ")); // bounded: the same
+            if let Some(left @ 1..) = length.checked_sub(self.options.items) {
+                let s = if left > 1 { "s" } else { "" };
+                text.push_str(&format!(" ... {left} more byte{s}")); // bounded: a number
+            }
+            text.push('>');
+            let text = self.print(text)?;
+            output.push(self.vm, text)?;
+        }
+        output.push(self.vm, format!("byteLength: {length}"))?; // bounded: a number
         Ok(output)
     }
 

@@ -17,7 +17,7 @@ pub const METHODS: &[Row] = &[native("next", 0, next)];
 impl Vm {
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
-        matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator)
+        matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array)
             || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Params(_)))
     }
 
@@ -26,6 +26,7 @@ impl Vm {
         match value.kind() {
             Kind::Iterator => Ok(value),
             Kind::Map => Ok(self.heap.new_iterator(value, Yields::Entries)),
+            Kind::Uint8Array => super::bytes::iterator(self, value, Yields::Values),
             Kind::InternalSlots if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Entries)),
             _ if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Values)),
             _ => Err(self.not_iterable(value)),
@@ -66,6 +67,16 @@ impl Vm {
                 self.reserve(4 * bytes)?;
                 let pair = self.pair_at(source, position);
                 pair.map(|(name, value)| (self.yielded(yields, name, value), position + 1))
+            }
+            (Kind::Uint8Array, _) => {
+                let Some(range) = self.heap.view_range(source) else {
+                    return Err(super::bytes::detached(self, "%ArrayIteratorPrototype%.next"));
+                };
+                let byte = self.heap.view_bytes(source).get(position).copied(); // charged: by the caller
+                byte.filter(|_| position < range.len()).map(|byte| {
+                    let (key, item) = (Value::number(position as f64), Value::number(f64::from(byte)));
+                    (self.yielded(yields, key, item), position + 1)
+                })
             }
             (Kind::Map | Kind::Set, _) => match self.heap.maps[source.index()].entry_from(position) {
                 None => None,
@@ -164,6 +175,13 @@ impl Vm {
             let holes = items[first..].iter_mut().filter(|item| **item == Value::HOLE);
             holes.for_each(|item| *item = Value::UNDEFINED);
             return Ok(());
+        }
+        if value.is(Kind::Uint8Array) && self.heap.view_range(value).is_some() {
+            let length = self.heap.view_length(value);
+            self.work(length / 8)?;
+            items.room(self, length)?;
+            let bytes = self.heap.view_bytes(value).iter(); // charged: above
+            return items.extend(self, bytes.map(|&byte| Value::number(f64::from(byte))));
         }
         let iterator = self.iterate(value)?;
         while let Some(item) = self.iterator_next(iterator)? {

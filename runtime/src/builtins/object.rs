@@ -116,6 +116,9 @@ fn entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn freeze(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    if arg(arguments, 0).is(Kind::Uint8Array) && vm.heap.view_length(arg(arguments, 0)) > 0 {
+        return Err(vm.type_error("Cannot freeze array buffer views with elements"));
+    }
     restrict(vm, arg(arguments, 0), FROZEN | SEALED | NON_EXTENSIBLE)
 }
 
@@ -222,6 +225,8 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Set => "Set",
         Kind::Promise => "Promise",
         Kind::InternalSlots => vm.heap.internal_slots[this.index()].tag(),
+        Kind::ArrayBuffer => "ArrayBuffer",
+        Kind::Uint8Array => "Uint8Array",
         Kind::Iterator if vm.heap.iterators[this.index()].yields == Yields::Matches => "RegExp String Iterator",
         Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
             Kind::Map => "Map Iterator",
@@ -338,6 +343,12 @@ fn is_restricted(vm: &mut Vm, value: Value, flag: u8) -> Result {
     let flags = vm.heap.flags(value);
     if flags & flag != 0 || flags & NON_EXTENSIBLE == 0 {
         return Ok(Value::bool(flags & flag != 0));
+    }
+    if value.is(Kind::Uint8Array) && flag == SEALED {
+        // No byte can be removed.
+        return Ok(Value::bool(!vm.heap.extras.get(&value).is_some_and(|&extra| {
+            vm.heap.own_len(Value::handle(Kind::Object, extra)) > 0
+        })));
     }
     let all = !value.is(Kind::Array);
     Ok(Value::bool(vm.charged_keys(value, all)?.is_empty()))

@@ -136,7 +136,7 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
     let what: Cow<'_, str> = match value.kind() {
-        Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator => return Ok(value),
+        Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array => return Ok(value),
         Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
         Kind::Null => "object null".into(),
         Kind::Number | Kind::Boolean => {
@@ -262,9 +262,14 @@ impl Vm {
     /// How V8 names a receiver in messages.
     fn receiver_text(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::InternalSlots => {
-                self.object_tag(value)
-            }
+            Kind::Object
+            | Kind::Array
+            | Kind::Map
+            | Kind::Set
+            | Kind::Promise
+            | Kind::InternalSlots
+            | Kind::ArrayBuffer
+            | Kind::Uint8Array => self.object_tag(value),
             Kind::App | Kind::Iterator => "#<Object>".into(),
             Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
                 self.function_text(value).into()

@@ -124,6 +124,8 @@ impl Registry {
             intl::GLOBALS,
             url::GLOBALS,
             url::params::GLOBALS,
+            bytes::GLOBALS,
+            encoding::GLOBALS,
             crypto::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
@@ -144,6 +146,9 @@ impl Registry {
             let number = this.constructor(constructor);
             this.static_property(namespace, constructor.name, Static::Native(number));
         }
+        let crypto = this.globals["crypto"];
+        let subtle = this.constructor(&crypto::SUBTLE);
+        this.static_property(crypto, "subtle", Static::Native(subtle));
         let methods: &[(Family, &[Row])] = &[
             (Family::Object, object::METHODS),
             (Family::Array, array::METHODS),
@@ -158,6 +163,10 @@ impl Registry {
             (Family::Set, collections::SET_METHODS),
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
+            (Family::ArrayBuffer, bytes::BUFFER_METHODS),
+            (Family::Uint8Array, bytes::VIEW_METHODS),
+            (Family::TextEncoder, encoding::ENCODER_METHODS),
+            (Family::TextDecoder, encoding::DECODER_METHODS),
             (Family::Date, date::METHODS),
             (Family::RegExp, regexp::METHODS),
             (Family::Collator, intl::collator::METHODS),
@@ -180,6 +189,8 @@ impl Registry {
         }
         let intrinsics: &[&[Row]] = &[
             array::INTRINSICS,
+            bytes::INTRINSICS,
+            crypto::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
             json::INTRINSICS,

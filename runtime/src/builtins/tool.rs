@@ -424,6 +424,8 @@ impl Vm {
             Kind::Set => "a Set",
             Kind::Promise => "a promise",
             Kind::Iterator => "an iterator",
+            Kind::ArrayBuffer => "an ArrayBuffer",
+            Kind::Uint8Array => "a Uint8Array",
             Kind::InternalSlots => self.heap.internal_slots[value.index()].class(),
             Kind::Object | Kind::App => "an object that has no JSON object as its text",
         }

@@ -328,8 +328,15 @@ impl Vm {
         match self.heap.internal_slots_of(object) {
             Some(InternalSlots::Url(_)) => METHODS,
             Some(InternalSlots::Params(_)) => params::METHODS,
+            Some(InternalSlots::TextEncoder) => super::encoding::ENCODER_METHODS,
+            Some(InternalSlots::TextDecoder(_)) => super::encoding::DECODER_METHODS,
             _ => &[],
         }
+    }
+
+    /// Whether a value is a URL or a query, whose text `console.log('%s', value)` shows.
+    pub fn has_url_text(&self, value: Value) -> bool {
+        matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Url(_) | InternalSlots::Params(_)))
     }
 
     /// The parts of a URL as `util.inspect` shows them; `None` for other values.

@@ -5,7 +5,7 @@
 //! visits only the rest.
 
 use super::object::FAR_COST;
-use super::{Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
+use super::{ByteBuffer, ByteView, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
 use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
@@ -138,6 +138,8 @@ pub struct Marker {
     promises: Marks,
     iterators: Marks,
     internal_slots: Marks,
+    byte_buffers: Marks,
+    byte_views: Marks,
     bigints: Marks,
     /// Values to be traced.
     work: Vec<Value>,
@@ -162,6 +164,8 @@ impl Marker {
             promises: Marks::for_slab(&heap.promises),
             iterators: Marks::for_slab(&heap.iterators),
             internal_slots: Marks::for_slab(&heap.internal_slots),
+            byte_buffers: Marks::for_slab(&heap.byte_buffers),
+            byte_views: Marks::for_slab(&heap.byte_views),
             bigints: Marks::for_slab(&heap.bigints),
             work: Vec::new(),
             large: Vec::new(),
@@ -298,6 +302,10 @@ impl Marker {
                     self.bytes += slots.cost();
                     slots.trace(&mut self.work);
                 }
+                Kind::ArrayBuffer if self.byte_buffers.set(index) => {
+                    self.bytes += heap.byte_buffers[index].cost();
+                }
+                Kind::Uint8Array if self.byte_views.set(index) => self.reach(heap.byte_views[index].buffer),
                 _ => continue,
             }
             if let Some(&extra) = heap.extras.get(&value) {
@@ -327,6 +335,8 @@ impl Marker {
             Kind::Promise => self.promises.get(index),
             Kind::Iterator => self.iterators.get(index),
             Kind::InternalSlots => self.internal_slots.get(index),
+            Kind::ArrayBuffer => self.byte_buffers.get(index),
+            Kind::Uint8Array => self.byte_views.get(index),
             _ => true,
         }
     }
@@ -346,6 +356,8 @@ impl Heap {
         self.promises.shrink();
         self.iterators.shrink();
         self.internal_slots.shrink();
+        self.byte_buffers.shrink();
+        self.byte_views.shrink();
         self.bigints.shrink();
         self.shrink_strings();
     }
@@ -369,6 +381,8 @@ impl Heap {
             self.promises.sweep(&mut marker.promises, |promise| promise.reactions = Reactions::None) * Promise::COST;
         bytes += self.iterators.sweep(&mut marker.iterators, |_| {}) * Iterator::COST;
         self.internal_slots.sweep(&mut marker.internal_slots, |slots| *slots = InternalSlots::Date(f64::NAN));
+        self.byte_buffers.sweep(&mut marker.byte_buffers, |buffer| *buffer = ByteBuffer::default());
+        bytes += self.byte_views.sweep(&mut marker.byte_views, |_| {}) * ByteView::COST;
         self.bigints.sweep(&mut marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
         bytes += self.sweep_strings(&mut marker.strings);
         bytes += self.traces.values().map(crate::error::Trace::cost).sum::<usize>();
@@ -389,6 +403,8 @@ impl Heap {
             + self.promises.free_bytes()
             + self.iterators.free_bytes()
             + self.internal_slots.free_bytes()
+            + self.byte_buffers.free_bytes()
+            + self.byte_views.free_bytes()
             + self.bigints.free_bytes()
     }
 

@@ -2,6 +2,7 @@
 //! dates. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::{Heap, block, slab_cost};
+use crate::builtins::encoding::Decoding;
 use crate::builtins::family::Family;
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
@@ -27,6 +28,10 @@ pub enum InternalSlots {
     Url(Box<UrlState>),
     /// A `URLSearchParams`.
     Params(Box<ParamsState>),
+    /// A `TextEncoder`.
+    TextEncoder,
+    /// A `TextDecoder`.
+    TextDecoder(Box<Decoding>),
     /// A regular expression.
     RegExp(RegExp),
 }
@@ -52,6 +57,8 @@ impl InternalSlots {
             Self::NumberFormat(_) => Family::NumberFormat,
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
+            Self::TextEncoder => Family::TextEncoder,
+            Self::TextDecoder(_) => Family::TextDecoder,
             Self::RegExp(_) => Family::RegExp,
         }
     }
@@ -65,6 +72,8 @@ impl InternalSlots {
             Self::NumberFormat(_) => "NumberFormat",
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
+            Self::TextEncoder => "TextEncoder",
+            Self::TextDecoder(_) => "TextDecoder",
             Self::RegExp(_) => "RegExp",
         }
     }
@@ -72,7 +81,12 @@ impl InternalSlots {
     /// The tag that `Object.prototype.toString` writes after `object`.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
+            Self::Date(_)
+            | Self::RegExp(_)
+            | Self::Url(_)
+            | Self::Params(_)
+            | Self::TextEncoder
+            | Self::TextDecoder(_) => self.class(),
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
@@ -84,7 +98,12 @@ impl InternalSlots {
         match self {
             Self::Date(_) => Some(self.clone()),
             Self::DateTimeFormat(_) => None,
-            Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
+            Self::Collator(_)
+            | Self::NumberFormat(_)
+            | Self::Url(_)
+            | Self::Params(_)
+            | Self::TextEncoder
+            | Self::TextDecoder(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
@@ -92,7 +111,8 @@ impl InternalSlots {
     /// Bytes it takes.
     pub(super) fn cost(&self) -> usize {
         let beside = match self {
-            Self::Date(_) => 0,
+            Self::Date(_) | Self::TextEncoder => 0,
+            Self::TextDecoder(_) => size_of::<Decoding>(),
             Self::Collator(_) => size_of::<Collator>(),
             Self::DateTimeFormat(_) => 320,
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
@@ -107,7 +127,7 @@ impl InternalSlots {
     /// Append the values that it holds.
     pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
-            Self::Date(_) => {}
+            Self::Date(_) | Self::TextEncoder | Self::TextDecoder(_) => {}
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),

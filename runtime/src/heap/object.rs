@@ -61,8 +61,14 @@ pub enum Class {
     TypeError,
     /// `URIError`
     UriError,
-    /// The `DOMException` of `atob` and `btoa`, which has no constructor here.
+    /// The `DOMException` of `atob` and `btoa`; these have no constructors here.
     InvalidCharacterError,
+    /// The `DOMException` of an algorithm that does not exist.
+    NotSupportedError,
+    /// The `DOMException` of too many random bytes.
+    QuotaExceededError,
+    /// The `DOMException` of a value of another type.
+    TypeMismatchError,
 }
 
 impl Class {
@@ -96,6 +102,20 @@ impl Class {
             Self::TypeError => "TypeError",
             Self::UriError => "URIError",
             Self::InvalidCharacterError => "InvalidCharacterError",
+            Self::NotSupportedError => "NotSupportedError",
+            Self::QuotaExceededError => "QuotaExceededError",
+            Self::TypeMismatchError => "TypeMismatchError",
+        }
+    }
+
+    /// The `code` of a `DOMException`.
+    pub fn dom_code(self) -> Option<f64> {
+        match self {
+            Self::InvalidCharacterError => Some(5.0),
+            Self::NotSupportedError => Some(9.0),
+            Self::TypeMismatchError => Some(17.0),
+            Self::QuotaExceededError => Some(22.0),
+            _ => None,
         }
     }
 }

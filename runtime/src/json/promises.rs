@@ -23,7 +23,8 @@ impl Vm {
         let mut work = Buffer::new();
         work.push(self, value)?;
         while let Some(value) = work.pop() {
-            if !matches!(value.kind(), Kind::Object | Kind::Array | Kind::Promise) || seen.contains(&value) {
+            if !matches!(value.kind(), Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise)
+                || seen.contains(&value) {
                 continue;
             }
             if seen.len() == seen.capacity() {
@@ -44,6 +45,10 @@ impl Vm {
                     self.work(self.heap.length(value) / 8)?;
                     let items = self.heap.items(value).iter().rev(); // charged: above
                     work.extend(self, items.copied().filter(|item| item.is_object()))?;
+                }
+                Kind::Map | Kind::Set => {
+                    let parts = self.charged_entries(value)?.into_iter().rev().flat_map(|(key, value)| [value, key]);
+                    work.extend(self, parts.filter(|part| part.is_object()))?;
                 }
                 _ if self.own(value, known::TO_JSON)?.is_some_and(Value::is_callable) => {}
                 _ => {

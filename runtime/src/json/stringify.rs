@@ -1,8 +1,10 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
 use super::quote::{escaped_length, quote_bytes};
+use super::warnings::{Segment, Warnings};
 use super::{Records, push_number};
 use crate::atom::known;
+use crate::atoms::array_index;
 use crate::charge::{Buffer, Hold};
 use crate::error_code::ErrorCode;
 use crate::heap::Held;
@@ -69,9 +71,10 @@ impl Vm {
         Ok(text.map(|text| String::from_utf8(text).unwrap_or_default()))
     }
 
-    /// The result of a run as JSON text: `undefined` is `null`, promises stand for their values, and
-    /// a value without JSON text ends the run.
-    pub fn result_text(&mut self, value: Value) -> Result<String> {
+    /// The result of a run as JSON text, and what the text does not hold: `undefined` is `null`, promises stand for
+    /// their values, a `Map` is an object or an array of pairs, a `Set` an array, and a value without JSON text ends
+    /// the run.
+    pub fn result_text(&mut self, value: Value) -> Result<(String, Vec<String>)> {
         let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
         let refused = |why: &str| {
             let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
@@ -80,14 +83,17 @@ impl Vm {
         let strict = self.realm.script.linker.dialect().is_strict();
         if self.settled(value).is_undefined() {
             return match strict {
-                false => Ok("null".into()),
+                false => Ok(("null".into(), Vec::new())), // bounded: empty
                 true => Err(refused("it is undefined; end the script with an expression or a return")),
             };
         }
         let mut writer = Writer::new(self, Layout::default());
-        (writer.promises, writer.strict, writer.limit) = (true, strict, limit);
-        match writer.finish(value) {
-            Ok(Some(text)) => Ok(String::from_utf8(text).unwrap_or_default()),
+        (writer.is_result, writer.strict, writer.limit) = (true, strict, limit);
+        writer.warnings = Some(Box::default());
+        let written = writer.write(value);
+        let warnings = writer.warnings.take().map_or_else(Vec::new, |warnings| warnings.texts());
+        match writer.end_with(written) {
+            Ok(Some(text)) => Ok((String::from_utf8(text).unwrap_or_default(), warnings)),
             Ok(None) => Err(refused("it is a function; return plain data")),
             Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
             Err(Problem::Cycle(words)) => Err(refused(&words)),
@@ -105,11 +111,11 @@ impl Vm {
     /// The JSON text of a value as in results, or a note where it has more than `most` bytes.
     pub fn json_within(&mut self, value: Value, most: usize) -> Result<String> {
         let mut writer = Writer::new(self, Layout::default());
-        (writer.promises, writer.limit) = (true, most);
+        (writer.is_result, writer.limit) = (true, most);
         match writer.finish(value) {
             Ok(text) => Ok(text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_else(|| "null".into())),
             Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")), // bounded: a number
-            Err(_) => self.result_text(value),
+            Err(_) => self.result_text(value).map(|(text, _)| text),
         }
     }
 
@@ -170,8 +176,11 @@ struct Writer<'a> {
     /// Bytes of `out` that are counted.
     held: usize,
     layout: Layout<'a>,
-    /// Whether a fulfilled promise is written as its value.
-    promises: bool,
+    /// Whether it is the result of a run: a fulfilled promise is written as its value, and a `Map` or `Set` as what it
+    /// holds.
+    is_result: bool,
+    /// What the text does not hold, where somebody wants to know.
+    warnings: Option<Box<Warnings>>,
     /// Whether the result has to be plain data: only `undefined` may be left out.
     strict: bool,
     limit: usize,
@@ -199,6 +208,19 @@ enum Parts {
     /// The properties of an object of a record.
     Slots(u16),
     Entries(Buffer<(PropertyKey, Value)>),
+    /// The entries of a `Map` or `Set` of a result.
+    Collection(Form, Buffer<(Value, Value)>),
+}
+
+/// What a `Map` or `Set` is written as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A `Map` whose keys are strings: an object.
+    Object,
+    /// Another `Map`: an array of pairs. Each is written in two parts.
+    Pairs,
+    /// A `Set`: an array.
+    Items,
 }
 
 /// Bytes of a short text.
@@ -228,7 +250,8 @@ impl<'a> Writer<'a> {
             hold: Hold::NONE,
             held: 0,
             layout,
-            promises: false,
+            is_result: false,
+            warnings: None,
             strict: false,
             limit: usize::MAX,
             deep: HashSet::new(),
@@ -240,6 +263,11 @@ impl<'a> Writer<'a> {
 
     fn finish(mut self, value: Value) -> Written<Option<Vec<u8>>> {
         let written = self.write(value);
+        self.end_with(written)
+    }
+
+    /// Give back what was borrowed.
+    fn end_with<T>(mut self, written: T) -> T {
         if self.open.capacity() <= SHALLOW {
             self.open.clear();
             self.records.writing = self.open;
@@ -259,6 +287,7 @@ impl<'a> Writer<'a> {
                 Parts::Items(length) => self.items(open.container, *length)?,
                 Parts::Slots(record) => self.slots(open.container, *record)?,
                 Parts::Entries(_) => self.entry()?,
+                Parts::Collection(..) => self.collection_part()?,
             }
         }
         self.charge()?;
@@ -272,7 +301,7 @@ impl<'a> Writer<'a> {
     }
 
     fn prepared_object(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
-        let value = if self.promises { self.vm.settled(value) } else { value };
+        let value = if self.is_result { self.vm.settled(value) } else { value };
         if self.strict {
             return self.plain(value);
         }
@@ -285,7 +314,7 @@ impl<'a> Writer<'a> {
         }
         let (value, called) = self.vm.apply_to_json(value, key)?;
         self.called |= called;
-        Ok(if self.promises { self.vm.settled(value) } else { value })
+        Ok(if self.is_result { self.vm.settled(value) } else { value })
     }
 
     /// Check that a value is plain data.
@@ -294,9 +323,9 @@ impl<'a> Writer<'a> {
             Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction | Kind::App => {
                 "it holds a function; return plain data"
             }
-            Kind::Map => "it holds a Map; write Object.fromEntries(map) or [...map]",
-            Kind::Set => "it holds a Set; write [...set]",
             Kind::Iterator => "it holds an iterator; write [...iterator]",
+            Kind::ArrayBuffer => "it holds an ArrayBuffer; write new Uint8Array(buffer).toBase64()",
+            Kind::Uint8Array => "it holds a Uint8Array; write bytes.toBase64() or [...bytes]",
             Kind::InternalSlots => {
                 "it holds a Date, a RegExp or another special object; convert it with toISOString() or String()"
             }
@@ -313,12 +342,22 @@ impl<'a> Writer<'a> {
             let item = self.vm.heap.at(array, index).unwrap_or(Value::UNDEFINED);
             let item = self.prepared(item, PropertyKey::Index(index as u32))?;
             self.separate()?;
-            self.begin(if has_text(item) { item } else { Value::NULL })?;
+            self.item(item)?;
             if self.open.len() > depth {
                 return Ok(());
             }
         }
         self.end(b']')
+    }
+
+    /// Write an item of an array.
+    #[inline]
+    fn item(&mut self, item: Value) -> Written<()> {
+        if has_text(item) {
+            return self.begin(item);
+        }
+        self.lost(item, " is written as null")?;
+        self.begin(Value::NULL)
     }
 
     /// The same for properties.
@@ -341,6 +380,8 @@ impl<'a> Writer<'a> {
                 if self.open.len() > depth {
                     return Ok(());
                 }
+            } else {
+                self.lost(value, " is left out")?;
             }
         }
         self.end(b'}')
@@ -369,7 +410,7 @@ impl<'a> Writer<'a> {
         };
         let value = self.prepared(value, key)?;
         if !has_text(value) {
-            return Ok(());
+            return self.lost(value, " is left out");
         }
         self.separate()?;
         match key {
@@ -387,6 +428,117 @@ impl<'a> Writer<'a> {
         self.begin(value)
     }
 
+    /// The parts of a `Map` or `Set`: what `Object.fromEntries(map)`, `[...map]` or `[...set]` would have.
+    fn collection(&mut self, container: Value) -> Written<Parts> {
+        let mut entries = self.vm.charged_entries(container)?;
+        if container.is(Kind::Set) {
+            return Ok(Parts::Collection(Form::Items, entries));
+        }
+        if !entries.iter().all(|(key, _)| key.is_string()) {
+            return Ok(Parts::Collection(Form::Pairs, entries));
+        }
+        // As in any object, indices come first; the sort is stable.
+        let heap = &self.vm.heap;
+        let rank = |key: Value| array_index(heap.bytes(key)).map_or(u64::MAX, u64::from); // bounded: ten bytes are read
+        if entries.iter().any(|&(key, _)| rank(key) < u64::MAX) {
+            entries.sort_by_key(|&(key, _)| rank(key));
+        }
+        Ok(Parts::Collection(Form::Object, entries))
+    }
+
+    /// Write the next part of the innermost container, which is a `Map` or `Set`, or its end.
+    fn collection_part(&mut self) -> Written<()> {
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let Parts::Collection(form, entries) = &open.parts else { return Ok(()) };
+        let (form, at) = (*form, open.at);
+        let is_second = form == Form::Pairs && at % 2 == 1;
+        let entry = entries.get(if form == Form::Pairs { at / 2 } else { at }).copied();
+        if form == Form::Pairs && at > 0 && !is_second {
+            self.out.push(b']');
+        }
+        let Some((key, value)) = entry else {
+            return self.end(if form == Form::Object { b'}' } else { b']' });
+        };
+        open.at += 1;
+        match form {
+            Form::Items => {
+                let item = self.prepared(key, PropertyKey::Index(at as u32))?;
+                self.separate()?;
+                self.item(item)
+            }
+            Form::Pairs if is_second => {
+                self.out.push(b',');
+                let value = self.prepared(value, PropertyKey::Index(1))?;
+                self.item(value)
+            }
+            Form::Pairs => {
+                self.separate()?;
+                self.out.push(b'[');
+                let key = self.prepared(key, PropertyKey::Index(0))?;
+                self.item(key)
+            }
+            Form::Object => {
+                let name = match value.is_object() {
+                    true => self.vm.to_property_key(key)?,
+                    false => PropertyKey::Name(known::EMPTY),
+                };
+                let value = self.prepared(value, name)?;
+                if !has_text(value) {
+                    return self.lost(value, " is left out");
+                }
+                self.separate()?;
+                self.begin(key)?;
+                self.out.push(b':');
+                self.begin(value)
+            }
+        }
+    }
+
+    /// Note that a value is not in the text.
+    #[inline]
+    fn lost(&mut self, value: Value, how: &str) -> Written<()> {
+        if self.warnings.is_some() { self.warn(value, how) } else { Ok(()) }
+    }
+
+    /// Note that an object is written without what it is.
+    fn emptied(&mut self, object: Value) -> Written<()> {
+        match object.kind() {
+            Kind::Object if self.vm.heap.class(object).is_error() => {
+                self.warn(object, " is written without its message; return `error.message`")
+            }
+            Kind::Iterator => self.warn(object, " is written as {}; return `[...iterator]`"),
+            Kind::ArrayBuffer => {
+                self.warn(object, " is written as {}; return `new Uint8Array(buffer).toBase64()`")
+            }
+            Kind::InternalSlots => {
+                self.warn(object, " is written as {}; return `String(value)` or what is needed of it")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn warn(&mut self, value: Value, how: &str) -> Written<()> {
+        self.vm.work(8)?;
+        let what = match value.kind() {
+            Kind::Undefined | Kind::Empty => "undefined",
+            Kind::Number if value.as_number().is_nan() => "NaN",
+            Kind::Number if value.as_number() > 0.0 => "Infinity",
+            Kind::Number => "-Infinity",
+            Kind::Iterator => "an iterator",
+            Kind::ArrayBuffer => "an ArrayBuffer",
+            Kind::Object => "an error",
+            Kind::InternalSlots => self.vm.heap.internal_slots[value.index()].class(),
+            _ => "a function",
+        };
+        let segments = self.open.iter().map(|open| open.segment(&self.records, self.vm));
+        if let Some(mut warnings) = self.warnings.take() {
+            warnings.add(segments, what, how);
+            self.warnings = Some(warnings);
+        }
+        Ok(())
+    }
+
     /// Write a value, or the beginning of a container.
     fn begin(&mut self, value: Value) -> Written<()> {
         self.values += 1;
@@ -394,7 +546,12 @@ impl<'a> Writer<'a> {
             self.charge()?;
         }
         match value.kind() {
-            Kind::Number => push_number(value.as_number(), &mut self.out),
+            Kind::Number => {
+                if !value.as_number().is_finite() {
+                    self.lost(value, " is written as null")?;
+                }
+                push_number(value.as_number(), &mut self.out);
+            }
             Kind::Null => self.out.extend_from_slice(b"null"),
             Kind::Boolean if value == Value::TRUE => self.out.extend_from_slice(b"true"),
             Kind::Boolean => self.out.extend_from_slice(b"false"),
@@ -426,6 +583,8 @@ impl<'a> Writer<'a> {
         }
         let parts = if container.is(Kind::Array) {
             Parts::Items(self.vm.heap.length(container))
+        } else if self.is_result && matches!(container.kind(), Kind::Map | Kind::Set) {
+            self.collection(container)?
         } else if let Some(allow) = self.layout.allow {
             Parts::Entries(self.vm.entries_of(container, allow)?)
         } else if container.is(Kind::Object)
@@ -436,7 +595,12 @@ impl<'a> Writer<'a> {
         } else {
             Parts::Entries(self.vm.enumerable_entries(container)?)
         };
-        self.out.push(if container.is(Kind::Array) { b'[' } else { b'{' });
+        let is_list =
+            matches!(parts, Parts::Items(_) | Parts::Collection(Form::Pairs | Form::Items, _));
+        if self.warnings.is_some() && !is_list {
+            self.emptied(container)?;
+        }
+        self.out.push(if is_list { b'[' } else { b'{' });
         self.open.push(Open { container, at: 0, empty: true, parts });
         Ok(())
     }
@@ -527,6 +691,22 @@ impl Open {
             Parts::Items(_) => Some(PropertyKey::Index(at as u32)),
             Parts::Slots(record) => records[*record].names.get(at).map(|name| name.key),
             Parts::Entries(entries) => entries.get(at).map(|&(key, _)| key),
+            Parts::Collection(Form::Items, _) => Some(PropertyKey::Index(at as u32)),
+            Parts::Collection(Form::Pairs, _) => Some(PropertyKey::Index(at as u32 / 2)),
+            Parts::Collection(Form::Object, _) => None,
+        }
+    }
+
+    /// The part that is being written, as warnings name it.
+    fn segment<'a>(&'a self, records: &Records, vm: &'a Vm) -> Segment<'a> {
+        if let (Parts::Collection(Form::Object, entries), Some(at)) = (&self.parts, self.at.checked_sub(1)) {
+            // bounded: what is shown is cut
+            return entries.get(at).map_or(Segment::Name(b""), |&(key, _)| Segment::Name(vm.heap.bytes(key)));
+        }
+        match self.key(records) {
+            Some(PropertyKey::Index(index)) => Segment::Index(index),
+            Some(PropertyKey::Name(name)) => Segment::Name(vm.atoms.text(name)),
+            None => Segment::Name(b""),
         }
     }
 }
@@ -587,6 +767,8 @@ impl Vm {
             Kind::Set => "Set",
             Kind::Promise => "Promise",
             Kind::InternalSlots => self.heap.internal_slots[object.index()].class(),
+            Kind::ArrayBuffer => "ArrayBuffer",
+            Kind::Uint8Array => "Uint8Array",
             Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
             _ => "Object",
         }

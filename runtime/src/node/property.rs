@@ -66,6 +66,9 @@ impl<E: Node> Node for Length<E> {
         if object.is_string() {
             return Ok(Value::number(f64::from(vm.heap.str(object).units)));
         }
+        if object.is(Kind::Uint8Array) {
+            return Ok(Value::number(vm.heap.view_length(object) as f64));
+        }
         get(vm, object, known::LENGTH, self.at)
     }
 }
@@ -106,6 +109,12 @@ impl<E: Node, K: Node> Node for Index<E, K> {
             && let Some(item) = vm.heap.item(object, key.as_number())
         {
             return Ok(item);
+        }
+        if object.is(Kind::Uint8Array)
+            && (self.key.is_number() || key.is_number())
+            && let Some(byte) = vm.heap.byte(object, key.as_number())
+        {
+            return Ok(byte);
         }
         get_index(vm, object, key, self.at)
     }
@@ -188,6 +197,13 @@ impl<E: Node, K: Node, V: Node> Node for SetIndex<E, K, V> {
         if object.is(Kind::Array)
             && (self.key.is_number() || key.is_number())
             && vm.heap.set_item(object, key.as_number(), value)
+        {
+            return Ok(value);
+        }
+        if object.is(Kind::Uint8Array)
+            && (self.key.is_number() || key.is_number())
+            && value.is_number()
+            && vm.heap.set_byte(object, key.as_number(), value.as_number())
         {
             return Ok(value);
         }

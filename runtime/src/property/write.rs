@@ -4,6 +4,7 @@ use super::{PropertyKey, refused_key};
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
+use crate::numeric::to_int32;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -24,6 +25,13 @@ impl Vm {
     #[inline]
     pub fn set_index(&mut self, object: Value, key: Value, value: Value) -> Result<()> {
         if object.is(Kind::Array) && key.is_number() && self.heap.set_item(object, key.as_number(), value) {
+            return Ok(());
+        }
+        if object.is(Kind::Uint8Array)
+            && key.is_number()
+            && value.is_number()
+            && self.heap.set_byte(object, key.as_number(), value.as_number())
+        {
             return Ok(());
         }
         if object.is(Kind::Object) {
@@ -61,6 +69,18 @@ impl Vm {
             let what = crate::convert::type_of(object);
             return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
         }
+        if object.is(Kind::Uint8Array) {
+            match key {
+                PropertyKey::Index(index) => return self.set_view_item(object, index, value),
+                // There is no such byte, but the value is converted.
+                PropertyKey::Name(name) if self.is_numeric(name) => return self.to_number(value).map(drop),
+                PropertyKey::Name(_) if self.key_text(key) == "BYTES_PER_ELEMENT" => {
+                    let message = "Cannot assign to read only property 'BYTES_PER_ELEMENT' of object '[object Uint8Array]'";
+                    return Err(self.type_error(message));
+                }
+                PropertyKey::Name(_) => {}
+            }
+        }
         let flags = self.heap.flags(object);
         let is_computed = |this: &Self| match key {
             PropertyKey::Name(name) => registry().setter(this.family(object), name).is_some(),
@@ -79,13 +99,16 @@ impl Vm {
         match (object.kind(), key) {
             (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
             (Kind::Array, PropertyKey::Name(known::LENGTH)) => self.set_length(object, value),
-            (Kind::Map | Kind::Set | Kind::InternalSlots, PropertyKey::Name(name))
+            (
+                Kind::Map | Kind::Set | Kind::InternalSlots | Kind::ArrayBuffer | Kind::Uint8Array,
+                PropertyKey::Name(name),
+            )
                 if let Some(set) = registry().setter(self.family(object), name) =>
             {
                 let Some(set) = set else {
                     let key = self.key_text(key);
-                    // V8 names the prototype in this message for regular expressions.
-                    let is_regexp = self.heap.regexp(object).is_some();
+                    // V8 names the prototype in this message for regular expressions and typed arrays.
+                    let is_regexp = self.heap.regexp(object).is_some() || object.is(Kind::Uint8Array);
                     let text = if is_regexp { "[object Object]".into() } else { self.object_tag(object) };
                     return Err(
                         self.type_error(&format!("Cannot set property {key} of {text} which has only a getter"))
@@ -140,6 +163,15 @@ impl Vm {
         }
     }
 
+    /// `bytes[index] = value`: no effect where there is no such byte.
+    pub fn set_view_item(&mut self, view: Value, index: u32, value: Value) -> Result<()> {
+        let byte = to_int32(self.to_number(value)?) as u8;
+        if let Some(item) = self.heap.view_bytes_mut(view).get_mut(index as usize) {
+            *item = byte;
+        }
+        Ok(())
+    }
+
     fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
         let length = self.heap.items(array).len();
         if index as usize >= length {
@@ -182,6 +214,7 @@ impl Vm {
         let fixed = match (object.kind(), key) {
             (Kind::Array | Kind::String, PropertyKey::Name(known::LENGTH)) => true,
             (Kind::InternalSlots, PropertyKey::Name(known::LAST_INDEX)) => self.heap.regexp(object).is_some(),
+            (Kind::Uint8Array, PropertyKey::Index(_)) => true,
             _ => {
                 self.heap.flags(object) & (SEALED | FROZEN) != 0
                     || matches!(

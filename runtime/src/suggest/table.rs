@@ -70,7 +70,6 @@ pub(super) fn global(name: &str) -> Option<&'static str> {
         "uuid" | "uuidv4" | "uuid4" | "nanoid" => "write `crypto.randomUUID()`",
         "alert" | "prompt" | "confirm" => "nobody is asked; return a value, or log it with `console.log(…)`",
         "performance" => "write `Date.now()`",
-        "TextEncoder" | "TextDecoder" => "use strings, `atob` and `btoa`",
         _ => return None,
     })
 }

@@ -467,6 +467,7 @@ pub fn without_depth(mut outcome: Outcome) -> Outcome {
             failure.name = Some("Error".into());
             failure.tool_calls = outcome.stats.tool_calls;
             outcome.result = Err(Box::new(failure));
+            outcome.warnings.clear();
         }
         Err(failure) => (failure.tool_input, failure.details) = (None, None),
     }

@@ -71,6 +71,7 @@ impl MetaTool for CodeExecution {
             "properties": {
                 "ok": {"type": "boolean"},
                 "value": {},
+                "warnings": {"type": "array", "items": {"type": "string"}},
                 "error": {
                     "type": "object",
                     "properties": {
@@ -164,7 +165,13 @@ fn policy(configured: &Policy, settings: Settings) -> Policy {
 fn to_answer(outcome: Outcome) -> Answer {
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
-            Ok(value) => return Answer::ok(json!({"ok": true, "value": value})),
+            Ok(value) => {
+                let mut answer = json!({"ok": true, "value": value});
+                if !outcome.warnings.is_empty() {
+                    answer["warnings"] = json!(outcome.warnings);
+                }
+                return Answer::ok(answer);
+            }
             Err(_) => {
                 let message = "The result is nested too deeply; return less of it, or a flat form";
                 Failure::from_code(ErrorCode::SerializationError, message)

@@ -64,6 +64,7 @@ impl MetaTool for Execute {
                     "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
                     "required": ["code", "message"],
                 },
+                "warnings": {"type": "array", "items": {"type": "string"}},
                 "logs": {"type": "array", "items": {"type": "string"}},
                 "truncated": {
                     "type": "object",

@@ -54,7 +54,7 @@ impl MetaTool for Step {
                 "messages": messages,
                 "outcome": {
                     "type": "object",
-                    "properties": {"status": {"type": "string"}, "result": {}, "error": {"type": "object"}},
+                    "properties": {"status": {"type": "string"}, "result": {}, "error": {"type": "object"}, "warnings": names()},
                     "required": ["status"],
                 },
                 "error": {

@@ -80,6 +80,8 @@ pub struct ScriptOutcome {
     pub status: Status,
     /// The result, or the `error` object of a failure.
     pub result: Result<Value, Value>,
+    /// What of the result its JSON text does not hold.
+    pub warnings: Vec<String>,
     /// What the script has logged.
     pub logs: Vec<String>,
 }
@@ -234,7 +236,7 @@ impl From<Outcome> for ScriptOutcome {
             Ok(_) => Ok(value["result"].take()),
             Err(_) => Err(value["error"].take()),
         };
-        Self { status: outcome.status(), result, logs: outcome.logs }
+        Self { status: outcome.status(), result, warnings: outcome.warnings, logs: outcome.logs }
     }
 }
 
@@ -247,6 +249,9 @@ impl ScriptOutcome {
             Err(error) => ("error", error),
         };
         let mut outcome = object([("status", self.status.as_str().into()), (key, value.clone())]);
+        if !self.warnings.is_empty() {
+            outcome["warnings"] = json!(self.warnings);
+        }
         if !self.logs.is_empty() {
             outcome["logs"] = json!(self.logs);
         }
@@ -260,6 +265,9 @@ impl ScriptOutcome {
             Ok(data) => object([("status", "success".into()), ("data", data)]),
             Err(error) => failed_code_result(error),
         };
+        if !self.warnings.is_empty() {
+            result["warnings"] = self.warnings.into();
+        }
         if !self.logs.is_empty() {
             result["logs"] = self.logs.into();
         }

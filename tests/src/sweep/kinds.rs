@@ -134,6 +134,12 @@ pub static ARGUMENTS: &[Kind] = &[
     more("set:texts", "(() => { const m = new Set(); for (let i = 0; i < 4e5 * S; i++) m.add('k' + i); return m })()"),
     more("iterator:list", "Array(1e7 * S).fill(1).values()"),
     more("iterator:text", "'a'.repeat(6e7 * S).matchAll(/a/g)"),
+    // Bytes: 60 MB.
+    core("bytes:zeros", "new Uint8Array(6e7 * S)"),
+    more("bytes:invalid", "new Uint8Array(6e7 * S).fill(255)"),
+    more("bytes:letters", "new TextEncoder().encode('é'.repeat(3e7 * S))"),
+    more("buffer:zeros", "new ArrayBuffer(6e7 * S)"),
+    more("buffer:resizable", "new ArrayBuffer(3e7 * S, { maxByteLength: 4e9 })"),
     // Data of the host that is not parsed yet.
     core("unread:rows", "(await callTool('sweep:rows', { n: 3e5 * S })).rows"),
     more("unread:keys", "(await callTool('sweep:keys', { n: 3e5 * S })).keys"),
@@ -269,6 +275,15 @@ pub fn receivers(family: &str) -> Vec<Kind> {
         ),
         "Url" => kinds_with(&["url:"]),
         "Params" => kinds_with(&["params:"]),
+        "ArrayBuffer" => kinds_with(&["buffer:"]),
+        "Uint8Array" => with(&[more("bytes:short", "new Uint8Array([3, 1, 2])")], &["bytes:"]),
+        "TextEncoder" => vec![more("encoder", "new TextEncoder()")],
+        "TextDecoder" => vec![
+            more("decoder:utf-8", "new TextDecoder()"),
+            more("decoder:fatal", "new TextDecoder('utf-8', { fatal: true })"),
+            more("decoder:gb18030", "new TextDecoder('gb18030')"),
+            more("decoder:utf-16", "new TextDecoder('utf-16le')"),
+        ],
         "Collator" => vec![
             more("collator:en", "new Intl.Collator('en')"),
             more(

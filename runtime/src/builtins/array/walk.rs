@@ -14,7 +14,7 @@ use crate::vm::Vm;
 /// `$leaf(array, function)`: whether the functions here can be used.
 pub fn is_leaf(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (array, function) = (arg(arguments, 0), arg(arguments, 1));
-    let is_leaf = array.is(Kind::Array) && function.is(Kind::Function) && {
+    let is_leaf = matches!(array.kind(), Kind::Array | Kind::Uint8Array) && function.is(Kind::Function) && {
         let function = vm.function(vm.heap.closures[function.index()].code);
         function.rest.is_none() && !matches!(function.body, Body::Ops)
     };
@@ -45,7 +45,7 @@ fn walk(
     vm.with_leaf(function, |vm, leaf| {
         let mut index = start.as_number() as usize;
         while index < length {
-            let item = vm.heap.at(array, index).unwrap_or(Value::HOLE);
+            let item = item_at(vm, array, index);
             if item == Value::HOLE && !holes {
                 vm.tick()?;
             } else {
@@ -61,6 +61,16 @@ fn walk(
         }
         Ok(Value::number(index as f64))
     })
+}
+
+/// An item of an array or a `Uint8Array`.
+#[inline(always)]
+fn item_at(vm: &Vm, array: Value, index: usize) -> Value {
+    if array.is(Kind::Array) {
+        return vm.heap.at(array, index).unwrap_or(Value::HOLE);
+    }
+    let byte = vm.heap.view_bytes(array).get(index); // charged: by the call
+    byte.map_or(Value::UNDEFINED, |&byte| Value::number(f64::from(byte)))
 }
 
 /// The callback, with its common arguments.
@@ -79,7 +89,10 @@ pub fn map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let out = arg(arguments, 4);
     walk(vm, arguments, false, |vm, leaf, index, item| {
         let value = call(vm, leaf, arguments, index, item)?;
-        Ok(vm.heap.set_item(out, index as f64, value))
+        if out.is(Kind::Array) {
+            return Ok(vm.heap.set_item(out, index as f64, value));
+        }
+        vm.set_view_item(out, index as u32, value).map(|()| true)
     })
 }
 

@@ -91,7 +91,7 @@ impl Vm {
             _ if type_of(value) == "object" && value != Value::NULL => {
                 let own = self.own_property(value, PropertyKey::Name(known::TO_STRING))?;
                 // Node does not treat these as built-in objects.
-                let is_url = !self.inherited_names(value).is_empty();
+                let is_url = self.has_url_text(value);
                 if is_url || own.is_some_and(Value::is_callable) {
                     let text = self.to_string(value)?;
                     return self.line_text(text);

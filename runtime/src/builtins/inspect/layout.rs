@@ -90,8 +90,11 @@ impl Inspector<'_> {
         }
         let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
         let column_widths: Vec<usize> = (0..columns).map(column_width).collect(); // bounded: as above
-        let numbers = (0..output.len())
-            .all(|index| self.vm.heap.at(array, index).is_some_and(|item| item.is_number() || item.is(Kind::BigInt)));
+        let is_number = |index| match array.kind() {
+            Kind::Uint8Array => index < self.vm.heap.view_length(array),
+            _ => self.vm.heap.at(array, index).is_some_and(|item| item.is_number() || item.is(Kind::BigInt)),
+        };
+        let numbers = (0..output.len()).all(is_number);
         let mut lines = Vec::with_capacity(shown / columns + 2); // bounded: as above
         for first in (0..shown).step_by(columns) {
             let last = (first + columns).min(shown) - 1;

@@ -1,4 +1,4 @@
-//! `URL` and `URLSearchParams` as Node prints them, by their own rules.
+//! `URL`, `URLSearchParams`, `TextEncoder` and `TextDecoder` as Node prints them, by their own rules.
 
 use super::Inspector;
 use crate::charge::Buffer;
@@ -22,6 +22,8 @@ impl Inspector<'_> {
             Kind::InternalSlots => match self.vm.heap.internal_slots_of(value) {
                 Some(InternalSlots::Params(_)) if depth > self.options.depth => "[Object]".into(),
                 Some(InternalSlots::Params(_)) => self.params(value)?,
+                Some(InternalSlots::TextEncoder) if depth <= self.options.depth => "{ encoding: 'utf-8' }".into(),
+                Some(InternalSlots::TextDecoder(state)) if depth <= self.options.depth => state.shown(),
                 Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
                 _ => return Ok(None),
             },

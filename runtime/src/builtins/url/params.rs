@@ -509,12 +509,18 @@ fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 impl Vm {
     /// An argument of the wrong type as Node's messages describe it.
-    fn received(&mut self, value: Value) -> Result<String> {
+    pub fn received(&mut self, value: Value) -> Result<String> {
         if value.is_nullish() {
             return Ok(self.to_text_lossy(value));
         }
+        if value.is_callable() {
+            return Ok(format!("function {}", self.callable_name(value))); // bounded: the name is cut
+        }
         if value.is_object() {
             return Ok(format!("an instance of {}", self.class_name(value))); // bounded: a class of ours
+        }
+        if value.is_string() {
+            return Ok(self.received_text(value));
         }
         let mut text = self.inspect(value, crate::builtins::inspect::Options::default())?;
         if text.chars().count() > 28 {
@@ -522,6 +528,22 @@ impl Vm {
         }
         // bounded: the same
         Ok(format!("type {} ({text})", type_of(value)))
+    }
+
+    /// The same of a string.
+    fn received_text(&mut self, text: Value) -> String {
+        let length = self.heap.str(text).units as usize;
+        let shown = if length > 28 { self.heap.slice(text, 0, 25) } else { text };
+        let mut shown = self.to_text_lossy(shown);
+        if length > 28 {
+            shown.push_str("...");
+        }
+        if !shown.contains('\'') {
+            return format!("type string ('{shown}')"); // bounded: 28 characters
+        }
+        let mut quoted = String::default();
+        crate::json::quote::quote(&shown, &mut quoted);
+        format!("type string ({quoted})") // bounded: the same
     }
 
     /// The pair at a position of a `URLSearchParams`; the caller has reserved [`Vm::pair_bytes`].

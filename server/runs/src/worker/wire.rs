@@ -58,6 +58,7 @@ pub enum WireMessage {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WireOutcome {
     result: Result<String, WireFailure>,
+    warnings: Vec<String>,
     logs: Vec<String>,
     stats: WireStats,
     unanswered: Vec<WireUnanswered>,
@@ -247,9 +248,10 @@ impl TryFrom<WireProgress> for Progress {
 
 impl From<Outcome> for WireOutcome {
     fn from(outcome: Outcome) -> Self {
-        let Outcome { result, logs, stats, unanswered, deadlocked } = outcome;
+        let Outcome { result, warnings, logs, stats, unanswered, deadlocked } = outcome;
         Self {
             result: result.map_err(|failure| (*failure).into()),
+            warnings,
             logs,
             stats: stats.into(),
             unanswered: unanswered.into_iter().map(Into::into).collect(),
@@ -262,13 +264,13 @@ impl TryFrom<WireOutcome> for Outcome {
     type Error = String;
 
     fn try_from(outcome: WireOutcome) -> Result<Self, String> {
-        let WireOutcome { result, logs, stats, unanswered, deadlocked } = outcome;
+        let WireOutcome { result, warnings, logs, stats, unanswered, deadlocked } = outcome;
         let result = match result {
             Ok(result) => Ok(result),
             Err(failure) => Err(Box::new(failure.try_into()?)),
         };
         let unanswered = unanswered.into_iter().map(Into::into).collect();
-        Ok(Self { result, logs, stats: stats.into(), unanswered, deadlocked })
+        Ok(Self { result, warnings, logs, stats: stats.into(), unanswered, deadlocked })
     }
 }
 

@@ -1,0 +1,309 @@
+//! `TextEncoder` and `TextDecoder` (<https://encoding.spec.whatwg.org>), with the messages of Node.
+
+use super::url::coded;
+use super::{Body, Global, Row, arg, getter, native};
+use crate::atom::known;
+use crate::charge::Buffer;
+use crate::heap::InternalSlots;
+use crate::heap::object::CODED;
+use crate::heap::Class;
+use crate::thrown::{Result, Thrown};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use crate::wtf8::first_code_point;
+use encoding_rs::{CoderResult, Decoder, DecoderResult, Encoding, ISO_8859_16, UTF_8, X_USER_DEFINED};
+use std::fmt;
+
+/// The two constructors.
+pub const GLOBALS: &[Global] = &[
+    constructor("TextEncoder", call_encoder, new_encoder),
+    constructor("TextDecoder", call_decoder, new_decoder),
+];
+
+/// Methods of encoders.
+pub const ENCODER_METHODS: &[Row] =
+    &[getter("encoding", encoder_encoding), native("encode", 0, encode), native("encodeInto", 2, encode_into)];
+
+/// Methods of decoders.
+pub const DECODER_METHODS: &[Row] = &[
+    native("decode", 0, decode),
+    getter("encoding", decoder_encoding),
+    getter("fatal", fatal),
+    getter("ignoreBOM", ignore_bom),
+];
+
+const fn constructor(name: &'static str, call: super::NativeFn, construct: super::NativeFn) -> Global {
+    Global {
+        name,
+        length: 0,
+        call: Body::Native(call),
+        construct: Some(Body::Native(construct)),
+        functions: &[],
+        numbers: &[],
+    }
+}
+
+/// The internal slots of a `TextDecoder`.
+pub struct Decoding {
+    encoding: &'static Encoding,
+    fatal: bool,
+    ignore_bom: bool,
+    /// Between two calls of a stream.
+    decoder: Option<Decoder>,
+}
+
+impl Clone for Decoding {
+    /// The same, at the beginning of a stream.
+    fn clone(&self) -> Self {
+        let &Self { encoding, fatal, ignore_bom, .. } = self;
+        Self { encoding, fatal, ignore_bom, decoder: None }
+    }
+}
+
+impl fmt::Debug for Decoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Decoding").field(&self.encoding.name()).finish()
+    }
+}
+
+impl Decoding {
+    /// The name of the encoding, as `encoding` has it.
+    pub fn name(&self) -> String {
+        self.encoding.name().to_ascii_lowercase()
+    }
+
+    /// The text that `util.inspect` shows.
+    pub fn shown(&self) -> String {
+        let Self { fatal, ignore_bom, .. } = self;
+        // bounded: a name of ours
+        format!("TextDecoder {{ encoding: '{}', fatal: {fatal}, ignoreBOM: {ignore_bom} }}", self.name())
+    }
+
+    /// A decoder at the beginning of a stream.
+    fn start(&self) -> Decoder {
+        match self.ignore_bom {
+            true => self.encoding.new_decoder_without_bom_handling(),
+            false => self.encoding.new_decoder_with_bom_removal(),
+        }
+    }
+}
+
+fn call_encoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Err(vm.type_error("Class constructor TextEncoder cannot be invoked without 'new'"))
+}
+
+fn new_encoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Ok(vm.heap.new_with_slots(InternalSlots::TextEncoder))
+}
+
+fn call_decoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Err(vm.type_error("Class constructor TextDecoder cannot be invoked without 'new'"))
+}
+
+/// `new TextDecoder(label, {fatal, ignoreBOM})`
+fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let encoding = match arg(arguments, 0) {
+        Value::UNDEFINED => UTF_8,
+        label => {
+            let label = vm.to_string(label)?;
+            match Encoding::for_label_no_replacement(vm.charged_bytes(label)?) {
+                // Node has no tables of these.
+                Some(encoding) if encoding != X_USER_DEFINED && encoding != ISO_8859_16 => encoding,
+                _ => return Err(unknown_encoding(vm, label)),
+            }
+        }
+    };
+    let options = arg(arguments, 1);
+    if !options.is_nullish() && !options.is_object() {
+        let received = vm.received(options)?;
+        let message = format!("The \"options\" argument must be of type object. Received {received}");
+        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
+    }
+    let (fatal, ignore_bom) = (flag(vm, options, "fatal")?, flag(vm, options, "ignoreBOM")?);
+    let decoding = Decoding { encoding, fatal, ignore_bom, decoder: None };
+    Ok(vm.heap.new_with_slots(InternalSlots::TextDecoder(Box::new(decoding))))
+}
+
+#[cold]
+fn unknown_encoding(vm: &mut Vm, label: Value) -> Thrown {
+    let label = vm.to_text_lossy(label);
+    let error = vm.new_error(Class::RangeError, &format!("The \"{label}\" encoding is not supported"));
+    let code = vm.string("ERR_ENCODING_NOT_SUPPORTED");
+    vm.heap.set_own(error, known::CODE, code);
+    vm.heap.add_flags(error, CODED);
+    Thrown::value(error)
+}
+
+/// An option that is true or false.
+fn flag(vm: &mut Vm, options: Value, name: &str) -> Result<bool> {
+    if !options.is_object() {
+        return Ok(false);
+    }
+    let name = vm.intern_text(name);
+    let value = vm.get(options, name)?;
+    Ok(vm.truthy(value))
+}
+
+fn encoder_encoding(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Ok(vm.string("utf-8"))
+}
+
+/// `encoder.encode(text)`
+fn encode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    check_encoder(vm, this)?;
+    let text = match arg(arguments, 0) {
+        Value::UNDEFINED => return Ok(vm.bytes_of(Buffer::new())),
+        text => vm.to_string(text)?,
+    };
+    let mut bytes = vm.charged_copy(text)?;
+    if !vm.heap.str(text).is_ascii() {
+        vm.charge_bytes(bytes.len())?;
+        replace_surrogates(&mut bytes);
+    }
+    Ok(vm.bytes_of(bytes))
+}
+
+/// Replace lone surrogates by U+FFFD, which is as long.
+fn replace_surrogates(bytes: &mut [u8]) {
+    let mut from = 0;
+    while let Some(at) = memchr::memchr(0xED, &bytes[from..]) {
+        let at = from + at;
+        if let Some(letter @ [_, 0xA0..=0xBF, _]) = bytes.get_mut(at..at + 3) {
+            letter.copy_from_slice("\u{FFFD}".as_bytes());
+        }
+        from = at + 1;
+    }
+}
+
+/// `encoder.encodeInto(text, bytes)`: as much of the text as fits; `{read, written}`.
+fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    check_encoder(vm, this)?;
+    let (text, target) = (arg(arguments, 0), arg(arguments, 1));
+    if !text.is_string() {
+        return Err(wrong_type(vm, "The \"src\" argument must be of type string", text));
+    }
+    if !target.is(Kind::Uint8Array) {
+        return Err(wrong_type(vm, "The \"dest\" argument must be an instance of Uint8Array", target));
+    }
+    let room = vm.heap.view_length(target);
+    let length = room.min(vm.heap.str(text).bytes as usize);
+    vm.charge_bytes(3 * length)?;
+    let bytes = vm.heap.bytes(text); // charged: above
+    let (mut read, mut written) = (0, 0);
+    while let Some((point, length)) = first_code_point(&bytes[written..])
+        && written + length <= room
+    {
+        read += if point > 0xFFFF { 2 } else { 1 };
+        written += length;
+    }
+    let mut copy = Buffer::new();
+    copy.extend_from_slice(vm, &bytes[..written])?;
+    replace_surrogates(&mut copy);
+    if let Some(part) = vm.heap.view_bytes_mut(target).get_mut(..written) { // charged: above
+        part.copy_from_slice(&copy);
+    }
+    let result = vm.heap.new_object();
+    for (name, count) in [("read", read), ("written", written)] {
+        let name = vm.intern_text(name);
+        vm.heap.set_own(result, name, Value::number(count as f64));
+    }
+    Ok(result)
+}
+
+#[cold]
+fn wrong_type(vm: &mut Vm, what: &str, value: Value) -> Thrown {
+    match vm.received(value) {
+        // bounded: what is shown of a value is cut
+        Ok(received) => coded(vm, "ERR_INVALID_ARG_TYPE", &format!("{what}. Received {received}")),
+        Err(thrown) => thrown,
+    }
+}
+
+/// Bytes that are decoded between two charges.
+const PIECE: usize = 8 << 10;
+
+/// `decoder.decode(bytes, {stream})`
+fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let Some(InternalSlots::TextDecoder(_)) = vm.heap.internal_slots_of(this) else {
+        return Err(coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type TextDecoder"));
+    };
+    let source = arg(arguments, 0);
+    if !source.is_undefined() && !vm.is_bytes(source) {
+        let message =
+            "The \"list\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView.";
+        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", message));
+    }
+    let stream = flag(vm, arg(arguments, 1), "stream")?;
+    // Reading the option may have run a function that resized the buffer.
+    let length = if source.is_undefined() { 0 } else { vm.heap.view_bytes(source).len() }; // charged: a number
+    let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) else {
+        return Ok(Value::UNDEFINED);
+    };
+    let (fatal, name) = (state.fatal, state.name());
+    let mut decoder = state.decoder.take().unwrap_or_else(|| state.start());
+    let mut out = Buffer::new();
+    // bounded: a piece, of which each byte gives three at most
+    let mut room = vec![0; PIECE * 3 + 64];
+    let mut from = 0;
+    loop {
+        let to = length.min(from + PIECE);
+        vm.charge_bytes((to - from) * 4)?;
+        let is_last = to == length;
+        let bytes = if length == 0 { &[][..] } else { vm.heap.view_bytes(source) }; // charged: above
+        let mut piece = &bytes[from..to];
+        loop {
+            let last = is_last && !stream;
+            let (is_done, read, written) = if fatal {
+                let (result, read, written) = decoder.decode_to_utf8_without_replacement(piece, &mut room, last);
+                if let DecoderResult::Malformed(..) = result {
+                    let message = format!("The encoded data was not valid for encoding {name}"); // bounded: a name of ours
+                    return Err(coded(vm, "ERR_ENCODING_INVALID_ENCODED_DATA", &message));
+                }
+                (result == DecoderResult::InputEmpty, read, written)
+            } else {
+                let (result, read, written, _) = decoder.decode_to_utf8(piece, &mut room, last);
+                (result == CoderResult::InputEmpty, read, written)
+            };
+            out.extend_from_slice(vm, &room[..written])?;
+            piece = &piece[read..];
+            if is_done {
+                break;
+            }
+        }
+        from = to;
+        if is_last {
+            break;
+        }
+    }
+    if stream && let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) {
+        state.decoder = Some(decoder);
+    }
+    Ok(vm.string_of(out))
+}
+
+fn decoding(vm: &Vm, this: Value) -> Option<&Decoding> {
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::TextDecoder(state)) => Some(state),
+        _ => None,
+    }
+}
+
+fn decoder_encoding(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let name = decoding(vm, this).map(Decoding::name).unwrap_or_default();
+    Ok(vm.string(&name))
+}
+
+fn fatal(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    Ok(Value::bool(decoding(vm, this).is_some_and(|state| state.fatal)))
+}
+
+fn ignore_bom(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    Ok(Value::bool(decoding(vm, this).is_some_and(|state| state.ignore_bom)))
+}
+
+fn check_encoder(vm: &mut Vm, this: Value) -> Result<()> {
+    if let Some(InternalSlots::TextEncoder) = vm.heap.internal_slots_of(this) {
+        return Ok(());
+    }
+    Err(coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type TextEncoder"))
+}
