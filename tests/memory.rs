@@ -102,6 +102,14 @@ const FITTING: &[(&str, &str)] = &[
         for (let i = 0; i < 10; i++) { const copy = [...rows, i]; rows = copy.slice(0, 1.5e6) } return rows.length === 1.5e6"),
     ("objects, then strings", "let rows = Array.from({ length: 300000 }, (_, i) => ({ i })); rows = null;
         let texts = []; for (let i = 0; i < 30; i++) texts.push('y'.repeat(1e6)); return texts.length === 30"),
+    ("bytes that are dropped", "let n = 0; for (let i = 0; i < 40; i++) n += new Uint8Array(1e7).slice(0, 5e6).length;
+        return n === 40 * 5e6"),
+    ("buffers that are resized", "const buffer = new ArrayBuffer(1, { maxByteLength: 4e7 }); const all = new Uint8Array(buffer);
+        for (let i = 0; i < 20; i++) { buffer.resize(i % 2 ? 1 : 2e7); all.fill(i) } return all.length === 1"),
+    ("text and bytes in turn", "let text = 'é'.repeat(2e6); for (let i = 0; i < 20; i++)
+        text = new TextDecoder().decode(new TextEncoder().encode(text)); return text.length === 2e6"),
+    ("base64 there and back", "let bytes = new Uint8Array(5e6); for (let i = 0; i < 10; i++)
+        bytes = Uint8Array.fromBase64(bytes.toBase64()); return bytes.length === 5e6"),
     ("a map that grows", "const map = new Map(); for (let i = 0; i < 1e6; i++) map.set(i, i); return map.size === 1e6"),
 ];
 
@@ -151,6 +159,24 @@ const GREEDY: &[(&str, &str)] = &[
     ("splice", "const many = new Array(4e6).fill(1); many.splice(1, 0, ...many); return many.length"),
     ("sort", "return new Array(5e6).fill('b').sort().length"),
     ("join", "return new Array(4e6).fill('0123456789').join(', ').length"),
+    ("bytes", "return new Uint8Array(1e9).length"),
+    ("many bytes", "const all = []; for (let i = 0; i < 1e5; i++) all.push(new Uint8Array(1e4)); return all.length"),
+    (
+        "views of a buffer",
+        "const all = []; const b = new ArrayBuffer(8); for (let i = 0; i < 3e6; i++) all.push(new Uint8Array(b)); return 1",
+    ),
+    ("a buffer that grows", "const b = new ArrayBuffer(1, { maxByteLength: 4e9 }); b.resize(3e9); return b.byteLength"),
+    ("a list of bytes", "return [...new Uint8Array(3e7)].length"),
+    ("keys of bytes", "return Object.keys(new Uint8Array(1e7)).length"),
+    ("JSON of bytes", "return JSON.stringify(new Uint8Array(1e7)).length"),
+    ("text of bytes", "return new Uint8Array(3e7).fill(200).join(', ').length"),
+    ("text of what is invalid", "return new TextDecoder().decode(new Uint8Array(5e7).fill(255)).length"),
+    ("hexadecimal", "return new Uint8Array(5e7).toHex().length"),
+    ("base64 of bytes", "return new Uint8Array(5.5e7).toBase64().length"),
+    ("a clone of bytes", "return structuredClone(new Uint8Array(5e7)).length"),
+    ("encoded text", "return new TextEncoder().encode('x'.repeat(5e7)).length"),
+    ("sorted bytes", "return new Uint8Array(4e6).sort((a, b) => a - b).length"),
+    ("filtered bytes", "return new Uint8Array(1e7).filter(() => true).length"),
     ("a set", "return new Set(Array.from({ length: 2e6 }, (_, i) => i)).size"),
     ("a map that doubles", "const map = new Map(); for (let i = 0; i < 5e6; i++) map.set(i, i); return map.size"),
     (
@@ -356,6 +382,12 @@ fn errors_quote_only_a_part_of_long_values() {
         "new Intl.NumberFormat('en', { style: text })",
         "new Intl.NumberFormat('en', { numberingSystem: text })",
         "new Intl.NumberFormat().formatRange(text, 1)",
+        "new TextDecoder(text)",
+        "new TextDecoder('utf-8', text)",
+        "new TextEncoder().encodeInto(text, text)",
+        "new Uint8Array(1).map(text)",
+        "Uint8Array.fromBase64('AA', { alphabet: text })",
+        "new ArrayBuffer(1).resize.call(text)",
         "JSON.stringify((() => { const o = {}; o[text] = o; return o })())",
         "await callTool(text)",
         "await callTool('t:a', text)",

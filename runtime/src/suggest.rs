@@ -102,13 +102,16 @@ fn method(family: Family, name: &str) -> Option<String> {
         return Some(format!("this is a promise; await it first: `(await value).{name}(…)`"));
     }
     if has(Family::Array) {
-        if is_one_of(&[Family::Map, Family::Set, Family::String, Family::Iterator]) {
+        if is_one_of(&[Family::Map, Family::Set, Family::String, Family::Iterator, Family::Uint8Array]) {
             return Some(format!("only arrays have it; write `[...value].{name}(…)`"));
         }
         if family == Family::Object {
             let values = format!("`Object.values(object).{name}(…)`, `Object.entries(object)`");
             return Some(format!("this is an object; use {values} or the property that holds an array"));
         }
+    }
+    if family == Family::ArrayBuffer && has(Family::Uint8Array) {
+        return Some("make a view of it: `const bytes = new Uint8Array(buffer)`".into());
     }
     if has(Family::String) {
         if is_one_of(&[Family::Number, Family::Boolean, Family::BigInt]) {

@@ -253,7 +253,9 @@ impl Writer<'_> {
             10 => format!("{}.with({}, {})", writer.bytes(), writer.byte() % 2, writer.number()),
             11 => format!("structuredClone({})", writer.bytes()),
             12 => format!("new Uint8Array({}.buffer)", writer.bytes()),
-            _ => format!("{}.{}", writer.bytes(), writer.pick(&["toReversed()", "toSorted()", "fill(9, 1)", "slice()"])),
+            _ => {
+                format!("{}.{}", writer.bytes(), writer.pick(&["toReversed()", "toSorted()", "fill(9, 1)", "slice()"]))
+            }
         })
     }
 

@@ -4,9 +4,9 @@ use super::url::coded;
 use super::{Body, Global, Row, arg, getter, native};
 use crate::atom::known;
 use crate::charge::Buffer;
+use crate::heap::Class;
 use crate::heap::InternalSlots;
 use crate::heap::object::CODED;
-use crate::heap::Class;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -15,10 +15,8 @@ use encoding_rs::{CoderResult, Decoder, DecoderResult, Encoding, ISO_8859_16, UT
 use std::fmt;
 
 /// The two constructors.
-pub const GLOBALS: &[Global] = &[
-    constructor("TextEncoder", call_encoder, new_encoder),
-    constructor("TextDecoder", call_decoder, new_decoder),
-];
+pub const GLOBALS: &[Global] =
+    &[constructor("TextEncoder", call_encoder, new_encoder), constructor("TextDecoder", call_decoder, new_decoder)];
 
 /// Methods of encoders.
 pub const ENCODER_METHODS: &[Row] =
@@ -127,7 +125,8 @@ fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 #[cold]
 fn unknown_encoding(vm: &mut Vm, label: Value) -> Thrown {
     let label = vm.to_text_lossy(label);
-    let error = vm.new_error(Class::RangeError, &format!("The \"{label}\" encoding is not supported"));
+    let message = format!("The \"{label}\" encoding is not supported");
+    let error = vm.new_error(Class::RangeError, &message);
     let code = vm.string("ERR_ENCODING_NOT_SUPPORTED");
     vm.heap.set_own(error, known::CODE, code);
     vm.heap.add_flags(error, CODED);
@@ -199,7 +198,8 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut copy = Buffer::new();
     copy.extend_from_slice(vm, &bytes[..written])?;
     replace_surrogates(&mut copy);
-    if let Some(part) = vm.heap.view_bytes_mut(target).get_mut(..written) { // charged: above
+    if let Some(part) = vm.heap.view_bytes_mut(target).get_mut(..written) {
+        // charged: above
         part.copy_from_slice(&copy);
     }
     let result = vm.heap.new_object();
@@ -229,8 +229,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     };
     let source = arg(arguments, 0);
     if !source.is_undefined() && !vm.is_bytes(source) {
-        let message =
-            "The \"list\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView.";
+        let message = "The \"list\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView.";
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", message));
     }
     let stream = flag(vm, arg(arguments, 1), "stream")?;

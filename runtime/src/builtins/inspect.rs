@@ -514,8 +514,7 @@ impl Inspector<'_> {
         self.push_more_items(length, &mut output)?;
         if self.options.hidden {
             let start = self.vm.heap.view_range(view).map_or(0, |range| range.start);
-            let numbers =
-                [("BYTES_PER_ELEMENT", 1), ("length", length), ("byteLength", length), ("byteOffset", start)];
+            let numbers = [("BYTES_PER_ELEMENT", 1), ("length", length), ("byteLength", length), ("byteOffset", start)];
             for (name, number) in numbers {
                 output.push(self.vm, format!("[{name}]: {number}"))?; // bounded: a number
             }

@@ -84,7 +84,9 @@ impl Heap {
         if index >= view.fixed {
             return false;
         }
-        let Some(byte) = self.byte_buffers[view.buffer.index()].bytes.get_mut(view.offset + index) else { return false };
+        let Some(byte) = self.byte_buffers[view.buffer.index()].bytes.get_mut(view.offset + index) else {
+            return false;
+        };
         *byte = to_int32(number) as u8;
         true
     }

@@ -24,7 +24,8 @@ impl Vm {
         work.push(self, value)?;
         while let Some(value) = work.pop() {
             if !matches!(value.kind(), Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise)
-                || seen.contains(&value) {
+                || seen.contains(&value)
+            {
                 continue;
             }
             if seen.len() == seen.capacity() {

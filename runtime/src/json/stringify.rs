@@ -507,9 +507,7 @@ impl<'a> Writer<'a> {
                 self.warn(object, " is written without its message; return `error.message`")
             }
             Kind::Iterator => self.warn(object, " is written as {}; return `[...iterator]`"),
-            Kind::ArrayBuffer => {
-                self.warn(object, " is written as {}; return `new Uint8Array(buffer).toBase64()`")
-            }
+            Kind::ArrayBuffer => self.warn(object, " is written as {}; return `new Uint8Array(buffer).toBase64()`"),
             Kind::InternalSlots => {
                 self.warn(object, " is written as {}; return `String(value)` or what is needed of it")
             }
@@ -595,8 +593,7 @@ impl<'a> Writer<'a> {
         } else {
             Parts::Entries(self.vm.enumerable_entries(container)?)
         };
-        let is_list =
-            matches!(parts, Parts::Items(_) | Parts::Collection(Form::Pairs | Form::Items, _));
+        let is_list = matches!(parts, Parts::Items(_) | Parts::Collection(Form::Pairs | Form::Items, _));
         if self.warnings.is_some() && !is_list {
             self.emptied(container)?;
         }

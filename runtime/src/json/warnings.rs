@@ -128,7 +128,8 @@ mod tests {
     }
 
     fn warnings_of_kinds(script: &str) -> Vec<String> {
-        let kind = |text: &String| text.split(": ").nth(1).and_then(|text| text.split(" is ").next()).unwrap_or("").into();
+        let kind =
+            |text: &String| text.split(": ").nth(1).and_then(|text| text.split(" is ").next()).unwrap_or("").into();
         warnings(script).iter().map(kind).collect()
     }
 
@@ -153,7 +154,10 @@ mod tests {
         assert_eq!(warnings(rows), ["result[0].total and 999 more like it: NaN is written as null"]);
         let names = "return Object.fromEntries(Array.from({length: 100}, (_, i) => ['k' + i + '-'.repeat(1000), NaN]))";
         let found = warnings(names);
-        assert_eq!((found.len(), found.last().map(String::as_str)), (21, Some("80 more values are left out or replaced")));
+        assert_eq!(
+            (found.len(), found.last().map(String::as_str)),
+            (21, Some("80 more values are left out or replaced"))
+        );
         assert!(found.iter().all(|text| text.len() < 400), "{found:?}");
         let deep = "let x = NaN; for (let i = 0; i < 5000; i++) x = {a: [x]}; return x";
         assert_eq!(warnings(deep), ["result.a[0].a[0]….a[0].a[0]: NaN is written as null"]);

@@ -75,7 +75,8 @@ impl Vm {
                 // There is no such byte, but the value is converted.
                 PropertyKey::Name(name) if self.is_numeric(name) => return self.to_number(value).map(drop),
                 PropertyKey::Name(_) if self.key_text(key) == "BYTES_PER_ELEMENT" => {
-                    let message = "Cannot assign to read only property 'BYTES_PER_ELEMENT' of object '[object Uint8Array]'";
+                    let message =
+                        "Cannot assign to read only property 'BYTES_PER_ELEMENT' of object '[object Uint8Array]'";
                     return Err(self.type_error(message));
                 }
                 PropertyKey::Name(_) => {}
@@ -102,9 +103,7 @@ impl Vm {
             (
                 Kind::Map | Kind::Set | Kind::InternalSlots | Kind::ArrayBuffer | Kind::Uint8Array,
                 PropertyKey::Name(name),
-            )
-                if let Some(set) = registry().setter(self.family(object), name) =>
-            {
+            ) if let Some(set) = registry().setter(self.family(object), name) => {
                 let Some(set) = set else {
                     let key = self.key_text(key);
                     // V8 names the prototype in this message for regular expressions and typed arrays.

@@ -89,6 +89,8 @@ const METHODS: &[(Family, Table)] = &[
     (Family::Promise, promise),
     (Family::Function, function_value),
     (Family::Date, date),
+    (Family::Uint8Array, bytes),
+    (Family::ArrayBuffer, buffer),
 ];
 
 /// What to call instead of a method that values of a family do not have.
@@ -294,6 +296,39 @@ fn date(name: &str) -> Option<&'static str> {
     })
 }
 
+fn bytes(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "push" | "append" | "concat" | "extend" | "unshift" | "splice" => {
+            "a Uint8Array keeps its length; write `Uint8Array.of(...bytes, ...more)`"
+        }
+        "readUInt8" | "getUint8" | "readUint8" => "write `bytes[i]`",
+        "readUInt16LE" | "readUint16LE" | "getUint16" => "write `bytes[i] | bytes[i + 1] << 8`",
+        "readUInt16BE" | "readUint16BE" => "write `bytes[i] << 8 | bytes[i + 1]`",
+        "readUInt32LE" | "readUint32LE" | "getUint32" | "readInt32LE" | "getInt32" => {
+            "write `bytes[i] | bytes[i + 1] << 8 | bytes[i + 2] << 16 | bytes[i + 3] << 24`, with `>>> 0` behind where it has no sign"
+        }
+        "readUInt32BE" | "readUint32BE" | "readInt32BE" => {
+            "write `bytes[i] << 24 | bytes[i + 1] << 16 | bytes[i + 2] << 8 | bytes[i + 3]`, with `>>> 0` behind where it has no sign"
+        }
+        "decode" | "text" | "toText" => "write `new TextDecoder().decode(bytes)`",
+        "encode" | "base64" | "b64encode" => "did you mean `toBase64`?",
+        "hex" => "did you mean `toHex`?",
+        "toArray" | "toList" => "write `[...bytes]`",
+        "equals" | "compare" => "write `a.length === b.length && a.every((byte, i) => byte === b[i])`",
+        "write" | "copy" => "write `bytes.set(others, offset)`",
+        "size" | "len" | "count" => "write `bytes.length`",
+        _ => return None,
+    })
+}
+
+fn buffer(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "length" | "size" => "write `buffer.byteLength`",
+        "transfer" | "transferToFixedLength" => "write `buffer.slice()`",
+        _ => return None,
+    })
+}
+
 fn function_value(name: &str) -> Option<&'static str> {
     Some(match name {
         "then" | "catch" | "finally" => "this is a function, not a promise; call it first: `f().then(…)`",
@@ -342,6 +377,14 @@ pub(super) fn function(object: &str, name: &str) -> Option<&'static str> {
             "write `Promise.all(items.map(async (item) => …))`, or `parallel(items, work)`"
         }
         ("Promise", "delay" | "sleep" | "timeout") => "there are no timers; `await` what you wait for",
+        ("Uint8Array", "alloc" | "allocUnsafe") => "write `new Uint8Array(length)`",
+        ("Uint8Array", "concat") => "write `Uint8Array.of(...a, ...b)`",
+        ("Uint8Array", "fromString" | "fromText") => "write `new TextEncoder().encode(text)`",
+        ("crypto", "createHash" | "sha256" | "digest" | "hash") => {
+            "write `new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).toHex()`"
+        }
+        ("crypto", "randomBytes") => "write `crypto.getRandomValues(new Uint8Array(length))`",
+        ("SubtleCrypto", _) => "of `crypto.subtle` there is `digest` alone",
         ("Date", "format" | "strftime") => "write `date.toISOString()`",
         ("Date", "today") => "write `new Date()`",
         ("console", "print" | "println" | "write") => "did you mean `console.log`?",

@@ -158,7 +158,13 @@ impl RunContext {
                 failure.code = reason.code.into();
                 failure.message.clone_from(&reason.message);
             }
-            Ok(_) if is_message => outcome = Outcome { result: refused(reason.code, reason.message.as_str()).result, warnings: Vec::new(), ..outcome },
+            Ok(_) if is_message => {
+                outcome = Outcome {
+                    result: refused(reason.code, reason.message.as_str()).result,
+                    warnings: Vec::new(),
+                    ..outcome
+                }
+            }
             Ok(_) | Err(_) => {}
         }
         outcome

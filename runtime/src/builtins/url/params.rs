@@ -532,10 +532,15 @@ impl Vm {
 
     /// The same of a string.
     fn received_text(&mut self, text: Value) -> String {
-        let length = self.heap.str(text).units as usize;
-        let shown = if length > 28 { self.heap.slice(text, 0, 25) } else { text };
-        let mut shown = self.to_text_lossy(shown);
-        if length > 28 {
+        let is_long = self.heap.str(text).units > 28;
+        let text = self.to_text_lossy(text);
+        let mut units = 0;
+        let fits = |letter: &char| {
+            units += letter.len_utf16();
+            !is_long || units <= 25
+        };
+        let mut shown: String = text.chars().take_while(fits).collect(); // bounded: 28 characters
+        if is_long {
             shown.push_str("...");
         }
         if !shown.contains('\'') {
