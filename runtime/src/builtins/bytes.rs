@@ -266,7 +266,11 @@ fn bytes_per_element(_: &mut Vm, _: Value, _: &[Value]) -> Result {
 fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "at")? as f64;
     let index = vm.to_integer(arg(arguments, 0))?;
-    vm.get_index(this, Value::number(if index < 0.0 { length + index } else { index }))
+    let index = if index < 0.0 { length + index } else { index };
+    if index < 0.0 || index >= length {
+        return Ok(Value::UNDEFINED);
+    }
+    vm.get_index(this, Value::number(index))
 }
 
 fn buffer(vm: &mut Vm, this: Value, _: &[Value]) -> Result {

@@ -242,7 +242,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut decoder = state.decoder.take().unwrap_or_else(|| state.start());
     let mut out = Buffer::new();
     // bounded: a piece, of which each byte gives three at most
-    let mut room = vec![0; PIECE * 3 + 64];
+    let mut room = vec![0; PIECE.min(length) * 3 + 64];
     let mut from = 0;
     loop {
         let to = length.min(from + PIECE);

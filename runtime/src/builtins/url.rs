@@ -334,9 +334,10 @@ impl Vm {
         }
     }
 
-    /// Whether a value is a URL or a query, whose text `console.log('%s', value)` shows.
-    pub fn has_url_text(&self, value: Value) -> bool {
-        matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Url(_) | InternalSlots::Params(_)))
+    /// Whether `console.log('%s', value)` shows the text of a value: of a URL, a query, or bytes.
+    pub fn has_shown_text(&self, value: Value) -> bool {
+        value.is(Kind::Uint8Array)
+            || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Url(_) | InternalSlots::Params(_)))
     }
 
     /// The parts of a URL as `util.inspect` shows them; `None` for other values.

@@ -280,40 +280,47 @@ fn read_base64(vm: &mut Vm, text: Value, reading: &Reading, most: usize) -> Resu
     }
     out.bytes.room(vm, most.min(length / 4 * 3 + 3))?;
     let mut chunk = Chunk { bits: 0, length: 0 };
-    let mut charged = 0;
     let mut at = 0;
-    loop {
-        if at >= charged {
-            let more = PIECE.min(length - at);
-            vm.charge_bytes(more * 2)?;
-            charged = at + more;
-        }
-        let bytes = vm.heap.bytes(text); // charged: above
-        let Some(&character) = bytes.get(at) else { break };
-        at += 1;
-        let digit = reading.digits[usize::from(character)];
-        if digit == NONE {
-            if is_blank(character) {
+    while at < length {
+        let end = length.min(at + PIECE);
+        vm.charge_bytes((end - at) * 2)?;
+        let bytes = &vm.heap.bytes(text)[..end]; // charged: above
+        while let Some(&character) = bytes.get(at) {
+            if chunk.length == 0
+                && most - out.bytes.len() > 3
+                && let Some(four) = bytes.get(at..at + 4)
+                && let Some(whole) = Chunk::of(four, reading.digits)
+            {
+                out.bytes.extend_from_slice(vm, &whole.bytes())?;
+                at += 4;
+                out.read = at;
                 continue;
             }
-            if character != b'=' {
-                out.error = Some(CHARACTER);
+            at += 1;
+            let digit = reading.digits[usize::from(character)];
+            if digit == NONE {
+                if is_blank(character) {
+                    continue;
+                }
+                if character != b'=' {
+                    out.error = Some(CHARACTER);
+                    return Ok(out);
+                }
+                return padding(vm, text, at, chunk, reading.last_chunk, out);
+            }
+            let room = most - out.bytes.len();
+            if room == 1 && chunk.length == 2 || room == 2 && chunk.length == 3 {
                 return Ok(out);
             }
-            return padding(vm, text, at, chunk, reading.last_chunk, out);
-        }
-        let room = most - out.bytes.len();
-        if room == 1 && chunk.length == 2 || room == 2 && chunk.length == 3 {
-            return Ok(out);
-        }
-        chunk.push(digit);
-        if chunk.length == 4 {
-            out.bytes.extend_from_slice(vm, &chunk.bytes())?;
-            out.read = at;
-            if out.bytes.len() == most {
-                return Ok(out);
+            chunk.push(digit);
+            if chunk.length == 4 {
+                out.bytes.extend_from_slice(vm, &chunk.bytes())?;
+                out.read = at;
+                if out.bytes.len() == most {
+                    return Ok(out);
+                }
+                chunk = Chunk { bits: 0, length: 0 };
             }
-            chunk = Chunk { bits: 0, length: 0 };
         }
     }
     if chunk.length > 0 {
@@ -379,6 +386,19 @@ impl Chunk {
     fn push(&mut self, digit: u8) {
         self.bits = self.bits << 6 | u32::from(digit);
         self.length += 1;
+    }
+
+    /// Four characters, if all of them are digits.
+    fn of(four: &[u8], digits: &[u8; 256]) -> Option<Self> {
+        let mut bits = 0;
+        for &character in four {
+            let digit = digits[usize::from(character)];
+            if digit == NONE {
+                return None;
+            }
+            bits = bits << 6 | u32::from(digit);
+        }
+        Some(Self { bits, length: 4 })
     }
 
     /// The bytes of four characters.

@@ -91,8 +91,8 @@ impl Vm {
             _ if type_of(value) == "object" && value != Value::NULL => {
                 let own = self.own_property(value, PropertyKey::Name(known::TO_STRING))?;
                 // Node does not treat these as built-in objects.
-                let is_url = self.has_url_text(value);
-                if is_url || own.is_some_and(Value::is_callable) {
+                let has_text = self.has_shown_text(value);
+                if has_text || own.is_some_and(Value::is_callable) {
                     let text = self.to_string(value)?;
                     return self.line_text(text);
                 }

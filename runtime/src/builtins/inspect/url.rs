@@ -22,8 +22,13 @@ impl Inspector<'_> {
             Kind::InternalSlots => match self.vm.heap.internal_slots_of(value) {
                 Some(InternalSlots::Params(_)) if depth > self.options.depth => "[Object]".into(),
                 Some(InternalSlots::Params(_)) => self.params(value)?,
-                Some(InternalSlots::TextEncoder) if depth <= self.options.depth => "{ encoding: 'utf-8' }".into(),
-                Some(InternalSlots::TextDecoder(state)) if depth <= self.options.depth => state.shown(),
+                Some(slots @ (InternalSlots::TextEncoder | InternalSlots::TextDecoder(_)))
+                    if depth > self.options.depth =>
+                {
+                    format!("[{}]", slots.class()) // bounded: a name of ours
+                }
+                Some(InternalSlots::TextEncoder) => "{ encoding: 'utf-8' }".into(),
+                Some(InternalSlots::TextDecoder(state)) => state.shown(),
                 Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
                 _ => return Ok(None),
             },
