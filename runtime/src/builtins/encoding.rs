@@ -198,8 +198,8 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut copy = Buffer::new();
     copy.extend_from_slice(vm, &bytes[..written])?;
     replace_surrogates(&mut copy);
-    if let Some(part) = vm.heap.view_bytes_mut(target).get_mut(..written) {
-        // charged: above
+    let room = vm.heap.view_bytes_mut(target); // charged: above
+    if let Some(part) = room.get_mut(..written) {
         part.copy_from_slice(&copy);
     }
     let result = vm.heap.new_object();

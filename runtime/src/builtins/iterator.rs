@@ -51,6 +51,13 @@ impl Vm {
             self.heap.iterators[iterator.index()].position = position + 1;
             return Ok(Some(if item == Value::HOLE { Value::UNDEFINED } else { item }));
         }
+        if source.is(Kind::Uint8Array)
+            && yields == Yields::Values
+            && let Some(byte) = self.heap.byte_at(source, position)
+        {
+            self.heap.iterators[iterator.index()].position = position + 1;
+            return Ok(Some(byte));
+        }
         self.iterator_step(iterator)
     }
 

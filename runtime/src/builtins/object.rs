@@ -346,9 +346,8 @@ fn is_restricted(vm: &mut Vm, value: Value, flag: u8) -> Result {
     }
     if value.is(Kind::Uint8Array) && flag == SEALED {
         // No byte can be removed.
-        return Ok(Value::bool(
-            !vm.heap.extras.get(&value).is_some_and(|&extra| vm.heap.own_len(Value::handle(Kind::Object, extra)) > 0),
-        ));
+        let named = vm.heap.extras.get(&value).map_or(0, |&extra| vm.heap.own_len(Value::handle(Kind::Object, extra)));
+        return Ok(Value::bool(named == 0));
     }
     let all = !value.is(Kind::Array);
     Ok(Value::bool(vm.charged_keys(value, all)?.is_empty()))

@@ -66,13 +66,28 @@ impl Heap {
     #[inline(always)]
     pub fn byte(&self, view: Value, index: f64) -> Option<Value> {
         // A negative index becomes a large one.
-        let index = as_int32(index)? as usize;
+        self.byte_at(view, as_int32(index)? as usize)
+    }
+
+    /// The same.
+    #[inline(always)]
+    pub fn byte_at(&self, view: Value, index: usize) -> Option<Value> {
         let view = &self.byte_views[view.index()];
         if index >= view.fixed {
             return None;
         }
         let byte = self.byte_buffers[view.buffer.index()].bytes.get(view.offset + index)?;
         Some(Value::number(f64::from(*byte)))
+    }
+
+    /// The length of a `Uint8Array`, as scripts read it.
+    #[inline]
+    pub fn byte_count(&self, view: Value) -> usize {
+        let data = &self.byte_views[view.index()];
+        if data.fixed > 0 && !self.byte_buffers[data.buffer.index()].detached {
+            return data.fixed;
+        }
+        self.view_length(view)
     }
 
     /// Replace that byte by a number; `false` where there is none.

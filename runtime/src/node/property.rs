@@ -67,7 +67,7 @@ impl<E: Node> Node for Length<E> {
             return Ok(Value::number(f64::from(vm.heap.str(object).units)));
         }
         if object.is(Kind::Uint8Array) {
-            return Ok(Value::number(vm.heap.view_length(object) as f64));
+            return Ok(Value::number(vm.heap.byte_count(object) as f64));
         }
         get(vm, object, known::LENGTH, self.at)
     }

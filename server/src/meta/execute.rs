@@ -128,6 +128,7 @@ async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -
         let mut failure = Failure::from_code(ErrorCode::ResultTooLarge, message);
         failure.tool_calls = finished.outcome.stats.tool_calls;
         finished.outcome.result = Err(Box::new(failure));
+        finished.outcome.warnings.clear();
         return None;
     };
     finished.outcome.result = Ok(Value::from(with_notice(hub, &handle, &piece)).to_string());

@@ -197,6 +197,15 @@ async fn execute() {
 }
 
 #[tokio::test]
+async fn what_a_result_loses_is_named() {
+    let script = "return { by: new Map([['a', NaN]]), tags: new Set([1]), f: () => 1 }";
+    let answer = ask("codecall:execute", json!({"script": script})).await;
+    let warnings = json!(["result.by.a: NaN is written as null", "result.f: a function is left out"]);
+    let expected = json!({"status": "ok", "result": {"by": {"a": null}, "tags": [1]}, "warnings": warnings});
+    assert_eq!(answer.value, expected);
+}
+
+#[tokio::test]
 async fn invalid_arguments_are_refused_with_what_is_expected() {
     for (name, arguments, expected) in [
         ("codecall_search", json!({"q": "x"}), "Invalid arguments: unknown key 'q'"),

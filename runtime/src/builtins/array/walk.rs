@@ -69,6 +69,9 @@ fn item_at(vm: &Vm, array: Value, index: usize) -> Value {
     if array.is(Kind::Array) {
         return vm.heap.at(array, index).unwrap_or(Value::HOLE);
     }
+    if let Some(byte) = vm.heap.byte_at(array, index) {
+        return byte;
+    }
     let byte = vm.heap.view_bytes(array).get(index); // charged: by the call
     byte.map_or(Value::UNDEFINED, |&byte| Value::number(f64::from(byte)))
 }
@@ -91,6 +94,9 @@ pub fn map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let value = call(vm, leaf, arguments, index, item)?;
         if out.is(Kind::Array) {
             return Ok(vm.heap.set_item(out, index as f64, value));
+        }
+        if value.is_number() && vm.heap.set_byte(out, index as f64, value.as_number()) {
+            return Ok(true);
         }
         vm.set_view_item(out, index as u32, value).map(|()| true)
     })

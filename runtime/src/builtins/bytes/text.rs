@@ -249,7 +249,7 @@ fn write(vm: &mut Vm, view: Value, read: &Read) -> Result {
 fn read_hex(vm: &mut Vm, text: Value, most: usize) -> Result<Read> {
     let length = vm.heap.str(text).bytes as usize;
     let mut read = Read { bytes: Buffer::new(), read: 0, error: None };
-    if vm.heap.str(text).units % 2 != 0 {
+    if !vm.heap.str(text).units.is_multiple_of(2) {
         read.error = Some(HEX);
         return Ok(read);
     }
