@@ -71,6 +71,11 @@ impl Calls {
         u64::from(self.made)
     }
 
+    /// How many of them the host was handed.
+    pub fn handed_out(&self) -> u64 {
+        self.made() - self.queued.len() as u64
+    }
+
     /// Add a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
         // A single call is often the only one; a second one is often followed by many.

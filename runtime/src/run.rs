@@ -341,7 +341,7 @@ impl Run {
     }
 
     fn failed(&mut self, mut failure: Failure) -> Progress {
-        failure.tool_calls = self.vm.host.calls.made();
+        failure.tool_calls = self.vm.host.calls.handed_out();
         if failure.location.is_none() && failure.status == Status::Timeout {
             // It waited.
             let place = self.vm.place().or_else(|| self.vm.main_wait());

@@ -3,12 +3,12 @@
 
 use super::*;
 use crate::stateless::LanguageName;
-use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
+use agentscript::{Dialect, Failure, Loops, Policy, Status};
 use codecall_base::json;
 use codecall_base::offload;
 use codecall_base::tool::ErrorCode;
 use codecall_config::{CodeExecution as Settings, Config};
-use codecall_runs::ExecuteRequest;
+use codecall_runs::{ExecuteRequest, Finished};
 use std::ops::RangeInclusive;
 
 /// The code of a failure that has no other code of this tool.
@@ -71,6 +71,7 @@ impl MetaTool for CodeExecution {
             "properties": {
                 "ok": {"type": "boolean"},
                 "value": {},
+                "truncated": execute::truncated_schema(),
                 "error": {
                     "type": "object",
                     "properties": {
@@ -81,6 +82,8 @@ impl MetaTool for CodeExecution {
                         ]},
                         "message": {"type": "string"},
                         "stack": {"type": "string"},
+                        "toolCalls": {"type": "integer"},
+                        "calls": {"type": "array", "items": {"type": "object"}},
                     },
                     "required": ["code", "message", "stack"],
                 },
@@ -95,18 +98,23 @@ impl MetaTool for CodeExecution {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let script = match self.request(request.hub.config(), request.arguments) {
+            let mut script = match self.request(request.hub.config(), request.arguments) {
                 Ok(script) => script,
                 Err(invalid) => return invalid.into(),
             };
-            let finished = request.hub.execute(script, request.sink, request.cancel).await;
+            // The code may return more than the client gets: the rest is stored.
+            let limits = &mut script.policy.limits;
+            let max_bytes = usize::try_from(limits.max_result_bytes).unwrap_or(usize::MAX);
+            limits.max_result_bytes = request.hub.results().max_bytes(limits.max_result_bytes);
+            let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
+            let truncated = execute::truncate_result(request.hub, &mut finished, max_bytes).await;
             let bytes = finished.bytes();
             let answer = || {
                 let meta = finished.meta();
                 for line in &finished.outcome.logs {
                     tracing::info!(target: "codecall::console", "{line}");
                 }
-                to_answer(finished.outcome).with_meta(meta)
+                to_answer(finished, truncated).with_meta(meta)
             };
             let answered = offload::run(bytes, answer).await;
             answered.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
@@ -161,10 +169,18 @@ fn policy(configured: &Policy, settings: Settings) -> Policy {
 }
 
 /// Converts an outcome to the answer of this tool.
-fn to_answer(outcome: Outcome) -> Answer {
+fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
+    let ((calls, omitted), tool_calls) = (finished.calls(), finished.tool_calls());
+    let outcome = finished.outcome;
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
-            Ok(value) => return Answer::ok(json!({"ok": true, "value": value})),
+            Ok(value) => {
+                let mut answer = json!({"ok": true, "value": value});
+                if let Some(truncated) = truncated {
+                    answer["truncated"] = truncated;
+                }
+                return Answer::ok(answer);
+            }
             Err(_) => {
                 let message = "The result is nested too deeply; return less of it, or a flat form";
                 Failure::from_code(ErrorCode::SerializationError, message)
@@ -172,11 +188,16 @@ fn to_answer(outcome: Outcome) -> Answer {
         },
         Err(failure) => *failure,
     };
-    let error = json!({
+    let mut error = json!({
         "code": code_of(&failure),
         "message": message_of(&failure),
         "stack": failure.stack.unwrap_or_default(),
+        "toolCalls": tool_calls,
+        "calls": calls,
     });
+    if omitted > 0 {
+        error["omittedCalls"] = omitted.into();
+    }
     Answer::structured(json!({"ok": false, "error": error}), true)
 }
 
