@@ -153,6 +153,9 @@ impl Finished {
     #[must_use]
     pub fn to_json(&self) -> String {
         let (calls, omitted) = self.calls();
+        if calls.is_empty() {
+            return self.outcome.to_json();
+        }
         let mut more = format!("\"calls\":{}", Value::from(calls));
         if omitted > 0 {
             more.push_str(&format!(",\"omittedCalls\":{omitted}"));

@@ -72,6 +72,9 @@ impl MetaTool for CodeExecution {
                 "ok": {"type": "boolean"},
                 "value": {},
                 "truncated": execute::truncated_schema(),
+                "toolCalls": {"type": "integer"},
+                "calls": {"type": "array", "items": {"type": "object"}},
+                "omittedCalls": {"type": "integer"},
                 "error": {
                     "type": "object",
                     "properties": {
@@ -82,8 +85,6 @@ impl MetaTool for CodeExecution {
                         ]},
                         "message": {"type": "string"},
                         "stack": {"type": "string"},
-                        "toolCalls": {"type": "integer"},
-                        "calls": {"type": "array", "items": {"type": "object"}},
                     },
                     "required": ["code", "message", "stack"],
                 },
@@ -188,17 +189,19 @@ fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
         },
         Err(failure) => *failure,
     };
-    let mut error = json!({
+    let error = json!({
         "code": code_of(&failure),
         "message": message_of(&failure),
         "stack": failure.stack.unwrap_or_default(),
-        "toolCalls": tool_calls,
-        "calls": calls,
     });
-    if omitted > 0 {
-        error["omittedCalls"] = omitted.into();
+    let mut answer = json!({"ok": false, "error": error});
+    if !calls.is_empty() {
+        (answer["toolCalls"], answer["calls"]) = (tool_calls.into(), calls.into());
     }
-    Answer::structured(json!({"ok": false, "error": error}), true)
+    if omitted > 0 {
+        answer["omittedCalls"] = omitted.into();
+    }
+    Answer::structured(answer, true)
 }
 
 /// Returns one of the six codes of this tool.

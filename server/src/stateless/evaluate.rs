@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 /// A request for one step. The comments of its fields are the descriptions that a model reads.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+// A message of role `code` may have the code instead.
+#[schemars(extend("required" = ["code"]))]
 pub struct Evaluate {
     /// The script, the same in every step
-    // A message of role `code` may have it instead.
     #[serde(default)]
-    #[schemars(required)]
     pub code: String,
     /// Your tools, as MCP or chat completions list them
     #[serde(default)]
