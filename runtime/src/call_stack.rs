@@ -19,6 +19,8 @@ pub struct CallStack {
     pub main: Option<Value>,
     /// The promise that the frames on the stack wait for; a slot of theirs holds it.
     pub blocked_on: Option<Value>,
+    /// The value that was thrown last, if it is no error, and where.
+    pub thrown: Option<(Value, FunctionRef, u32)>,
     /// How deep implicit calls of script functions by operators nest.
     pub nesting: u32,
     /// How many frames are below the innermost of those calls.
@@ -35,6 +37,7 @@ impl Default for CallStack {
             suspended: Slab::default(),
             main: None,
             blocked_on: None,
+            thrown: None,
             nesting: 0,
             nested_above: 0,
         }

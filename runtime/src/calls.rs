@@ -2,6 +2,7 @@
 //!
 //! An answered call is dropped and only counted.
 
+use crate::code::FunctionRef;
 use crate::host::{Call, CallId, CallKind};
 use crate::value::Value;
 use std::collections::VecDeque;
@@ -31,6 +32,8 @@ pub struct Open {
     pub promise: Value,
     /// How the answer is handed to the script.
     pub style: Style,
+    /// Where the script makes it: function and offset.
+    pub place: Option<(FunctionRef, u32)>,
 }
 
 /// How the answer to a call is handed to the script.
@@ -68,6 +71,11 @@ impl Calls {
         u64::from(self.made)
     }
 
+    /// How many of them the host was handed.
+    pub fn handed_out(&self) -> u64 {
+        self.made() - self.queued.len() as u64
+    }
+
     /// Add a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
         // A single call is often the only one; a second one is often followed by many.
@@ -89,6 +97,11 @@ impl Calls {
             return std::mem::take(&mut self.queued).into();
         }
         self.queued.drain(..room).collect()
+    }
+
+    /// The call that was added last, unless it has been answered.
+    pub fn latest(&mut self) -> Option<&mut Open> {
+        self.open.back_mut()?.1.as_mut()
     }
 
     /// Whether no call waits for an answer.

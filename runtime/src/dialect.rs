@@ -47,6 +47,14 @@ impl Dialect {
         }
     }
 
+    /// How several tools are called at the same time, for hints.
+    pub(crate) fn calls_together(self) -> &'static str {
+        match self {
+            Self::Async => "parallel(items, work)",
+            Self::Sync => "call_tools([{server, tool, args}, …])",
+        }
+    }
+
     /// What a script uses instead of a name or construct that the language refuses, for hints.
     #[must_use]
     pub fn alternative(self, refused: &str) -> Option<String> {
@@ -56,7 +64,7 @@ impl Dialect {
             "process" | "Deno" | "Bun" | "__dirname" | "__filename" => Some(format!("input is in `{input}`")),
             "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => Some(format!("call a tool: `{call}`")),
             "WebAssembly" => Some("or call a tool".into()),
-            "Worker" if self == Self::Async => Some("`parallel(functions)` runs tool calls at the same time".into()),
+            "Worker" => Some(format!("`{}` runs tool calls at the same time", self.calls_together())),
             _ => None,
         }
     }

@@ -11,7 +11,8 @@ use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block};
-use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, Status, cut_message_bytes, cut_text};
+use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, cut_message_bytes, cut_text};
+use crate::promise::State;
 use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -43,6 +44,8 @@ pub enum Missing {
     Static(u32, Box<str>),
     /// A property that is no function.
     Property(Box<str>),
+    /// A tool of an app, by its full name.
+    Tool(Box<str>),
     /// An array, where a loop takes each item for one.
     Pair,
 }
@@ -66,11 +69,11 @@ impl Thrown {
     pub fn at(self, vm: &mut Vm, offset: u32) -> Self {
         match *self.0 {
             Cause::Value(value) => {
-                vm.locate(value, offset);
+                vm.locate_thrown(value, offset);
                 Self(Box::new(Cause::Value(value)))
             }
             Cause::Stop(mut failure) => {
-                if failure.location.is_none() && failure.status != Status::Timeout {
+                if failure.location.is_none() {
                     failure.location = vm.location(vm.stack.current, offset);
                 }
                 Self(Box::new(Cause::Stop(failure)))
@@ -115,7 +118,7 @@ impl Vm {
 
     /// Record where an error was made, unless that is recorded or the value is no error.
     pub fn locate(&mut self, error: Value, offset: u32) {
-        if !error.is(Kind::Object) || !self.heap.class(error).is_error() {
+        if self.error_class(error).is_none() {
             return;
         }
         if let Some(trace) = self.heap.traces.get(&error.payload())
@@ -146,6 +149,55 @@ impl Vm {
         trace.open = open;
         let bytes = trace.cost();
         self.heap.meter.add_bytes(bytes);
+    }
+
+    /// Record where a value is thrown, unless that is recorded; of an error, where it was made.
+    fn locate_thrown(&mut self, value: Value, offset: u32) {
+        if self.error_class(value).is_some() {
+            return self.locate(value, offset);
+        }
+        let code = self.stack.current;
+        if !code.is_prelude() && self.stack.thrown.is_none_or(|(thrown, ..)| thrown != value) {
+            self.stack.thrown = Some((value, code, offset));
+        }
+    }
+
+    /// Record where a built-in was called that gives a new error or the promise of a tool call.
+    pub fn locate_result(&mut self, value: Value, offset: u32) {
+        if value.is(Kind::Promise) { self.locate_call(value, offset) } else { self.locate(value, offset) }
+    }
+
+    /// The promise of a call was made here, or is rejected already because there was no call.
+    pub fn locate_call(&mut self, promise: Value, offset: u32) {
+        let place = (self.stack.current, offset);
+        if place.0.is_prelude() {
+            return;
+        }
+        let data = &self.heap.promises[promise.index()];
+        if let State::Rejected = data.state {
+            let reason = data.value;
+            if self.error_class(reason).is_some() {
+                self.locate(reason, offset);
+            }
+        } else if let Some(call) = self.host.calls.latest().filter(|call| call.promise == promise) {
+            call.place = Some(place);
+        }
+    }
+
+    /// The operation of the script that is executed: the innermost frame that is not of the prelude, and its offset.
+    pub fn place(&self) -> Option<(FunctionRef, u32)> {
+        let frame = self.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
+        Some((frame.code, self.offset_of(frame)))
+    }
+
+    /// Set the location of what was thrown to the operation that is executed, unless it is set.
+    #[cold]
+    pub fn at_operation(&mut self, thrown: Thrown) -> Thrown {
+        let Some((code, offset)) = self.place() else { return thrown };
+        let current = std::mem::replace(&mut self.stack.current, code);
+        let thrown = thrown.at(self, offset);
+        self.stack.current = current;
+        thrown
     }
 
     /// Line and column of an offset in the script; `None` for the prelude.

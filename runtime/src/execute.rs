@@ -128,7 +128,8 @@ impl Vm {
     pub(crate) fn execute_throw(&mut self, frame: Waiting, reason: Value) -> Exit {
         self.with_stack(|vm, context| {
             vm.push_waiting(context, frame, Window::FIRST);
-            match vm.unwind(context, Thrown::value(reason)) {
+            let thrown = vm.at_operation(Thrown::value(reason));
+            match vm.unwind(context, thrown) {
                 Ok(_) => vm.run_frames(context),
                 Err(exit) => exit,
             }
@@ -191,6 +192,7 @@ impl Vm {
                     if self.is_retried(context, &active, &thrown) {
                         self.topmost(context)
                     } else {
+                        let thrown = self.at_operation(thrown);
                         self.unwind(context, thrown)
                     }
                 }
@@ -427,6 +429,7 @@ impl Vm {
             }
             OpKind::Throw(value) => {
                 let value = value.eval(self, fp)?;
+                self.stack.thrown = None;
                 return Err(Thrown::value(value).at(self, at));
             }
             OpKind::Rethrow(slot) => return Err(Thrown::value(fp[slot.0 as usize].get())),

@@ -62,7 +62,8 @@ impl Vm {
         }
         marker.mark(heap, self.realm.values(), &mut awaited);
         marker.mark(heap, self.atom_strings.values(), &mut awaited);
-        marker.mark(heap, self.host.calls.values().chain(self.stack.main), &mut awaited);
+        let thrown = self.stack.thrown.map(|(value, ..)| value);
+        marker.mark(heap, self.host.calls.values().chain(self.stack.main).chain(thrown), &mut awaited);
         for job in &self.jobs {
             match *job {
                 Job::React(Reaction::Await(number), _, value) => {

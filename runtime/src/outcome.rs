@@ -132,7 +132,7 @@ pub struct Failure {
     pub details: Option<String>,
     /// For scripts that were not compiled: everything that is wrong with them.
     pub issues: Vec<Issue>,
-    /// How many tool calls had been made.
+    /// How many tool calls the host was handed; a server counts those that have reached a tool.
     pub tool_calls: u64,
 }
 
@@ -284,14 +284,24 @@ impl Outcome {
     /// The outcome as clients see it: one line of JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
+        self.to_json_with("")
+    }
+
+    /// The same with further members from the host, which follow the result, or the members of the error: JSON text
+    /// without braces.
+    #[must_use]
+    pub fn to_json_with(&self, members: &str) -> String {
+        let comma = if members.is_empty() { "" } else { "," };
         let mut out = String::new();
         let _ = write!(out, "{{\"status\":\"{}\"", self.status().as_str());
         match &self.result {
             Ok(result) => {
-                let _ = write!(out, ",\"result\":{result}");
+                let _ = write!(out, ",\"result\":{result}{comma}{members}");
             }
             Err(failure) => {
-                let _ = write!(out, ",\"error\":{}", failure.to_json());
+                let error = failure.to_json();
+                let error = error.strip_suffix('}').unwrap_or(&error);
+                let _ = write!(out, ",\"error\":{error}{comma}{members}}}");
             }
         }
         for (name, lines) in [("warnings", &self.warnings), ("logs", &self.logs)] {

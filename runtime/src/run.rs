@@ -291,10 +291,9 @@ impl Run {
     fn uncaught(&mut self, value: Value) -> Failure {
         let vm = &mut self.vm;
         let trace = if value.is(Kind::Object) { vm.heap.traces.get(&value.payload()).cloned() } else { None };
-        let location = trace.as_ref().and_then(|trace| {
-            let &(code, offset) = trace.frames.first()?;
-            vm.location(code, offset)
-        });
+        let thrown = vm.stack.thrown.filter(|(thrown, ..)| *thrown == value).map(|(_, code, offset)| (code, offset));
+        let place = trace.as_ref().and_then(|trace| trace.frames.first().copied()).or(thrown);
+        let location = place.and_then(|(code, offset)| vm.location(code, offset));
         let is_error = vm.error_class(value).is_some();
         // Reading these can run functions of the script; if one throws, the text is left out.
         let mut text = |name, most| {
@@ -342,8 +341,18 @@ impl Run {
     }
 
     fn failed(&mut self, mut failure: Failure) -> Progress {
+<<<<<<< HEAD
         failure.tool_calls = self.vm.host.calls.made();
         self.done(Err(Box::new(failure)), Vec::new())
+=======
+        failure.tool_calls = self.vm.host.calls.handed_out();
+        if failure.location.is_none() && failure.status == Status::Timeout {
+            // It waited.
+            let place = self.vm.place().or_else(|| self.vm.main_wait());
+            failure.location = place.and_then(|(code, offset)| self.vm.location(code, offset));
+        }
+        self.done(Err(Box::new(failure)))
+>>>>>>> refs/heads/server
     }
 
     fn done(&mut self, result: Result<String, Box<Failure>>, warnings: Vec<String>) -> Progress {

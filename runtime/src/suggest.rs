@@ -5,8 +5,10 @@
 
 mod table;
 
+use crate::atom::Atom;
 use crate::builtins::family::Family;
 use crate::builtins::registry::registry;
+use crate::dialect::Dialect;
 use crate::error::Missing;
 use crate::script::FENCE_TAGS;
 use crate::thrown::{Cause, Thrown};
@@ -32,6 +34,9 @@ impl Vm {
             Missing::Property(name)
         } else if this.is_nullish() {
             return thrown;
+        } else if this.is(Kind::App) {
+            let app = self.atom_text(Atom(this.payload()));
+            Missing::Tool(format!("{app}:{name}").into())
         } else if this.is(Kind::Native) {
             Missing::Static(this.payload(), name)
         } else {
@@ -72,7 +77,8 @@ impl Vm {
             }
             Missing::Pair => Some("the items of this loop are no arrays: take one name, `for (const item of …)`, or walk over pairs: `Object.entries(object)`, `array.entries()`".into()),
             Missing::Method(family, name) => method(*family, name),
-            Missing::Static(owner, name) => function_of(*owner, name),
+            Missing::Static(owner, name) => function_of(self.realm.script.linker.dialect(), *owner, name),
+            Missing::Tool(tool) => Some(self.missing_tool(tool)),
         }
     }
 
@@ -131,10 +137,11 @@ fn method(family: Family, name: &str) -> Option<String> {
 }
 
 /// What to call instead of a function that a built-in object does not have.
-fn function_of(owner: u32, name: &str) -> Option<String> {
+fn function_of(dialect: Dialect, owner: u32, name: &str) -> Option<String> {
     let object = registry().natives[owner as usize].name;
-    if let Some(hint) = table::function(object, name) {
-        return Some(hint.into());
+    let known = table::function(object, name).map(Into::into);
+    if let Some(hint) = known.or_else(|| table::host_function(dialect, object, name)) {
+        return Some(hint);
     }
     let names = registry().property_names(owner).map(|atom| registry().names[atom.0 as usize]);
     nearest(name, names).map(|name| did_you_mean(&format!("{object}.{name}")))
@@ -163,3 +170,6 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
 fn distance(lower: &str, candidate: &str) -> usize {
     strsim::damerau_levenshtein(lower, &candidate.to_lowercase())
 }
+
+#[cfg(test)]
+mod tests;

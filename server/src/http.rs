@@ -37,6 +37,8 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 const HEALTH_PATH: &str = "/healthz";
 /// How long a client may pause while it sends a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the last answers of sessions may take to be written.
+const WRITE_PERIOD: Duration = Duration::from_millis(100);
 /// How long responses in progress may take after the shutdown begins.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
@@ -75,15 +77,21 @@ impl HttpServer {
         self.address
     }
 
-    /// Serves requests until `cancel` is cancelled, then finishes those in progress for up to [`GRACE_PERIOD`].
+    /// Serves requests until `cancel` is cancelled, then ends all runs with `POOL_DISPOSED` and finishes those in progress for up to [`GRACE_PERIOD`].
     ///
     /// # Errors
     /// The configuration of the model server is unusable.
     pub async fn serve(self, hub: Arc<Hub>, cancel: CancellationToken) -> Result<(), Error> {
-        let router = router(&hub, self.address, &cancel)?;
+        let sessions = CancellationToken::new();
+        let router = router(&hub, self.address, &sessions)?;
         let serving = Connections::new(&hub.config().http).serve(self.listener, router, cancel.clone());
         let ended = async {
             cancel.cancelled().await;
+            // Running scripts end, and their requests are answered before the sessions end.
+            hub.end_runs();
+            let _ = tokio::time::timeout(GRACE_PERIOD, hub.answered()).await;
+            tokio::time::sleep(WRITE_PERIOD).await;
+            sessions.cancel();
             tokio::time::sleep(GRACE_PERIOD).await;
         };
         tokio::select! {

@@ -24,6 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// How long after the start of the process requests wait for upstreams.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,6 +65,8 @@ pub struct Hub {
     subscribed: Mutex<BTreeMap<String, usize>>,
     /// The restrictions of confined MCP servers, a line for each.
     confined: Vec<String>,
+    /// The requests of MCP clients in progress.
+    requests: TaskTracker,
     started: Instant,
 }
 
@@ -122,6 +126,7 @@ impl Hub {
             runs,
             code_runs,
             stateless,
+            requests: TaskTracker::new(),
             results,
             notifications,
             subscribed,
@@ -304,11 +309,28 @@ impl Hub {
         }
     }
 
-    /// Cancels all runs and closes all upstreams. Child processes have ended when it returns.
-    pub async fn close(&self) {
+    /// Counts a request of an MCP client as in progress until the guard is dropped.
+    #[must_use]
+    pub fn begin_request(&self) -> TaskTrackerToken {
+        self.requests.token()
+    }
+
+    /// Ends all runs with `POOL_DISPOSED`, and refuses new ones. Upstreams stay open.
+    pub fn end_runs(&self) {
         self.runs.close();
         self.code_runs.iter().for_each(Runs::close);
         self.stateless.close();
+    }
+
+    /// Waits until the requests in progress are answered.
+    pub async fn answered(&self) {
+        self.requests.close();
+        self.requests.wait().await;
+    }
+
+    /// Cancels all runs and closes all upstreams. Child processes have ended when it returns.
+    pub async fn close(&self) {
+        self.end_runs();
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! It translates requests and results; `meta` implements the tools.
 
-mod input;
 mod notifications;
 mod resources;
 mod run_events;
 mod tool_list;
+mod transport;
 
 use crate::hub::Hub;
 use crate::meta::{self, Answer, AnswerContent};
@@ -30,6 +30,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How long a client may take to read a notification.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long requests in progress may take after the shutdown begins.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// Changes of the tools within this time cause one notification.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
@@ -45,21 +47,50 @@ const INSTRUCTIONS_WITH_TOOLS: &str = "Most tools behind this server are not lis
 /// # Errors
 /// The streams fail or the client does not speak MCP.
 pub async fn serve_stdio(hub: Arc<Hub>) -> Result<(), Error> {
-    let served = serve(Arc::clone(&hub), rmcp::transport::io::stdio_pipes()).await;
+    serve_stdio_until(hub, &CancellationToken::new()).await
+}
+
+/// Does the same until `cancel` is cancelled: then no message is read any more, running scripts end with
+/// `POOL_DISPOSED`, and their requests are answered.
+///
+/// # Errors
+/// The streams fail or the client does not speak MCP.
+pub async fn serve_stdio_until(hub: Arc<Hub>, cancel: &CancellationToken) -> Result<(), Error> {
+    let stop = CancellationToken::new();
+    let mut serving = std::pin::pin!(serve_until(Arc::clone(&hub), rmcp::transport::io::stdio_pipes(), stop.clone()));
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = cancel.cancelled() => {
+            hub.end_runs();
+            // The answers are written before the connection is closed.
+            let _ = tokio::time::timeout(GRACE_PERIOD, hub.answered()).await;
+            stop.cancel();
+            tokio::time::timeout(GRACE_PERIOD, serving).await.unwrap_or(Ok(()))
+        }
+    };
     hub.close().await;
     served
 }
 
 /// Serves MCP on any pair of streams. The hub stays open.
-pub(crate) async fn serve<R, W>(hub: Arc<Hub>, (input, output): (R, W)) -> Result<(), Error>
+pub(crate) async fn serve<R, W>(hub: Arc<Hub>, streams: (R, W)) -> Result<(), Error>
+where
+    R: tokio::io::AsyncRead + Send + Unpin + 'static,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    serve_until(hub, streams, CancellationToken::new()).await
+}
+
+/// Serves MCP until the end of the input, which is also when `stop` is cancelled.
+async fn serve_until<R, W>(hub: Arc<Hub>, streams: (R, W), stop: CancellationToken) -> Result<(), Error>
 where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
     let handler = Handler::new(hub);
-    let input = input::Input::new(input, handler.input_ended.clone());
-    match handler.serve((input, output)).await {
+    let transport = transport::LineTransport::new(streams, handler.input_ended.clone(), stop);
+    match handler.serve(transport).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
         // A client that disconnects before its first message is no error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -365,6 +396,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _request = self.hub.begin_request();
         let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
         let answered = CancellationToken::new();
         let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());

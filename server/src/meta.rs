@@ -16,7 +16,7 @@ use codecall_base::call::Caller;
 use codecall_base::event::EventSink;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
-use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES};
+use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, ToolError};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
@@ -119,6 +119,22 @@ impl Answer {
         Self { content: AnswerContent::Refusal(text), is_error: true, meta: None }
     }
 
+    /// Returns the answer to a request that a check of the pipeline refuses: its code and message as text, code and details
+    /// in `_meta`, as for the tools of upstreams.
+    fn refused_with(error: &ToolError) -> Self {
+        let details: Option<Value> = error.details.as_deref().and_then(|details| serde_json::from_str(details).ok());
+        let mut text = format!("{}: {}", error.code, error.message);
+        if let Some(wait) = details.as_ref().and_then(|details| details.get("retryAfterMs")) {
+            text.push_str(&format!(" (retryAfterMs: {wait})"));
+        }
+        let mut data = json!({"code": error.code});
+        if let Some(details) = details {
+            data["details"] = details;
+        }
+        let meta = Map::from_iter([("codecall/error".to_owned(), data)]);
+        Self::refused(text).with_meta(meta)
+    }
+
     /// Adds the `_meta` of the result.
     fn with_meta(self, meta: Map<String, Value>) -> Self {
         Self { meta: Some(meta), ..self }
@@ -188,7 +204,7 @@ pub async fn call(
     let mut answer = match pipeline.before_meta(tool.id()).await {
         Ok(()) => tool.answer(Request { hub, arguments, sink, cancel }).await,
         Err(error) => {
-            let refused = Answer::refused(error.message.clone());
+            let refused = Answer::refused_with(&error);
             let context = hub.context(Caller::Direct, None, cancel);
             pipeline.refused(&format!("codecall:{}", tool.id()), context, arguments, error);
             refused

@@ -71,8 +71,8 @@ function globals(host, logs) {
     getTool: host.describe,
     mcpLog: () => {},
     mcpNotify: () => {},
-    parallel,
-    __safe_parallel: parallel,
+    parallel: (...args) => parallel(host, ...args),
+    __safe_parallel: (...args) => parallel(host, ...args),
   };
 }
 
@@ -95,7 +95,7 @@ function toolHost(tools, time) {
     return structuredClone(response.output);
   }
 
-  async function call(name, input, options = {}) {
+  async function call(name, input = {}, options = {}) {
     if (input === null || typeof input !== 'object' || Array.isArray(input)) throw new TypeError('Tool input must be an object');
     const sent = JSON.parse(JSON.stringify(input));
     try {
@@ -142,7 +142,7 @@ function namespaces(host) {
   return apps;
 }
 
-async function parallel(first, second, third) {
+async function parallel(host, first, second, third) {
   const [work, options] = typeof second === 'function' ? [first.map((item, index) => () => second(item, index)), third] : [first, second];
   if (work.length > MAX_PARALLEL) throw new Error(`Cannot execute more than ${MAX_PARALLEL} operations in parallel`);
   const results = new Array(work.length);
@@ -155,7 +155,7 @@ async function parallel(first, second, third) {
       try {
         results[index] = await work[index]();
       } catch (error) {
-        failed.push([index, error?.message ?? String(error)]);
+        failed.push([index, error?.message ?? String(error), error]);
       }
     }
   };
@@ -163,7 +163,13 @@ async function parallel(first, second, third) {
   for (const one of Array.from({ length: workers }, worker)) await one;
   if (failed.length === 0) return results;
   failed.sort(([a], [b]) => a - b);
-  throw new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
+  const error = new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
+  const [[, , cause]] = failed;
+  if (types.isNativeError(cause)) {
+    for (const key of ['code', 'toolName', 'details']) if (Object.hasOwn(cause, key)) error[key] = cause[key];
+    if (host.failures.has(cause)) host.failures.set(error, { ...host.failures.get(cause), code: error.code, message: error.message });
+  }
+  throw error;
 }
 
 /** Returns the result of `work`. A script that waits forever is an error in the corpus. */
@@ -258,7 +264,7 @@ async function settle(value, seen) {
 
 function failureOf(error, host) {
   const tool = error !== null && typeof error === 'object' ? host.failures.get(error) : undefined;
-  if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message}`].join('\n') };
+  if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message.split('\n')[0]}`].join('\n') };
   if (types.isNativeError(error) || error instanceof DOMException) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
   return { kind: 'error', text: `Uncaught ${inspect(error)}` };
 }

@@ -86,9 +86,10 @@ impl Lowering<'_, '_> {
                     callee_span,
                 });
             }
-            let makes_error = registry().natives[native as usize].construct.is_some();
+            let row = &registry().natives[native as usize];
+            let located = row.construct.is_some() || row.name == "callTool";
             let arguments = self.plain_arguments(&call.arguments);
-            return Built::from_node(NativeCall { function, this, arguments, at, makes_error });
+            return Built::from_node(NativeCall { function, this, arguments, at, located });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
@@ -288,7 +289,7 @@ impl Lowering<'_, '_> {
                     return Built::from_node(SpreadNew { function, arguments, at });
                 }
                 let arguments = arguments.into_iter().map(|argument| argument.value).collect();
-                Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, makes_error: true })
+                Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, located: true })
             }
             Some(NativeBody::Prelude(_)) => {
                 let slot = self.temp();

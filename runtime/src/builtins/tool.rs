@@ -19,6 +19,7 @@ use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::host::Message;
 use crate::json::LEVELS;
+use crate::outcome::cut_text;
 use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -69,12 +70,7 @@ fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let error = vm.type_error(&format!("callTool expects the name of a tool as a string, not {what}"));
         return vm.as_rejection(Err(error));
     }
-    let input = arg(arguments, 1);
-    if input.is_undefined() {
-        let error = vm.wrong_input(name, input);
-        return vm.as_rejection(Err(error));
-    }
-    let call = vm.start_call(name, input, arg(arguments, 2));
+    let call = vm.start_call(name, arg(arguments, 1), arg(arguments, 2));
     vm.as_rejection(call)
 }
 
@@ -161,28 +157,33 @@ fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(width.min(arg(arguments, 1).as_number())))
 }
 
-/// `$parallel_failed(failures, count)`: the error of those, which are pairs of index and reason.
+/// `$parallel_failed(failures, count)`: the error of those, which are pairs of index and reason. It is a failure of the
+/// tool whose failure the first reason is, and was made where that one was.
 fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut failures = Vec::new(); // bounded: by MAX_PARALLEL
     for pair in vm.charged_items_copy(arg(arguments, 0))? {
         let [index, reason] = *vm.heap.items(pair) else { continue }; // bounded: two
         let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
         let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
-        failures.push((index.as_number() as usize, vm.to_string(message)?));
+        failures.push((index.as_number() as usize, vm.to_string(message)?, reason));
     }
-    failures.sort_by_key(|&(index, _)| index);
+    failures.sort_by_key(|&(index, ..)| index);
+    let first = failures.first().map(|&(.., reason)| reason);
     let count = arg(arguments, 1).as_number();
     let mut text = Buffer::new();
     // bounded: two numbers
     let start = format!("{} of {count} parallel operations failed:", failures.len());
     text.extend_from_slice(vm, start.as_bytes())?;
-    for (index, message) in failures {
+    for (index, message, _) in failures {
         text.extend_from_slice(vm, format!("\n  [{index}]: ").as_bytes())?; // bounded: a number
         vm.charged_append(message, &mut text)?;
     }
     let error = vm.new_error(Class::Error, "");
     let text = vm.string_of(text);
     vm.heap.set_own(error, known::MESSAGE, text);
+    if let Some(first) = first {
+        vm.describe_as(error, first)?;
+    }
     Ok(error)
 }
 
@@ -227,24 +228,21 @@ impl Vm {
     /// A tool of an app as a function: `users.list`.
     pub(crate) fn tool_member(&mut self, app: Value, name: Atom) -> Result {
         let app = self.atom_text(Atom(app.payload()));
-        if self.atoms.text(name).len() > MAX_NAME {
-            let name = self.atom_string(name);
-            return self.tool_name(name).map(|_| Value::UNDEFINED);
+        if self.atoms.text(name).len() <= MAX_NAME {
+            let tool = self.atom_text(name);
+            if let Some(full) = self.host.tools.member(&app, &tool) {
+                let full = self.string(&full);
+                return Ok(Value::handle(Kind::Tool, full.payload()));
+            }
         }
-        let tool = self.atom_text(name);
-        if let Some(full) = self.host.tools.member(&app, &tool) {
-            let full = self.string(&full);
-            return Ok(Value::handle(Kind::Tool, full.payload()));
-        }
-        if let Some(native) = registry().method(Family::Object, name) {
-            return Ok(Value::handle(Kind::Native, native));
-        }
-        // Awaiting or serializing a value reads these.
-        if let known::THEN | known::TO_JSON | known::LENGTH = name {
-            return Ok(Value::UNDEFINED);
-        }
-        let suggestion = self.suggestion(&format!("{app}:{tool}")); // bounded: by MAX_NAME
-        Err(self.type_error(&format!("{app}.{tool} is not a tool{suggestion}")))
+        let native = registry().method(Family::Object, name);
+        Ok(native.map_or(Value::UNDEFINED, |native| Value::handle(Kind::Native, native)))
+    }
+
+    /// What to call instead of a tool that an app does not have.
+    pub(crate) fn missing_tool(&self, tool: &str) -> String {
+        let suggestion = if tool.len() > MAX_NAME { String::default() } else { self.suggestion(tool) };
+        format!("there is no tool '{}'{suggestion}", cut_text(tool, MAX_NAME)) // bounded: by MAX_NAME
     }
 
     /// Call a tool that is a value: `users.list(input, options)`.
@@ -315,7 +313,7 @@ impl Vm {
             return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
         }
         let promise = self.heap.new_promise();
-        let open = Open { tool, input: input.as_str().into(), promise, style };
+        let open = Open { tool, input: input.as_str().into(), promise, style, place: self.place() };
         self.heap.meter.keep_bytes(open.cost());
         self.host.calls.add(name, input, timeout_ms, open);
         Ok(promise)
@@ -330,7 +328,7 @@ impl Vm {
         self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
     }
 
-    /// The input of a call as JSON text of an object; a tool that is called as a function needs none.
+    /// The input of a call as JSON text of an object; `{}` where it is left out.
     fn tool_input(&mut self, name: Value, input: Value) -> Result<String> {
         if input.is_undefined() {
             return Ok("{}".into());

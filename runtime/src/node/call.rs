@@ -158,8 +158,8 @@ pub struct NativeCall {
     pub arguments: Box<[Expression]>,
     /// Offset in the source.
     pub at: u32,
-    /// Whether the result is a new error, to be located here.
-    pub makes_error: bool,
+    /// Whether the result is a new error or the promise of a tool call, to be located here.
+    pub located: bool,
 }
 
 impl Node for NativeCall {
@@ -167,8 +167,8 @@ impl Node for NativeCall {
         let result = arguments!(vm, fp, self.arguments, values => (self.function)(vm, self.this, values));
         match result {
             Ok(value) => {
-                if self.makes_error {
-                    vm.locate(value, self.at);
+                if self.located {
+                    vm.locate_result(value, self.at);
                 }
                 Ok(value)
             }
@@ -246,7 +246,20 @@ impl MethodCall {
                 Err(vm.not_a_function(self.callee_span, function, object))
             }
         });
-        result.map_err(|thrown| thrown.at(vm, at))
+        locate_result(vm, result, at)
+    }
+}
+
+/// The result of a call in the middle of a statement; the promise of a tool call is located.
+fn locate_result(vm: &mut Vm, result: Result, at: u32) -> Result {
+    match result {
+        Ok(value) => {
+            if value.is(Kind::Promise) {
+                vm.locate_call(value, at);
+            }
+            Ok(value)
+        }
+        Err(thrown) => Err(thrown.at(vm, at)),
     }
 }
 
@@ -321,7 +334,7 @@ impl Node for SpreadCall {
         } else {
             Err(vm.not_a_function(self.callee_span, function, this))
         };
-        result.map_err(|thrown| thrown.at(vm, at))
+        locate_result(vm, result, at)
     }
 }
 

@@ -260,6 +260,7 @@ impl Statement for Throw {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
         flow!(vm.tick());
         let value = flow!(self.value.eval(vm, fp));
+        vm.stack.thrown = None;
         Flow::Throw(Thrown::value(value).at(vm, self.at))
     }
 }

@@ -144,7 +144,11 @@ impl Replay {
     }
 
     /// A run that has ended.
-    pub fn finish(self, outcome: Outcome) -> Done {
+    pub fn finish(self, mut outcome: Outcome) -> Done {
+        // Calls that failed the check have not reached the client.
+        if let Err(failure) = &mut outcome.result {
+            failure.tool_calls = self.issued.len() as u64;
+        }
         let issued = u32::try_from(self.issued.len()).unwrap_or(u32::MAX);
         let abandoned: Vec<u32> = (0..issued).filter(|number| !self.answered.contains(number)).collect();
         let dropped = outcome.unanswered.iter().filter(|call| !self.issued.contains(&call.id)).count();

@@ -7,8 +7,10 @@ use crate::dialect::Dialect;
 pub(super) fn host(dialect: Dialect, name: &str) -> Option<String> {
     let call = dialect.tool_call();
     Some(match name {
-        "tools" | "mcp" | "codecall" | "client" | "api" | "callMcpTool" | "call_tool" | "callTool" | "invokeTool"
-        | "runTool" | "useTool" | "executeTool" | "tool" => format!("tools are called with `{call}`"),
+        "tools" | "mcp" | "codecall" | "client" | "api" | "callMcpTool" | "call_tool" | "call_tools" | "callTool"
+        | "getTool" | "invokeTool" | "runTool" | "useTool" | "executeTool" | "tool" => {
+            format!("tools are called with `{call}`")
+        }
         "context" | "ctx" | "input" | "inputs" | "params" | "args" | "argv" | "payload" | "codecallContext" => {
             format!("the input of the script is in `{}`", dialect.input_name())
         }
@@ -337,6 +339,16 @@ fn function_value(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What to call instead of a function of a built-in object, where the host has one.
+pub(super) fn host_function(dialect: Dialect, object: &str, name: &str) -> Option<String> {
+    match (object, name) {
+        ("Promise", "map" | "each" | "mapSeries") => {
+            Some(format!("write `Promise.all(items.map(async (item) => …))`, or `{}`", dialect.calls_together()))
+        }
+        _ => None,
+    }
+}
+
 /// What to call instead of a function that a built-in object does not have.
 pub(super) fn function(object: &str, name: &str) -> Option<&'static str> {
     Some(match (object, name) {
@@ -373,9 +385,6 @@ pub(super) fn function(object: &str, name: &str) -> Option<&'static str> {
         ("Number", "isNumber" | "isNumeric") => "did you mean `Number.isFinite`?",
         ("Number", "toFixed" | "format") => "write `x.toFixed(digits)`",
         ("Number", "round") => "write `Math.round(x)`",
-        ("Promise", "map" | "each" | "mapSeries") => {
-            "write `Promise.all(items.map(async (item) => …))`, or `parallel(items, work)`"
-        }
         ("Promise", "delay" | "sleep" | "timeout") => "there are no timers; `await` what you wait for",
         ("Uint8Array", "alloc" | "allocUnsafe") => "write `new Uint8Array(length)`",
         ("Uint8Array", "concat") => "write `Uint8Array.of(...a, ...b)`",

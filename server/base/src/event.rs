@@ -58,6 +58,11 @@ pub enum RunEvent {
         /// The input, with personal data masked and secrets redacted.
         input: Arc<Value>,
     },
+    /// A tool call has passed all checks, and is handed to its tool. A call that is refused, or answered by the cache, is not.
+    CallReached {
+        /// Sequence number of the call in this process.
+        call: u64,
+    },
     /// A tool call has ended.
     CallEnded {
         /// The tool's full name; for an unknown tool, the name that the caller used.

@@ -6,10 +6,13 @@
 
 mod cost;
 mod keywords;
+mod nulls;
 
 use crate::offload;
 use cost::{Graph, TooComplex};
+pub use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Validator};
+pub use nulls::without_nulls;
 use serde_json::{Map, Value};
 
 /// Maximum size of a schema, in JSON values.

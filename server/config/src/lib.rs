@@ -104,6 +104,11 @@ pub struct Config {
     #[serde(skip, rename = "vm")]
     #[schemars(!skip, with = "vm::VmConfig")]
     pub policy: Policy,
+    /// Whether `null` for an optional property that cannot be `null` is left out of the input of a tool:
+    /// `vm.lenientInput`.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub lenient_input: bool,
     /// How many scripts run at once, and what they share.
     pub pool: Pool,
     /// Where scripts are evaluated. A text is the short form of `isolation.mode`.
@@ -144,6 +149,7 @@ impl Default for Config {
             direct_calls: DirectCalls::default(),
             structured: true,
             policy: Policy::default(),
+            lenient_input: true,
             pool: Pool::default(),
             isolation: IsolationConfig::default(),
             result_store: ResultStore::default(),

@@ -32,11 +32,12 @@ pub fn parse(text: &str, format: Format, environment: Environment<'_>) -> Result
     let servers = take_table(&mut value, "mcpServers")?;
     expand(&mut value, "", &environment)?;
     check(&mut value, schema::root(), "", &mut found.borrow_mut())?;
-    let policy = VmConfig::read(take_table(&mut value, "vm")?, "vm")?.policy();
+    let vm = VmConfig::read(take_table(&mut value, "vm")?, "vm")?;
+    let (lenient_input, policy) = (vm.lenient_input(), vm.policy());
     let tools: ToolPolicy = take_keys(&mut value, &TOOLS, "")?;
     let code_execution = take_keys(&mut value, &CODE_EXECUTION, "")?;
     let chain: ChainConfig = take_keys(&mut value, &CHAIN, "")?;
-    let mut config = Config { policy, tools, code_execution, chain, ..read(value, "")? };
+    let mut config = Config { policy, lenient_input, tools, code_execution, chain, ..read(value, "")? };
     config.tools.check()?;
     config.chain.check()?;
     config.search.check()?;

@@ -36,6 +36,10 @@ struct Permissions {
     /// Whether a script may use `console`.
     #[schemars(extend("x-default" = "by preset"))]
     allow_console: Option<bool>,
+    /// Whether `null` for an optional property of a tool's input, whose schema does not allow `null`, means that the
+    /// property is left out. The tool gets the input without it.
+    #[schemars(extend("x-default" = "`true`"))]
+    lenient_input: Option<bool>,
     /// Names of built-ins that a script may not use.
     #[serde(deserialize_with = "globals")]
     disabled_builtins: Vec<String>,
@@ -104,7 +108,11 @@ fn schema_of(limit: &Limit) -> Value {
 /// # Errors
 /// What is wrong, naming the key.
 pub fn lowered(base: &Policy, limits: Map<String, Value>) -> Result<Policy, String> {
-    Ok(VmConfig::read(limits, "limits")?.lowering(base))
+    let wanted = VmConfig::read(limits, "limits")?;
+    if wanted.permissions.lenient_input.is_some() {
+        return Err("limits.lenientInput: it is a key of the configuration".into());
+    }
+    Ok(wanted.lowering(base))
 }
 
 impl VmConfig {
@@ -129,6 +137,12 @@ impl VmConfig {
             return Err(format!("{path}: give either 'loops' or 'allowLoops', not both"));
         }
         Ok(Self { limits, permissions })
+    }
+
+    /// Whether `null` for an optional property that cannot be `null` is left out of inputs.
+    #[must_use]
+    pub fn lenient_input(&self) -> bool {
+        self.permissions.lenient_input.unwrap_or(true)
     }
 
     fn loops(&self) -> Option<Loops> {

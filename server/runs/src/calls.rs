@@ -93,6 +93,7 @@ impl Calls {
         Some(Arc::new(move |event| {
             match &event {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
+                RunEvent::CallReached { .. } => log.reach(),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
                 RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => {}
             }
@@ -157,6 +158,8 @@ struct Rows {
     calls: BTreeMap<CallId, Record>,
     /// Number of all calls, those that are not logged included.
     total: u64,
+    /// Number of all calls that have reached their tool.
+    reached: u64,
 }
 
 /// A call in the log.
@@ -203,6 +206,10 @@ impl CallLog {
         }
     }
 
+    fn reach(&self) {
+        self.rows().reached += 1;
+    }
+
     fn end(&self, id: CallId, duration: Duration, error: Option<&ToolError>) {
         if let Some(record) = self.rows().calls.get_mut(&id) {
             record.duration = Some(duration);
@@ -214,6 +221,17 @@ impl CallLog {
         if let Some(record) = self.rows().calls.get_mut(&id) {
             record.is_result_known = is_known;
         }
+    }
+
+    /// Returns the number of calls that have reached their tool: whatever they do may have happened.
+    pub fn reached(&self) -> u64 {
+        self.rows().reached
+    }
+
+    /// Returns name, status and duration of the first calls, as JSON, and the number of further ones.
+    pub fn summary(&self) -> (Vec<Value>, u64) {
+        let rows = self.rows();
+        (rows.calls.values().map(Record::to_summary).collect(), rows.omitted())
     }
 
     /// Returns the number of all calls.
@@ -268,20 +286,33 @@ impl Rows {
 }
 
 impl Record {
-    fn to_json(&self) -> Value {
-        let (status, error) = match (self.duration, &self.error) {
+    /// Its status, and the error of one that has failed.
+    fn status(&self) -> (&'static str, Option<&ToolError>) {
+        match (self.duration, &self.error) {
             (None, _) => ("cancelled", None),
             (Some(_), Some(error)) if error.code == ErrorCode::ExecutionAborted => ("cancelled", None),
             (Some(_), None) => ("ok", None),
             (Some(_), Some(error)) => ("error", Some(error)),
-        };
+        }
+    }
+
+    fn duration_ms(&self) -> f64 {
         let duration = self.duration.unwrap_or_else(|| self.began.elapsed());
+        (duration.as_secs_f64() * 1e6).round() / 1e3
+    }
+
+    fn to_summary(&self) -> Value {
+        json!({"name": self.tool, "status": self.status().0, "durationMs": self.duration_ms()})
+    }
+
+    fn to_json(&self) -> Value {
+        let (status, error) = self.status();
         let mut call = json!({
             "callId": self.number.to_string(),
             "toolName": self.tool,
             "input": self.input,
             "status": status,
-            "durationMs": (duration.as_secs_f64() * 1e6).round() / 1e3,
+            "durationMs": self.duration_ms(),
         });
         if let Some(error) = error {
             call["error"] = error_json(error);

@@ -136,6 +136,48 @@ impl Finished {
         result + unanswered + outcome.logs.iter().map(String::len).sum::<usize>()
     }
 
+    /// Returns the number of calls that have reached their tool.
+    #[must_use]
+    pub fn tool_calls(&self) -> u64 {
+        self.log.reached()
+    }
+
+    /// Returns name, status and duration of the first calls, as JSON, and the number of further ones.
+    #[must_use]
+    pub fn calls(&self) -> (Vec<Value>, u64) {
+        self.log.summary()
+    }
+
+    /// Returns the outcome in the format of `codecall_execute`: one line of JSON. Its calls are listed, with their
+    /// status and duration: in the error of a run that has failed, else beside the result.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let (calls, omitted) = self.calls();
+        if calls.is_empty() {
+            return self.outcome.to_json();
+        }
+        let mut more = format!("\"calls\":{}", Value::from(calls));
+        if omitted > 0 {
+            more.push_str(&format!(",\"omittedCalls\":{omitted}"));
+        }
+        self.outcome.to_json_with(&more)
+    }
+
+    /// Replaces the outcome by a failure outside of the script.
+    pub fn fail(&mut self, code: ErrorCode, message: impl Into<String>) {
+        let mut failure = Failure::from_code(code, message);
+        failure.tool_calls = self.tool_calls();
+        self.outcome.result = Err(Box::new(failure));
+    }
+
+    /// Removes what JSON parsers refuse because of its depth: a result becomes an error, an error loses its data.
+    pub fn remove_depth(&mut self) {
+        self.outcome = without_depth(self.outcome.clone());
+        if let Err(failure) = &mut self.outcome.result {
+            failure.tool_calls = self.log.reached();
+        }
+    }
+
     /// Returns the `_meta` of the result: the id of the run, its statistics, and its tool calls (only the first ones if
     /// there are many), including those without an answer.
     #[must_use]
@@ -451,7 +493,7 @@ fn complete_stats(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcom
         stats.duration_ms = began.elapsed().as_secs_f64() * 1_000.0;
     }
     if let Err(failure) = &mut outcome.result {
-        failure.tool_calls = failure.tool_calls.max(stats.tool_calls);
+        failure.tool_calls = log.reached();
         failure.cut();
     }
     outcome

@@ -27,7 +27,13 @@ enum Command {
 #[derive(Args, Debug)]
 struct Exec {
     /// The code.
-    #[arg(long, value_name = "CODE", required_unless_present = "file", conflicts_with = "file")]
+    #[arg(
+        long,
+        value_name = "CODE",
+        required_unless_present = "file",
+        conflicts_with = "file",
+        allow_hyphen_values = true
+    )]
     code: Option<String>,
     /// A file with the code; `-` is standard input.
     #[arg(long, value_name = "FILE")]

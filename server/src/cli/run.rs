@@ -68,7 +68,7 @@ impl Run {
                     .map_err(|error| self.unwritable(&error))?;
             }
             all_ok &= finished.outcome.status() == Status::Ok;
-            let json = if self.dry_run { finished.dry_run_json() } else { finished.outcome.to_json() };
+            let json = if self.dry_run { finished.dry_run_json() } else { finished.to_json() };
             let json = running.hub.secrets().redactor().redact_json(&json);
             let printed = if self.is_one() {
                 output::print_json(&json)

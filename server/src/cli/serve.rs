@@ -34,8 +34,7 @@ impl Serve {
             }
             None => {
                 print_isolation(&running.hub);
-                let serving = codecall::mcp::serve_stdio(Arc::clone(&running.hub));
-                running.cancel.run_until_cancelled(serving).await.unwrap_or(Ok(()))
+                codecall::mcp::serve_stdio_until(Arc::clone(&running.hub), &running.cancel).await
             }
         };
         running.hub.close().await;

@@ -109,7 +109,7 @@ impl Describe {
             None | Some(SchemaFormat::JsonSchema) => "json_schema".into(),
             Some(SchemaFormat::Typescript) => "typescript".into(),
         };
-        print_answer(&self.sources, "codecall_describe", arguments).await
+        print_answer_if(&self.sources, "codecall_describe", arguments, |answer| answer["notFound"].is_null()).await
     }
 }
 
@@ -138,13 +138,24 @@ impl Invoke {
 
 /// Calls a meta-tool and prints its answer.
 async fn print_answer(sources: &Sources, meta_tool: &str, arguments: Value) -> Result<CommandStatus, CommandError> {
+    print_answer_if(sources, meta_tool, arguments, |_| true).await
+}
+
+/// Does the same; the command fails unless the answer is a success.
+async fn print_answer_if(
+    sources: &Sources,
+    meta_tool: &str,
+    arguments: Value,
+    is_success: impl Fn(&Value) -> bool,
+) -> Result<CommandStatus, CommandError> {
     let running = sources.open(|_| ())?;
     running.ready().await;
     let answer = call_meta_tool(&running, meta_tool, arguments).await;
     running.hub.close().await;
     let answer = answer?;
-    output::print_json(&answer.content.into_value().to_string())?;
-    Ok(CommandStatus::from_success(!answer.is_error))
+    let (is_error, value) = (answer.is_error, answer.content.into_value());
+    output::print_json(&value.to_string())?;
+    Ok(CommandStatus::from_success(!is_error && is_success(&value)))
 }
 
 async fn call_meta_tool(running: &RunningHub, meta_tool: &str, arguments: Value) -> Result<Answer, CommandError> {

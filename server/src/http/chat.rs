@@ -73,7 +73,8 @@ pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<R
     chat.model()?;
     let envelope = Envelope::new(body.get("model").cloned().unwrap_or_default());
     let (cancel, guard) = super::cancel_on_drop();
-    match ChatRequest::read(body, &chat.hub.config().model)? {
+    let config = chat.hub.config();
+    match ChatRequest::read(body, &config.model, config.lenient_input)? {
         Ok(request) if request.stream => {
             let wants_usage = request.wants_usage;
             let (sender, mut chunks) = unbounded_channel::<ChunkResult>();

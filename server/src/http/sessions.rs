@@ -6,6 +6,7 @@
 
 use super::error::HttpError;
 use axum::extract::Request;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
@@ -191,13 +192,18 @@ impl Drop for StreamGuard {
     }
 }
 
-/// Middleware: answers a request that was refused a session with [`HttpError::TooManySessions`], not with rmcp's 500.
+/// Middleware: answers a request that was refused a session with [`HttpError::TooManySessions`], not with rmcp's 500. The
+/// answer to the end of a session is 204, which all clients take for success, not rmcp's 202.
 pub async fn explain_refusal(request: Request, next: Next) -> Response {
+    let is_end = request.method() == Method::DELETE;
     let answered = async {
         let response = next.run(request).await;
         (response, REFUSED.with(Cell::get))
     };
     match REFUSED.scope(Cell::new(false), answered).await {
+        (response, false) if is_end && response.status() == StatusCode::ACCEPTED => {
+            StatusCode::NO_CONTENT.into_response()
+        }
         (response, false) => response,
         (_, true) => HttpError::TooManySessions.into_response(),
     }

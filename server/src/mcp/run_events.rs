@@ -135,6 +135,7 @@ impl Forwarder {
     async fn forward(&mut self, event: RunEvent) {
         match event {
             RunEvent::Started { run } => self.run = Some(run),
+            RunEvent::CallReached { .. } => {}
             RunEvent::CallStarted { tool, call, input } => {
                 self.send_step(format!("{tool} …")).await;
                 self.log("codecall.tools", LoggingLevel::Info, || {

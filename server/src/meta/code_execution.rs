@@ -3,12 +3,12 @@
 
 use super::*;
 use crate::stateless::LanguageName;
-use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
+use agentscript::{Dialect, Failure, Loops, Policy, Status};
 use codecall_base::json;
 use codecall_base::offload;
 use codecall_base::tool::ErrorCode;
 use codecall_config::{CodeExecution as Settings, Config};
-use codecall_runs::ExecuteRequest;
+use codecall_runs::{ExecuteRequest, Finished};
 use std::ops::RangeInclusive;
 
 /// The code of a failure that has no other code of this tool.
@@ -72,6 +72,10 @@ impl MetaTool for CodeExecution {
                 "ok": {"type": "boolean"},
                 "value": {},
                 "warnings": {"type": "array", "items": {"type": "string"}},
+                "truncated": execute::truncated_schema(),
+                "toolCalls": {"type": "integer"},
+                "calls": {"type": "array", "items": {"type": "object"}},
+                "omittedCalls": {"type": "integer"},
                 "error": {
                     "type": "object",
                     "properties": {
@@ -96,18 +100,23 @@ impl MetaTool for CodeExecution {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let script = match self.request(request.hub.config(), request.arguments) {
+            let mut script = match self.request(request.hub.config(), request.arguments) {
                 Ok(script) => script,
                 Err(invalid) => return invalid.into(),
             };
-            let finished = request.hub.execute(script, request.sink, request.cancel).await;
+            // The code may return more than the client gets: the rest is stored.
+            let limits = &mut script.policy.limits;
+            let max_bytes = usize::try_from(limits.max_result_bytes).unwrap_or(usize::MAX);
+            limits.max_result_bytes = request.hub.results().max_bytes(limits.max_result_bytes);
+            let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
+            let truncated = execute::truncate_result(request.hub, &mut finished, max_bytes).await;
             let bytes = finished.bytes();
             let answer = || {
                 let meta = finished.meta();
                 for line in &finished.outcome.logs {
                     tracing::info!(target: "codecall::console", "{line}");
                 }
-                to_answer(finished.outcome).with_meta(meta)
+                to_answer(finished, truncated).with_meta(meta)
             };
             let answered = offload::run(bytes, answer).await;
             answered.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
@@ -162,13 +171,18 @@ fn policy(configured: &Policy, settings: Settings) -> Policy {
 }
 
 /// Converts an outcome to the answer of this tool.
-fn to_answer(outcome: Outcome) -> Answer {
+fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
+    let ((calls, omitted), tool_calls) = (finished.calls(), finished.tool_calls());
+    let outcome = finished.outcome;
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
             Ok(value) => {
                 let mut answer = json!({"ok": true, "value": value});
                 if !outcome.warnings.is_empty() {
                     answer["warnings"] = json!(outcome.warnings);
+                }
+                if let Some(truncated) = truncated {
+                    answer["truncated"] = truncated;
                 }
                 return Answer::ok(answer);
             }
@@ -184,7 +198,14 @@ fn to_answer(outcome: Outcome) -> Answer {
         "message": message_of(&failure),
         "stack": failure.stack.unwrap_or_default(),
     });
-    Answer::structured(json!({"ok": false, "error": error}), true)
+    let mut answer = json!({"ok": false, "error": error});
+    if !calls.is_empty() {
+        (answer["toolCalls"], answer["calls"]) = (tool_calls.into(), calls.into());
+    }
+    if omitted > 0 {
+        answer["omittedCalls"] = omitted.into();
+    }
+    Answer::structured(answer, true)
 }
 
 /// Returns one of the six codes of this tool.

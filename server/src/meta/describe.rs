@@ -19,8 +19,9 @@ pub struct Describe;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
     /// Names as codecall_search gives them, e.g. ["users:list"]
-    #[serde(alias = "tools")]
-    tool_names: StringOrList,
+    tool_names: Option<StringOrList>,
+    /// The same as toolNames
+    tools: Option<StringOrList>,
     /// How many at most (default 8)
     #[schemars(range(min = 1, max = MAX_TOOLS))]
     max: Option<usize>,
@@ -107,7 +108,14 @@ impl MetaTool for Describe {
 
 impl Describe {
     fn describe(&self, hub: &Hub, arguments: Arguments) -> Answer {
-        let names = match parse_names("toolNames", arguments.tool_names) {
+        let names = match (arguments.tool_names, arguments.tools) {
+            (Some(names), None) | (None, Some(names)) => names,
+            (None, None) => return InvalidArguments::new(self, "'toolNames' is missing").into(),
+            (Some(_), Some(_)) => {
+                return InvalidArguments::new(self, "give either 'toolNames' or 'tools', which mean the same").into();
+            }
+        };
+        let names = match parse_names("toolNames", names) {
             Ok(names) => names,
             Err(problem) => return InvalidArguments::new(self, &problem).into(),
         };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::stateless::LanguageName;
-use agentscript::{Failure, Status};
+use agentscript::Status;
 use codecall_base::json;
 use codecall_base::offload;
 use codecall_base::tool::ErrorCode;
@@ -66,16 +66,7 @@ impl MetaTool for Execute {
                 },
                 "warnings": {"type": "array", "items": {"type": "string"}},
                 "logs": {"type": "array", "items": {"type": "string"}},
-                "truncated": {
-                    "type": "object",
-                    "properties": {
-                        "bytes": {"type": "integer"},
-                        "handle": {"type": "string"},
-                        "offset": {"type": "integer"},
-                        "next": {"type": "integer"},
-                    },
-                    "required": ["bytes", "handle"],
-                },
+                "truncated": truncated_schema(),
                 "dryRun": {"const": true},
                 "calls": {"type": "array", "items": {"type": "object"}},
                 "omitted": {"type": "integer"},
@@ -118,16 +109,14 @@ impl MetaTool for Execute {
 
 /// Truncates a result of more than `max_bytes` to its first piece, and stores the whole result. Returns its
 /// `truncated` member; `None` if it is not truncated.
-async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -> Option<Value> {
+pub(super) async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -> Option<Value> {
     let text = match &mut finished.outcome.result {
         Ok(text) if text.len() > max_bytes => std::mem::take(text),
         Ok(_) | Err(_) => return None,
     };
     let Some((handle, piece)) = store(hub, text, max_bytes).await else {
         let message = format!("The result is longer than its limit of {max_bytes} bytes; return only what is needed");
-        let mut failure = Failure::from_code(ErrorCode::ResultTooLarge, message);
-        failure.tool_calls = finished.outcome.stats.tool_calls;
-        finished.outcome.result = Err(Box::new(failure));
+        finished.fail(ErrorCode::ResultTooLarge, message);
         finished.outcome.warnings.clear();
         return None;
     };
@@ -139,10 +128,14 @@ async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -
 fn to_answer(mut finished: Finished, truncated: Option<Value>, is_dry_run: bool) -> Answer {
     let meta = finished.meta();
     let parse = |finished: &Finished| {
-        json::parse(&if is_dry_run { finished.dry_run_json() } else { finished.outcome.to_json() })
+        json::parse(&match (&finished.outcome.result, is_dry_run) {
+            (_, true) => finished.dry_run_json(),
+            (Ok(_), false) => finished.outcome.to_json(),
+            (Err(_), false) => finished.to_json(),
+        })
     };
     let mut value = parse(&finished).unwrap_or_else(|_| {
-        finished.outcome = codecall_runs::without_depth(finished.outcome.clone());
+        finished.remove_depth();
         parse(&finished).unwrap_or_default()
     });
     if let Some(truncated) = truncated {
@@ -176,6 +169,20 @@ fn with_notice(hub: &Hub, handle: &str, piece: &Piece) -> String {
     format!(
         "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"
     )
+}
+
+/// Returns the JSON schema of the `truncated` member of an answer.
+pub(super) fn truncated_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "bytes": {"type": "integer"},
+            "handle": {"type": "string"},
+            "offset": {"type": "integer"},
+            "next": {"type": "integer"},
+        },
+        "required": ["bytes", "handle"],
+    })
 }
 
 /// Returns the `truncated` member of an answer.

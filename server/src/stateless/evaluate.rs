@@ -1,6 +1,7 @@
 //! A request for one step of a run, and its evaluation.
 
 use super::history::{self, History};
+use super::messages::is_same_code_result;
 use super::{ClientToolset, CodeId, Evaluation};
 use agentscript::stateless::{Journal, Step, StepOptions, play_with};
 use agentscript::{Dialect, Inputs, Language, Policy, Resumable};
@@ -16,8 +17,11 @@ use tokio_util::sync::CancellationToken;
 /// A request for one step. The comments of its fields are the descriptions that a model reads.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+// A message of role `code` may have the code instead.
+#[schemars(extend("required" = ["code"]))]
 pub struct Evaluate {
     /// The script, the same in every step
+    #[serde(default)]
     pub code: String,
     /// Your tools, as MCP or chat completions list them
     #[serde(default)]
@@ -159,9 +163,56 @@ impl Evaluate {
         config: &StatelessConfig,
         evaluator: &Evaluator,
     ) -> Result<Evaluation, String> {
-        if self.code.trim().is_empty() {
+        let (request, given) = self.with_code_message()?;
+        if request.code.trim().is_empty() {
             return Err("'code' is empty".into());
         }
+        let evaluation = request.evaluate(tools, policy, config, evaluator)?;
+        match (given, evaluation.step.code_result()) {
+            (None, _) => {}
+            (Some(given), Some(own)) if is_same_code_result(&given, &own) => {}
+            (Some(_), _) => {
+                return Err("messages: the result of the code block is not that of its code with these answers".into());
+            }
+        }
+        Ok(evaluation)
+    }
+
+    /// Takes the code block from the messages, as chat has them: the last message of role `code` begins it, one of role
+    /// `code_result` may end it. Returns the result that the latter gives.
+    fn with_code_message(mut self) -> Result<(Self, Option<Value>), String> {
+        let Some(messages) = &mut self.messages else { return Ok((self, None)) };
+        let Some(at) = messages.iter().rposition(|message| message["role"] == "code") else { return Ok((self, None)) };
+        let mut rest = messages.split_off(at);
+        let block = rest.remove(0);
+        let (Some(id), Some(code)) = (block["id"].as_str(), block["code"].as_str()) else {
+            return Err(format!("messages[{at}]: a message of role 'code' has 'id' and 'code', both texts"));
+        };
+        if !self.code.is_empty() && self.code != code {
+            return Err(format!("messages[{at}]: its code differs from 'code'"));
+        }
+        if self.id.as_ref().is_some_and(|own| own != id) {
+            return Err(format!("messages[{at}]: its id differs from 'id'"));
+        }
+        let given = rest.pop_if(|last| last["role"] == "code_result");
+        if given.as_ref().is_some_and(|given| given["id"] != id || !given["result"].is_object()) {
+            return Err(format!(
+                "messages[{}]: a message of role 'code_result' has the id of its code block, and 'result', an object",
+                at + rest.len() + 1
+            ));
+        }
+        (self.id, self.code) = (Some(id.to_owned()), code.to_owned());
+        *messages = rest;
+        Ok((self, given.map(|mut given| given["result"].take())))
+    }
+
+    fn evaluate(
+        self,
+        tools: Arc<ClientToolset>,
+        policy: Policy,
+        config: &StatelessConfig,
+        evaluator: &Evaluator,
+    ) -> Result<Evaluation, String> {
         let options = StepOptions {
             policy,
             language: self.language.map(Into::into),

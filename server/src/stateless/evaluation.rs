@@ -155,6 +155,15 @@ impl Evaluation {
 }
 
 impl StepResult {
+    /// Returns the result of the code block if the script has ended; `None` if it waits or its journal does not match.
+    #[must_use]
+    pub fn code_result(&self) -> Option<Value> {
+        match self {
+            Self::Calls(_) | Self::Diverged(_) => None,
+            Self::Done { outcome, .. } | Self::Deadlock(outcome) => Some(outcome.clone().into_code_result()),
+        }
+    }
+
     /// Returns the result of the code block for the model; `None` if the script waits for results.
     #[must_use]
     pub fn into_code_result(self) -> Option<Value> {

@@ -2,6 +2,7 @@
 //! result.
 
 use super::evaluation::ClientCall;
+use agentscript::{ErrorCode, Origin};
 use serde_json::{Value, json};
 
 /// A tool call in a message of the assistant.
@@ -69,4 +70,26 @@ pub fn failed_code_result(error: Value) -> Value {
 /// Creates an object. Unlike `json!`, this does not copy large values.
 pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// Whether a history gives the result of a code block that the block has: equal data, or an error of the same code and
+/// message. An error that depends on time or on the machine may have happened once and not again.
+#[must_use]
+pub fn is_same_code_result(given: &Value, own: &Value) -> bool {
+    let code = |result: &Value| result["error"]["code"].as_str().and_then(ErrorCode::parse);
+    let may_differ = |code: ErrorCode| code == ErrorCode::Timeout || code.origin() == Origin::Host;
+    if code(own).is_some_and(|code| may_differ(code) && code != ErrorCode::Interrupted)
+        || code(given).is_some_and(may_differ)
+    {
+        return true;
+    }
+    if given["status"] != own["status"] {
+        return false;
+    }
+    match given["status"].as_str() {
+        Some("success") => given["data"] == own["data"],
+        // Code that the model has written in a wrong form was refused in other words.
+        _ if code(own) == Some(ErrorCode::SyntaxError) => given["error"]["code"] == own["error"]["code"],
+        _ => ["code", "message"].iter().all(|key| given["error"][*key] == own["error"][*key]),
+    }
 }

@@ -62,6 +62,11 @@ impl Recorder {
         let mut lookups = state.lookups.clone();
         lookups.descriptions.values_mut().for_each(|description| redact(description, secrets));
         let tools = RecordedTools::from(lookups);
+        let mut outcome = outcome.clone();
+        // In a replay, calls that the server has refused are answered by the journal as all others.
+        if let Err(failure) = &mut outcome.result {
+            failure.tool_calls = journal.rounds.iter().map(|round| round.calls.len() as u64).sum();
+        }
         let (mut context, mut outcome) = (self.context.clone(), outcome.to_json());
         context.iter_mut().for_each(|context| redact(context, secrets));
         redact(&mut outcome, secrets);

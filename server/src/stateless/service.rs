@@ -1,6 +1,6 @@
 //! Takes steps for a server, on a limited number of threads.
 
-use super::{Evaluate, Evaluator};
+use super::{ClientToolset, Evaluate, Evaluator};
 use agentscript::{Message, Policy};
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::SecretRegistry;
@@ -20,6 +20,7 @@ pub struct Stateless {
     executor: Arc<dyn Executor>,
     config: StatelessConfig,
     policy: Policy,
+    lenient_input: bool,
     pool: Pool,
     secrets: Arc<SecretRegistry>,
     admission: Admission,
@@ -74,6 +75,7 @@ impl Stateless {
             executor,
             config: config.stateless.clone(),
             policy: config.policy.clone(),
+            lenient_input: config.lenient_input,
             pool: config.pool,
             secrets: Arc::clone(&config.secrets),
             admission: Admission::new(config.pool.threads, &config.pool),
@@ -105,9 +107,12 @@ impl Stateless {
     /// The request is invalid, or there is no permit for it.
     pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<StepAnswer, Refusal> {
         let policy = self.policy(request.limits.take().unwrap_or_default())?;
-        let (config, evaluator) = (self.config.clone(), self.evaluator(cancel.clone()));
+        let (config, evaluator, lenient_input) =
+            (self.config.clone(), self.evaluator(cancel.clone()), self.lenient_input);
         let evaluate = move || {
-            let mut evaluation = request.run(policy, &config, &evaluator)?;
+            let tools = ClientToolset::read(&request.tools).map_err(|error| error.to_string())?;
+            let tools = Arc::new(tools.with_lenient_input(lenient_input));
+            let mut evaluation = request.run_with(tools, policy, &config, &evaluator)?;
             let (is_error, messages) = (evaluation.is_error(), std::mem::take(&mut evaluation.messages));
             Ok(StepAnswer { value: evaluation.into_json(&config), is_error, messages })
         };

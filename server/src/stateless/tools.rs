@@ -2,7 +2,7 @@
 
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
-use codecall_base::schema::Schema;
+use codecall_base::schema::{Schema, without_nulls};
 use codecall_base::text::nearest;
 use codecall_base::tool::{ErrorCode, ToolDescription, ToolDirectory, ToolLookups, ToolNames};
 use codecall_tools::pipeline::check;
@@ -17,6 +17,7 @@ const MAX_TOOLS: usize = 2_000;
 pub struct ClientToolset {
     tools: Vec<Arc<ClientTool>>,
     names: FunctionNames,
+    lenient_input: bool,
     directory: OnceLock<Arc<ToolDirectory>>,
 }
 
@@ -64,7 +65,14 @@ impl ClientToolset {
         let tools = list.iter().enumerate().map(|(at, entry)| parse_tool(at, entry).map(Arc::new));
         let tools = tools.collect::<Result<Vec<_>, _>>()?;
         let names = FunctionNames::new(tools.iter().map(|tool| tool.name.as_str()))?;
-        Ok(Self { tools, names, directory: OnceLock::new() })
+        Ok(Self { tools, names, lenient_input: true, directory: OnceLock::new() })
+    }
+
+    /// Sets whether a check ignores `null` for an optional property that cannot be `null`; the default is `true`. The
+    /// client gets the input as the script has written it.
+    #[must_use]
+    pub fn with_lenient_input(self, lenient_input: bool) -> Self {
+        Self { lenient_input, ..self }
     }
 
     /// Returns the tools.
@@ -192,9 +200,13 @@ impl ClientTools for ClientToolset {
             let hint = near.first().map_or_else(String::new, |near| format!(". Did you mean '{near}'?"));
             return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{tool}' not found{hint}")));
         };
-        let input: Value = serde_json::from_str(input).map_err(|error| {
+        let mut input: Value = serde_json::from_str(input).map_err(|error| {
             ToolError::new(ErrorCode::InvalidInput, format!("The input of tool '{tool}' cannot be sent: {error}"))
         })?;
-        entry.schema().map_or(Ok(()), |schema| check::fits(schema, tool, &input))
+        let Some(schema) = entry.schema() else { return Ok(()) };
+        if self.lenient_input {
+            without_nulls(&entry.input_schema, &mut input);
+        }
+        check::fits(schema, &entry.input_schema, tool, &input)
     }
 }

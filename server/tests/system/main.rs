@@ -23,6 +23,8 @@ mod model_server;
 mod pipeline;
 mod pool;
 mod protocol;
+#[cfg(unix)]
+mod reports;
 mod runs;
 mod search;
 #[cfg(unix)]

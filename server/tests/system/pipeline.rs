@@ -217,7 +217,10 @@ async fn rate_limits() {
     let search = || world.invoke_with_sink("codecall_search", json!({"query": "x"}), None);
     assert!(search().await.is_object());
     assert!(
-        search().await.as_str().is_some_and(|text| text.starts_with("Rate limit exceeded: tool 'codecall:search'"))
+        search()
+            .await
+            .as_str()
+            .is_some_and(|text| text.starts_with("RATE_LIMIT: Rate limit exceeded: tool 'codecall:search'"))
     );
     let text = std::fs::read_to_string(&file).expect("a file");
     let refused: Vec<String> = text

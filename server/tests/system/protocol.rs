@@ -89,7 +89,7 @@ async fn unknown_names_and_invalid_requests_are_refused() {
         ("search", json!({}), ["'query' is missing", "query?: string"]),
         ("search", json!({"query": "x", "topK": 99}), ["'topK' must be from 1 to 50", "topK?: number"]),
         ("search", json!({"q": "x"}), ["unknown key 'q'", "query?: string"]),
-        ("describe", json!({"toolNames": 7}), ["'toolNames'", "toolNames: string[]"]),
+        ("describe", json!({"toolNames": 7}), ["'toolNames'", "toolNames?: string[], tools?: string[]"]),
         ("execute", json!({"code": "return 1"}), ["unknown key 'code'", "script?: string"]),
         ("execute", json!({"script": "  "}), ["'script' is empty", "script?: string"]),
         ("execute", json!({"script": "1", "context": [1]}), ["'context' must be an object", "context?:"]),

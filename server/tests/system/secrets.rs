@@ -387,7 +387,10 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
         .iter()
         .filter_map(|event| match event {
             RunEvent::CallStarted { input, .. } | RunEvent::CallEnded { input, .. } => Some(Value::clone(input)),
-            RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => None,
+            RunEvent::Started { .. }
+            | RunEvent::Message(_)
+            | RunEvent::CallReached { .. }
+            | RunEvent::CallUpdated { .. } => None,
         })
         .collect();
     assert_eq!(inputs, [json!({"key": OTHER_SECRET}), json!({"key": "[secret]"})], "it was not known before");

@@ -88,6 +88,13 @@ impl Finished {
         }
     }
 
+    /// Returns stdout without the durations of calls.
+    pub fn without_durations(&self) -> String {
+        let mut parts = self.stdout.split(",\"durationMs\":");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    }
+
     /// Parses every line of stdout.
     pub fn json_lines(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()

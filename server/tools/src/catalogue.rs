@@ -351,9 +351,12 @@ impl Snapshot {
                 names.add_spelling(tool, name.as_str());
             }
             if !app.is_empty() {
-                let dotted = format!("{app}.{name}");
-                if owners.allow(app, &dotted) {
-                    names.add_spelling(tool, dotted);
+                // As `names` of the configuration lists them.
+                for separator in ['.', '_'] {
+                    let spelling = format!("{app}{separator}{name}");
+                    if owners.allow(app, &spelling) {
+                        names.add_spelling(tool, spelling);
+                    }
                 }
                 names.add_member(tool, app, name);
                 apps.insert(app.clone());

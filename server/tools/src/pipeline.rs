@@ -19,9 +19,9 @@ pub use bound::{MAX_MESSAGE_BYTES, text as bounded};
 pub use cache::canonical;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
-use codecall_base::event::UpdateSink;
 use codecall_base::offload::{self, weight, weight_of};
 use codecall_base::redact::{Redactor, SecretRegistry};
+use codecall_base::schema::without_nulls;
 use codecall_base::text::nearest;
 use codecall_base::tool::{
     ErrorCode, MAX_NAME_BYTES, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, glob_matches,
@@ -43,6 +43,8 @@ pub struct Pipeline {
     sanitization: Sanitization,
     secrets: Arc<SecretRegistry>,
     check_output: CheckOutput,
+    /// Whether `null` for an optional property that cannot be `null` is left out of inputs.
+    lenient_input: bool,
     /// In the order of `before`.
     hooks: Arc<[Arc<dyn Hook>]>,
     /// What may be called without a script.
@@ -76,6 +78,7 @@ impl Pipeline {
             sanitization,
             secrets: Arc::default(),
             check_output: CheckOutput::default(),
+            lenient_input: true,
             hooks: Arc::default(),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             concurrency_limits: Vec::new(),
@@ -98,6 +101,7 @@ impl Pipeline {
         let mut pipeline = Self::new(catalogue, config.sanitization);
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
+        pipeline.lenient_input = config.lenient_input;
         pipeline.direct_calls = config.direct_calls.clone();
         let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
         let limits = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
@@ -176,8 +180,13 @@ impl Pipeline {
         let sent = Value::Object(call.input.clone());
         offload::run_without_permit(weight(&sent), || {
             let found = self.find(&snapshot, call);
-            let entry = found.and_then(|entry| self.admitted(&snapshot, entry, call, &sent).map(|()| entry));
-            entry.cloned().map_err(|error| self.cleaned(error, Some(&sent)))
+            let admitted = |entry: &'_ Arc<Entry>| {
+                let entry = Arc::clone(entry);
+                let input = self.lenient(&entry, &sent);
+                self.admitted(&snapshot, &entry, call, input.as_ref().unwrap_or(&sent)).map(|()| entry)
+            };
+            let entry = found.and_then(admitted);
+            entry.map_err(|error| self.cleaned(error, Some(&sent)))
         })
     }
 
@@ -279,6 +288,16 @@ impl Pipeline {
         check::input(entry, sent)
     }
 
+    /// Returns an input without `null` for optional properties that cannot be `null`; `None` if it stays as it is.
+    fn lenient(&self, entry: &Entry, sent: &Value) -> Option<Value> {
+        if !self.lenient_input || !matches!(entry.validator(), Some(Ok(_))) {
+            return None;
+        }
+        let mut input = sent.clone();
+        without_nulls(&entry.definition.input_schema, &mut input);
+        (input != *sent).then_some(input)
+    }
+
     /// Runs the hooks and calls the tool.
     async fn pass(
         &self,
@@ -289,7 +308,13 @@ impl Pipeline {
         trace: &mut CallTrace<'_>,
     ) -> Result<ToolResult, ToolError> {
         let work = check::work(entry.validator(), sent);
-        offload::run(work, || self.admitted(snapshot, entry, &call, sent)).await??;
+        let admitted = || {
+            let input = self.lenient(entry, sent);
+            self.admitted(snapshot, entry, &call, input.as_ref().unwrap_or(sent)).map(|()| input)
+        };
+        if let Some(Value::Object(input)) = offload::run(work, admitted).await?? {
+            call.input = input;
+        }
         let known = HookCall {
             id: trace.id(),
             name: entry.name.clone(),
@@ -324,7 +349,7 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                match self.reach(entry, call, trace.update_sink()).await {
+                match self.reach(entry, call, trace).await {
                     Ok(result) => {
                         let work = check::work(entry.output_validator(), result.value());
                         let checked = || check::output(entry, result, self.check_output);
@@ -395,7 +420,7 @@ impl Pipeline {
     }
 
     /// Calls the tool once its concurrency limits allow it, within the time limit.
-    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, sink: UpdateSink) -> Result<ToolResult, ToolError> {
+    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, trace: &CallTrace<'_>) -> Result<ToolResult, ToolError> {
         let cancel = call.context.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let answer = async {
@@ -406,9 +431,19 @@ impl Pipeline {
                 timeout: call.context.timeout,
                 cancel: cancel.clone(),
                 run: call.context.run.clone(),
-                sink,
+                sink: trace.update_sink(),
             };
-            entry.upstream.call(call).await
+            // While there is no connection, the call may fail without having reached anything.
+            let is_there = || entry.upstream.unavailable_reason().is_none();
+            if is_there() {
+                trace.reached();
+                return entry.upstream.call(call).await;
+            }
+            let answer = entry.upstream.call(call).await;
+            if answer.is_ok() || is_there() {
+                trace.reached();
+            }
+            answer
         };
         let timeout_ms = u64::try_from(call.context.timeout.as_millis()).unwrap_or(u64::MAX);
         tokio::select! {

@@ -15,6 +15,7 @@ pub mod incoming;
 pub mod inline;
 pub mod mcp;
 pub mod notifications;
+mod ordered;
 mod pagination;
 mod resources;
 pub mod session;

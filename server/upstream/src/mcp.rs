@@ -52,21 +52,31 @@ impl ClientHandler for NotificationHandler {
         self.notifications.publish(UpstreamNotification::ResourceUpdated(params.uri));
     }
 
-    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        let ProgressNotificationParam { progress_token, progress, total, message, .. } = params;
-        self.notifications.update_call(&progress_token, CallUpdate::Progress { progress, total, message });
-    }
+    // `Ordered` has routed these already.
+    async fn on_progress(&self, _params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {}
 
     #[expect(deprecated, reason = "current servers still send log messages")]
     async fn on_logging_message(
         &self,
-        params: LoggingMessageNotificationParam,
+        _params: LoggingMessageNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let LoggingMessageNotificationParam { level, logger, data, .. } = params;
-        let level = serde_json::to_value(level).ok().and_then(|level| level.as_str().map(str::to_owned));
-        self.notifications.log(LogMessage { level: level.unwrap_or_default(), logger, data });
     }
+}
+
+/// Routes progress to its call.
+pub fn progress(router: &NotificationRouter, params: &ProgressNotificationParam) {
+    let ProgressNotificationParam { progress_token, progress, total, message, .. } = params;
+    let (progress, total, message) = (*progress, *total, message.clone());
+    router.update_call(progress_token, CallUpdate::Progress { progress, total, message });
+}
+
+/// Routes a log message to the calls in flight.
+#[expect(deprecated, reason = "current servers still send log messages")]
+pub fn log(router: &NotificationRouter, params: &LoggingMessageNotificationParam) {
+    let LoggingMessageNotificationParam { level, logger, data, .. } = params;
+    let level = serde_json::to_value(level).ok().and_then(|level| level.as_str().map(str::to_owned));
+    router.log(LogMessage { level: level.unwrap_or_default(), logger: logger.clone(), data: data.clone() });
 }
 
 /// Converts the configured lifecycle to rmcp's type.

@@ -3,6 +3,7 @@
 
 use codecall_base::event::{CallUpdate, LogMessage, UpdateSink};
 use rmcp::model::ProgressToken;
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
@@ -24,13 +25,22 @@ pub enum UpstreamNotification {
 
 /// Routes the notifications of one MCP server.
 pub struct NotificationRouter {
-    /// The sinks of the calls in flight, by their progress tokens.
-    calls: Mutex<Vec<(ProgressToken, UpdateSink)>>,
+    calls: Mutex<Calls>,
     subscribers: broadcast::Sender<UpstreamNotification>,
 }
 
+/// The calls in flight.
+#[derive(Default)]
+struct Calls {
+    next: u64,
+    /// Their sinks, by number, with their progress tokens once these are known.
+    sinks: Vec<(u64, Option<ProgressToken>, UpdateSink)>,
+    /// Progress with a token of no known call: that of a call which is just being made.
+    early: VecDeque<(ProgressToken, CallUpdate)>,
+}
+
 /// Keeps the sink of a call registered until it is dropped.
-pub struct CallGuard<'a>(&'a NotificationRouter, ProgressToken);
+pub struct CallGuard<'a>(&'a NotificationRouter, u64);
 
 impl Default for NotificationRouter {
     fn default() -> Self {
@@ -44,29 +54,42 @@ impl NotificationRouter {
         self.subscribers.subscribe()
     }
 
-    /// Registers the sink of a call.
-    pub fn register_call(&self, token: ProgressToken, sink: UpdateSink) -> CallGuard<'_> {
-        self.lock().push((token.clone(), sink));
-        CallGuard(self, token)
+    /// Registers the sink of a call before the call is sent.
+    pub fn register_call(&self, sink: UpdateSink) -> CallGuard<'_> {
+        let mut calls = self.lock();
+        let number = calls.next;
+        calls.next += 1;
+        calls.sinks.push((number, None, sink));
+        CallGuard(self, number)
     }
 
     /// Passes an update to the sink of a call. Updates of a call that has ended are dropped.
     pub fn update_call(&self, token: &ProgressToken, update: CallUpdate) {
-        let sink = self.lock().iter().find(|(other, _)| other == token).map(|(_, sink)| sink.clone());
-        if let Some(sink) = sink {
-            sink.notify(update);
+        let mut calls = self.lock();
+        let known = calls.sinks.iter().find(|(_, other, _)| other.as_ref() == Some(token));
+        match known.map(|(.., sink)| sink.clone()) {
+            // In the lock, so that an update never overtakes another one. A sink returns at once.
+            Some(sink) => sink.notify(update),
+            None if calls.sinks.iter().any(|(_, other, _)| other.is_none()) => {
+                calls.early.push_back((token.clone(), update));
+                if calls.early.len() > CAPACITY {
+                    calls.early.pop_front();
+                }
+            }
+            None => {}
         }
     }
 
     /// Passes a log message on. MCP does not say which call it belongs to, so the sinks of all calls in flight get
     /// it; the subscribers get it if there are none.
     pub fn log(&self, message: LogMessage) {
-        let sinks: Vec<UpdateSink> = self.lock().iter().map(|(_, sink)| sink.clone()).collect();
-        if sinks.is_empty() {
+        let calls = self.lock();
+        if calls.sinks.is_empty() {
+            drop(calls);
             self.publish(UpstreamNotification::Log(message));
             return;
         }
-        sinks.iter().for_each(|sink| sink.notify(CallUpdate::Log(message.clone())));
+        calls.sinks.iter().for_each(|(.., sink)| sink.notify(CallUpdate::Log(message.clone())));
     }
 
     /// Sends a notification to all subscribers.
@@ -75,14 +98,43 @@ impl NotificationRouter {
         let _ = self.subscribers.send(notification);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(ProgressToken, UpdateSink)>> {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CallGuard<'_> {
+    /// Sets the progress token, once the call is sent. Progress that has arrived already is passed on.
+    pub fn set_token(&self, token: ProgressToken) {
+        let mut calls = self.0.lock();
+        let Calls { sinks, early, .. } = &mut *calls;
+        let Some((_, own, sink)) = sinks.iter_mut().find(|(number, ..)| *number == self.1) else { return };
+        early.retain(|(other, update)| {
+            let is_own = *other == token;
+            if is_own {
+                sink.notify(update.clone());
+            }
+            !is_own
+        });
+        *own = Some(token);
+        calls.drop_early();
+    }
+}
+
+impl Calls {
+    /// Drops early progress if no call is being made that it could belong to.
+    fn drop_early(&mut self) {
+        if self.sinks.iter().all(|(_, token, _)| token.is_some()) {
+            self.early.clear();
+        }
     }
 }
 
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        self.0.lock().retain(|(token, _)| *token != self.1);
+        let mut calls = self.0.lock();
+        calls.sinks.retain(|(number, ..)| *number != self.1);
+        calls.drop_early();
     }
 }
 
@@ -103,8 +155,12 @@ mod tests {
         let progress = |progress| CallUpdate::Progress { progress, total: None, message: None };
         let log = || LogMessage { level: "info".into(), logger: None, data: "x".into() };
         let mut subscriber = router.subscribe();
-        let first = router.register_call(token(1), sink(1));
-        let second = router.register_call(token(2), sink(2));
+        let first = router.register_call(sink(1));
+        first.set_token(token(1));
+        let second = router.register_call(sink(2));
+        // The server is faster than the caller.
+        router.update_call(&token(2), progress(0.5));
+        second.set_token(token(2));
         router.update_call(&token(2), progress(1.0));
         router.update_call(&token(3), progress(1.0));
         router.log(log());
@@ -113,7 +169,10 @@ mod tests {
         drop(second);
         router.log(log());
         let received = received.lock().expect("not poisoned");
-        assert_eq!(*received, [(2, progress(1.0)), (1, CallUpdate::Log(log())), (2, CallUpdate::Log(log()))]);
+        assert_eq!(
+            *received,
+            [(2, progress(0.5)), (2, progress(1.0)), (1, CallUpdate::Log(log())), (2, CallUpdate::Log(log()))]
+        );
         let notifications = (subscriber.try_recv().ok(), subscriber.try_recv().ok());
         assert_eq!(notifications, (Some(UpstreamNotification::Log(log())), None));
     }

@@ -5,6 +5,7 @@
 
 use super::mcp::{self, NotificationHandler};
 use super::notifications::{NotificationRouter, UpstreamNotification};
+use super::ordered::Ordered;
 use super::pagination::{limit_tools, list_all};
 use super::stdio::Child;
 use super::*;
@@ -148,8 +149,9 @@ impl McpServer {
         sink: UpdateSink,
     ) -> Result<CallToolResponse, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let in_flight = self.shared.notifications.register_call(sink);
         let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        let _in_flight = self.shared.notifications.register_call(handle.progress_token.clone(), sink);
+        in_flight.set_token(handle.progress_token.clone());
         let mut cancel = CancelOnDrop(Some((peer.clone(), handle.id.clone())));
         let response = handle.await_response().await;
         cancel.0 = None;
@@ -316,6 +318,7 @@ impl Shared {
                 tools_changed: tools_changed.clone(),
                 notifications: Arc::clone(&self.notifications),
             };
+            let transport = Ordered::new(transport.into_transport(), Arc::clone(&self.notifications));
             let handshake = handler.serve_with_lifecycle(transport, mcp::lifecycle_mode(lifecycle));
             let service = handshake.await.map_err(mcp::handshake_error)?;
             service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;

@@ -8,7 +8,7 @@ use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
 use crate::outcome::{Failure, MAX_DETAILS_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, Status, cut_json};
 use crate::promise::State;
-use crate::thrown::{Result, Thrown};
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -19,10 +19,19 @@ impl Vm {
     pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
         let Some(call) = self.host.calls.answered(id) else { return Ok(()) };
         self.heap.meter.release_bytes(call.cost());
-        let Open { tool, promise, style, .. } = call;
+        let Open { tool, promise, style, place, .. } = call;
         let result = match result {
             Ok(text) => self.tool_data(text)?,
-            Err(error) if error.fatal => return Err(fatal(error, self.short_text(tool, MAX_NAME_BYTES)?)),
+            Err(error) if error.fatal => {
+                let Thrown(cause) = fatal(error, self.short_text(tool, MAX_NAME_BYTES)?);
+                return Err(match (*cause, place) {
+                    (Cause::Stop(mut failure), Some((code, offset))) => {
+                        failure.location = self.location(code, offset);
+                        Thrown::stop(*failure)
+                    }
+                    (cause, _) => Thrown(Box::new(cause)),
+                });
+            }
             Err(error) => Err(error),
         };
         let answer = match (result, style) {
@@ -42,6 +51,7 @@ impl Vm {
             }
             (Err(error), Style::Function) => {
                 let reason = self.function_error(Class::Error, &error);
+                self.heap.traces.entry(reason.payload()).or_default().frames.extend(place);
                 self.reject_promise(promise, reason);
                 return Ok(());
             }
@@ -50,7 +60,9 @@ impl Vm {
                 self.describe_failure(object, &error, Some(tool));
                 let tool = self.short_text(tool, MAX_NAME_BYTES)?;
                 let failed = Box::new(Failed { tool, input: cut_json(&call.input, MAX_TOOL_INPUT_BYTES).into() });
-                self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
+                let trace = self.heap.traces.entry(object.payload()).or_default();
+                trace.call = Some(failed);
+                trace.frames.extend(place);
                 self.reject_promise(promise, object);
                 return Ok(());
             }
@@ -65,11 +77,11 @@ impl Vm {
         match self.given_data(text, LEVELS) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
-                crate::thrown::Cause::Value(_) => Ok(Err(ToolError::new(
+                Cause::Value(_) => Ok(Err(ToolError::new(
                     ErrorCode::ToolExecutionError,
                     "The tool answered with text that is not JSON",
                 ))),
-                crate::thrown::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
+                Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }
     }
@@ -86,6 +98,23 @@ impl Vm {
         {
             self.heap.set_own(object, known::DETAILS, details);
         }
+    }
+
+    /// Make an error that of the same tool as another one, made at the same place.
+    pub(super) fn describe_as(&mut self, error: Value, other: Value) -> Result<()> {
+        if self.error_class(other).is_none() {
+            return Ok(());
+        }
+        let trace = self.heap.traces.get(&other.payload()).map(|trace| (trace.frames.clone(), trace.call.clone()));
+        let (frames, call) = trace.unwrap_or_default();
+        for key in [known::CODE, known::TOOL_NAME, known::DETAILS] {
+            if let Some(value) = self.own(other, key)? {
+                self.heap.set_own(error, key, value);
+            }
+        }
+        let trace = self.heap.traces.entry(error.payload()).or_default();
+        (trace.frames, trace.call) = (frames, call);
+        Ok(())
     }
 
     pub(super) fn object_of(&mut self, entries: &[(Atom, Value)]) -> Value {

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// The name of the model's only tool.
 pub const RUN_CODE: &str = "run_code";
 
+/// Maximum length of an id in an error message, in bytes.
+const MAX_QUOTED_BYTES: usize = 200;
+
 /// Maximum size of the code in all blocks of a conversation, in bytes. A short id can decompress to much code.
 const MAX_CODE_BYTES: usize = 8 << 20;
 
@@ -126,6 +129,14 @@ impl Conversation {
                     block.messages.push(message);
                     return Ok(());
                 }
+                let is_call = |item: &Item| match item {
+                    Item::Message(message) => calls(message).iter().any(|call| call["id"] == id),
+                    Item::Block(_) => false,
+                };
+                if !self.items.iter().any(is_call) {
+                    let id = codecall_base::text::truncate(id, MAX_QUOTED_BYTES);
+                    return Err(format!("no tool call '{id}' waits for this answer"));
+                }
             }
             Some(_) | None => {}
         }
@@ -141,12 +152,12 @@ impl Conversation {
         }
     }
 
-    /// Returns the earlier blocks that have no result yet.
-    pub fn unfinished_blocks(&mut self) -> impl Iterator<Item = &mut Block> {
-        let before_end = self.items.len().saturating_sub(1);
-        self.items.iter_mut().take(before_end).filter_map(|item| match item {
-            Item::Block(block) if block.result.is_none() => Some(block),
-            Item::Block(_) | Item::Message(_) => None,
+    /// Returns all blocks but one at the end that has no result yet.
+    pub fn earlier_blocks(&mut self) -> impl Iterator<Item = &mut Block> {
+        let earlier = self.items.len() - usize::from(self.open_block().is_some());
+        self.items.iter_mut().take(earlier).filter_map(|item| match item {
+            Item::Block(block) => Some(block),
+            Item::Message(_) => None,
         })
     }
 

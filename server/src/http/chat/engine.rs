@@ -7,7 +7,9 @@ use super::model::{CodeRequest, ModelResponse, ModelServer};
 use super::output::Output;
 use crate::http::error::{ErrorResponse, HttpError};
 use crate::hub::Hub;
-use crate::stateless::messages::{AssistantMessage, code_message, code_result_message, failed_code_result};
+use crate::stateless::messages::{
+    AssistantMessage, code_message, code_result_message, failed_code_result, is_same_code_result,
+};
 use crate::stateless::{ClientToolset, CodeId, Evaluate, Evaluation, PendingCalls, Refusal, StepResult};
 use agentscript::Policy;
 use codecall_base::tool::ErrorCode;
@@ -75,6 +77,7 @@ impl ChatRequest {
     pub fn read(
         mut body: Map<String, Value>,
         config: &ModelConfig,
+        lenient_input: bool,
     ) -> Result<Result<Self, Map<String, Value>>, ErrorResponse> {
         let options = match body.remove("codecall") {
             None | Some(Value::Null) => Options::default(),
@@ -118,7 +121,7 @@ impl ChatRequest {
         let wants_usage = body.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let stream = body.get("stream") == Some(&Value::Bool(true));
         let code_messages = options.code_messages.unwrap_or(config.code_messages);
-        let tools = Arc::new(tools);
+        let tools = Arc::new(tools.with_lenient_input(lenient_input));
         Ok(Ok(Self { rest: body, conversation, tools, tool_choice, stream, wants_usage, code_messages }))
     }
 
@@ -175,7 +178,7 @@ pub struct Engine<'a> {
 impl Engine<'_> {
     /// Completes a request. The text of the model goes to `output`.
     pub async fn complete(&self, mut request: ChatRequest, output: &mut Output) -> Result<Completion, ErrorResponse> {
-        self.replay_unfinished(&mut request).await?;
+        self.replay_earlier(&mut request).await?;
         let instructions = instructions(&request.tools);
         let max_turns = self.hub.config().model.max_turns;
         let mut messages = Vec::new();
@@ -246,24 +249,43 @@ impl Engine<'_> {
         }
     }
 
-    /// Replays the earlier blocks whose results the client has not kept.
-    async fn replay_unfinished(&self, request: &mut ChatRequest) -> Result<(), ErrorResponse> {
+    /// Replays the earlier blocks: computes the results that the client has not kept, and compares those that it has.
+    async fn replay_earlier(&self, request: &mut ChatRequest) -> Result<(), ErrorResponse> {
         let (started, limits) = (Instant::now(), &self.hub.config().policy.limits);
-        for block in request.conversation.unfinished_blocks() {
+        let invalid = |error: ErrorResponse| Err(error.with_param("messages"));
+        for block in request.conversation.earlier_blocks() {
             if started.elapsed() > Duration::from_millis(limits.max_duration_ms) {
-                return Err(ErrorResponse::from(HttpError::HistoryTooLong).with_param("messages"));
-            }
-            let result = match self.evaluate(block, &request.tools).await {
-                Ok(evaluation) => evaluation.step.into_code_result().unwrap_or_else(|| {
-                    let message = "The conversation went on before all calls of the code were answered";
-                    error_result(ErrorCode::Interrupted, message)
-                }),
-                Err(Refusal::Invalid(problem)) => {
-                    error_result(ErrorCode::Interrupted, &ErrorResponse::invalid(problem).message)
+                // A result that is there need not be computed.
+                match block.result {
+                    Some(_) => continue,
+                    None => return invalid(HttpError::HistoryTooLong.into()),
                 }
+            }
+            // The result of a block that could not be run.
+            if block.result.is_some() && block.code.trim().is_empty() {
+                continue;
+            }
+            let step = match self.evaluate(block, &request.tools).await {
+                Ok(evaluation) => evaluation.step,
+                Err(Refusal::Invalid(problem)) => return invalid(ErrorResponse::invalid(problem)),
                 Err(refusal @ Refusal::Unavailable(_)) => return Err(refusal.into()),
             };
-            block.result = Some(result);
+            let result = match step {
+                StepResult::Diverged(mismatch) => return invalid(HttpError::ReplayMismatch(mismatch.message).into()),
+                StepResult::Calls(_) => {
+                    let message = "The conversation went on before all calls of the code were answered";
+                    error_result(ErrorCode::Interrupted, message)
+                }
+                StepResult::Done { outcome, .. } | StepResult::Deadlock(outcome) => outcome.into_code_result(),
+            };
+            match &block.result {
+                None => block.result = Some(result),
+                Some(given) if is_same_code_result(given, &result) => {}
+                Some(_) => {
+                    let problem = format!("The result of the code block '{}' is not that of its code", block.id);
+                    return invalid(HttpError::ReplayMismatch(problem).into());
+                }
+            }
         }
         Ok(())
     }

@@ -80,6 +80,13 @@ impl<'a> CallTrace<'a> {
         })
     }
 
+    /// Sends the event that the call is handed to the tool.
+    pub fn reached(&self) {
+        if let Some(sink) = &self.context.sink {
+            sink(RunEvent::CallReached { call: self.id });
+        }
+    }
+
     /// Notes that a hook has answered the call instead of the tool.
     pub fn answered_by(&mut self, hook: &'static str) {
         self.answered_by = Some(hook);

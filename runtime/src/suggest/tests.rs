@@ -1,0 +1,121 @@
+use crate::dialect::Dialect;
+use crate::host::{Inputs, Tools};
+use crate::limits::{Policy, Preset};
+use crate::outcome::{Failure, Outcome};
+use crate::{CompileOptions, Linker, Progress, compile};
+use agentscript_lang::{Language, refused};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// One app with one tool.
+struct OneTool;
+
+impl Tools for OneTool {
+    fn describe(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn is_app(&self, app: &str) -> bool {
+        app == "users"
+    }
+
+    fn member(&self, app: &str, tool: &str) -> Option<String> {
+        (app == "users" && tool == "list").then(|| "users:list".into())
+    }
+
+    fn similar(&self, _name: &str) -> Vec<String> {
+        vec!["users:list".into()]
+    }
+}
+
+fn run(script: &str, dialect: Dialect, language: Language) -> Result<String, Box<Failure>> {
+    let policy = Policy::preset(Preset::Balanced);
+    let linker = Linker::new(dialect);
+    let options = CompileOptions { language: Some(language), linker, ..CompileOptions::for_policy(&policy) };
+    let script = match compile(script, &options) {
+        Ok(script) => script,
+        Err(error) => return Err(error.failure),
+    };
+    let inputs = Inputs { tools: Arc::new(OneTool), ..Inputs::default() };
+    match script.start(inputs, &policy).resume([]) {
+        Progress::Done(outcome) => {
+            let Outcome { result, .. } = *outcome;
+            result
+        }
+        Progress::Calls(_) | Progress::Yielded => Ok(String::new()),
+    }
+}
+
+/// Every name that the tables have a row for: the texts in them that are identifiers.
+fn names() -> BTreeSet<&'static str> {
+    let is_name = |text: &&str| {
+        let mut chars = text.chars();
+        chars.next().is_some_and(|first| first.is_alphabetic() || "_$".contains(first))
+            && chars.all(|c| c.is_alphanumeric() || "_$".contains(c))
+    };
+    let of_table = include_str!("table.rs").split('"').skip(1).step_by(2).filter(is_name);
+    let refused = [refused::GLOBALS, refused::PROPERTIES].into_iter().flatten().map(|row| row.name);
+    of_table.chain(refused).collect()
+}
+
+/// What scripts of the other dialect find and those of this one do not.
+fn absent(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Async => &["call_tool", "`input`", "`input."],
+        Dialect::Sync => &["callTool", "codecallContext", "parallel(", "getTool", "mcpLog", "mcpNotify", "users.list"],
+    }
+}
+
+/// Names that only the other dialect has are suggested by spelling too: `calltool`, `codecalContext`.
+const MISSPELT: &[&str] = &["calltool", "call_tol", "codecalContext", "inputt", "paralel", "gettool", "mcplog"];
+
+#[test]
+fn hints_name_what_the_dialect_has() {
+    let mut wrong = Vec::new();
+    let names: Vec<&str> = names().into_iter().chain(MISSPELT.iter().copied()).collect();
+    assert!(names.len() > 200, "{}", names.len());
+    for &dialect in Dialect::ALL {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            for name in &names {
+                let uses = [
+                    format!("return {name}"),
+                    format!("return {name}.x"),
+                    format!("return {name}(1)"),
+                    format!("return new {name}(1)"),
+                    format!("return [1].{name}()"),
+                    format!("return 'a'.{name}()"),
+                    format!("return ({{}}).{name}()"),
+                    format!("return Promise.{name}([])"),
+                    format!("return Object.{name}({{}})"),
+                    format!("return users.{name}({{}})"),
+                ];
+                for script in uses {
+                    let Err(failure) = run(&script, dialect, language) else { continue };
+                    let hint = failure.hint.clone().unwrap_or_default();
+                    let issues: String = failure
+                        .issues
+                        .iter()
+                        .map(|issue| issue.diagnostic.hint.clone().unwrap_or_default().into_owned())
+                        .collect();
+                    // The script's own text is quoted: it may name anything.
+                    let message = failure.message.replace(name, "");
+                    let hint = format!("{hint} {issues}").replace(name, "");
+                    if absent(dialect).iter().any(|other| hint.contains(other) || message.contains(other)) {
+                        wrong.push(format!("{dialect:?} {language:?} `{script}`: {message}; {hint}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_tool_that_an_app_does_not_have_is_undefined() {
+    let run = |script| run(script, Dialect::Async, Language::JavaScript);
+    let types = "return [typeof users.nope, typeof users.list, typeof users, users.nope?.({}) ?? null]";
+    assert_eq!(run(types).ok().as_deref(), Some(r#"["undefined","function","object",null]"#));
+    let failure = run("return users.nope({})").expect_err("it is undefined");
+    assert_eq!(failure.message, "users.nope is not a function");
+    assert_eq!(failure.hint.as_deref(), Some("there is no tool 'users:nope'. Did you mean 'users:list'?"));
+}

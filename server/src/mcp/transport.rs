@@ -1,0 +1,181 @@
+//! The transport of a connection over two streams: one message per line.
+//!
+//! A line that is not JSON is answered with `-32700`, one that is no message with `-32600`. A notification that MCP does
+//! not know is ignored, as MCP says.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ServerJsonRpcMessage};
+use rmcp::{RoleServer, transport::Transport};
+use serde_json::Value;
+use serde_json::error::Category;
+use std::io::{Error, ErrorKind};
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum length of a line, in bytes. A longer one is skipped.
+const MAX_LINE_BYTES: usize = 16 << 20;
+/// How much memory the line buffer keeps after a longer line.
+const MAX_KEPT_BYTES: usize = 64 << 10;
+
+/// Reads messages of a client, and writes those of the server.
+pub struct LineTransport<R, W> {
+    reader: BufReader<R>,
+    /// The line that is being read. A read that is cancelled continues with it.
+    line: Vec<u8>,
+    /// Whether the rest of the line is skipped, because it is too long.
+    skips: bool,
+    writer: Arc<Mutex<Option<W>>>,
+    /// An answer to a line that is not a message, which is sent before the next line is read.
+    answer: Option<ServerJsonRpcMessage>,
+    /// Cancelled at the end of the input.
+    ended: CancellationToken,
+    /// Ends the input when it is cancelled.
+    stop: CancellationToken,
+}
+
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
+    /// Creates a transport. `ended` is cancelled at the end of the input, which is also when `stop` is cancelled.
+    pub fn new((from, to): (R, W), ended: CancellationToken, stop: CancellationToken) -> Self {
+        let reader = BufReader::with_capacity(64 << 10, from);
+        let writer = Arc::new(Mutex::new(Some(to)));
+        Self { reader, line: Vec::new(), skips: false, writer, answer: None, ended, stop }
+    }
+
+    /// Reads to the end of a line. Returns `false` at the end of the input. Cancelling it loses nothing.
+    async fn read_line(&mut self) -> bool {
+        loop {
+            let available = match self.reader.fill_buf().await {
+                Ok([]) => return false,
+                Ok(available) => available,
+                Err(error) => {
+                    tracing::error!("the input cannot be read: {error}");
+                    return false;
+                }
+            };
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(available.len(), |end| end + 1);
+            if !self.skips && self.line.len() + length > MAX_LINE_BYTES {
+                tracing::error!("a message is longer than {MAX_LINE_BYTES} bytes and is skipped");
+                self.skips = true;
+                self.line = Vec::new();
+            }
+            if !self.skips {
+                self.line.extend_from_slice(&available[..length]);
+            }
+            self.reader.consume(length);
+            if end.is_some() {
+                if std::mem::take(&mut self.skips) {
+                    continue;
+                }
+                return true;
+            }
+        }
+    }
+
+    /// Reads the next message; `None` at the end of the input.
+    async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(answer) = self.answer.clone() {
+                // The client may not read; its next message is read nevertheless.
+                write(&self.writer, &answer).await.ok()?;
+                self.answer = None;
+            }
+            if !self.read_line().await {
+                return None;
+            }
+            let parsed = parse(&self.line);
+            self.line.clear();
+            self.line.shrink_to(MAX_KEPT_BYTES);
+            match parsed {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => {}
+                Err(error) => self.answer = Some(ServerJsonRpcMessage::error(error, None)),
+            }
+        }
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer>
+    for LineTransport<R, W>
+{
+    type Error = Error;
+
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move { write(&writer, &message).await }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        let stop = self.stop.clone();
+        let message = stop.run_until_cancelled(self.next()).await.flatten();
+        if message.is_none() {
+            self.ended.cancel();
+        }
+        message
+    }
+
+    async fn close(&mut self) -> Result<(), Error> {
+        drop(self.writer.lock().await.take());
+        Ok(())
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<Option<W>>, message: &ServerJsonRpcMessage) -> Result<(), Error> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut writer = writer.lock().await;
+    let stream = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
+    stream.write_all(&line).await?;
+    stream.flush().await
+}
+
+/// Parses a line; `None` for one that needs no answer.
+fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    let error = match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error,
+    };
+    if let Category::Syntax | Category::Eof = error.classify() {
+        let message = format!("Parse error: the line is not JSON at column {}", error.column());
+        return Err(ErrorData::new(ErrorCode::PARSE_ERROR, message, None));
+    }
+    // Notifications are not answered.
+    let is_notification = |value: &Value| value["method"].is_string() && value.get("id").is_none();
+    match serde_json::from_slice::<Value>(line) {
+        Ok(value) if is_notification(&value) => Ok(None),
+        Ok(_) => Err(ErrorData::invalid_request("Invalid request", None)),
+        Err(_) => Err(ErrorData::new(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(line: &[u8]) -> Option<i32> {
+        match parse(line) {
+            Ok(message) => message.map(|_| 0),
+            Err(error) => Some(error.code.0),
+        }
+    }
+
+    #[test]
+    fn a_line_is_a_message_or_an_error() {
+        assert_eq!(code(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Some(0));
+        assert_eq!(code(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n"), Some(0));
+        for line in [&b"{"[..], b"hello", b"{\"id\": 1,}", b"\xff\xfe", b"[1"] {
+            assert_eq!(code(line), Some(ErrorCode::PARSE_ERROR.0), "{line:?}");
+        }
+        assert_eq!(code(b"[]"), Some(ErrorCode::INVALID_REQUEST.0));
+        assert_eq!(code(br#"{"jsonrpc":"2.0","id":1}"#), Some(ErrorCode::INVALID_REQUEST.0));
+        for line in [&b""[..], b" \r\n", br#"{"jsonrpc":"2.0","method":7}"#] {
+            assert!(matches!(code(line), None | Some(-32600)), "{line:?}");
+        }
+        assert_eq!(code(br#"{"method":"textDocument/didOpen","params":{}}"#), None);
+    }
+}
