@@ -128,6 +128,8 @@ impl Registry {
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
+            timer::GLOBALS,
+            abort::GLOBALS,
         ];
         for global in globals.iter().copied().flatten() {
             let number = this.constructor(global);
@@ -165,6 +167,10 @@ impl Registry {
             (Family::Url, url::METHODS),
             (Family::Params, url::params::METHODS),
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
+            (Family::Timeout, timer::METHODS),
+            (Family::AbortController, abort::CONTROLLER_METHODS),
+            (Family::AbortSignal, abort::SIGNAL_METHODS),
+            (Family::AbortEvent, abort::EVENT_METHODS),
         ];
         for &(family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
@@ -187,6 +193,8 @@ impl Registry {
             promise::INTRINSICS,
             regexp::INTRINSICS,
             string::INTRINSICS,
+            timer::INTRINSICS,
+            abort::INTRINSICS,
             tool::INTRINSICS,
             url::params::INTRINSICS,
         ];

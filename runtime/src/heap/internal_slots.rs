@@ -2,6 +2,7 @@
 //! dates. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::{Heap, block, slab_cost};
+use crate::builtins::abort::SignalState;
 use crate::builtins::family::Family;
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
@@ -29,6 +30,14 @@ pub enum InternalSlots {
     Params(Box<ParamsState>),
     /// A regular expression.
     RegExp(RegExp),
+    /// What `setTimeout` and `setInterval` return: the number of the timer.
+    Timeout(u32),
+    /// An `AbortController`: its signal.
+    AbortController(Value),
+    /// An `AbortSignal`.
+    AbortSignal(Box<SignalState>),
+    /// The event that a signal is aborted.
+    AbortEvent(Value),
 }
 
 /// The internal slots of a regular expression.
@@ -53,6 +62,10 @@ impl InternalSlots {
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
             Self::RegExp(_) => Family::RegExp,
+            Self::Timeout(_) => Family::Timeout,
+            Self::AbortController(_) => Family::AbortController,
+            Self::AbortSignal(_) => Family::AbortSignal,
+            Self::AbortEvent(_) => Family::AbortEvent,
         }
     }
 
@@ -66,6 +79,10 @@ impl InternalSlots {
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
             Self::RegExp(_) => "RegExp",
+            Self::Timeout(_) => "Timeout",
+            Self::AbortController(_) => "AbortController",
+            Self::AbortSignal(_) => "AbortSignal",
+            Self::AbortEvent(_) => "Event",
         }
     }
 
@@ -73,6 +90,8 @@ impl InternalSlots {
     pub fn tag(&self) -> &'static str {
         match self {
             Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
+            Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => self.class(),
+            Self::Timeout(_) => "Object",
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
@@ -83,7 +102,8 @@ impl InternalSlots {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            Self::DateTimeFormat(_) => None,
+            Self::DateTimeFormat(_) | Self::Timeout(_) => None,
+            Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
@@ -92,7 +112,8 @@ impl InternalSlots {
     /// Bytes it takes.
     pub(super) fn cost(&self) -> usize {
         let beside = match self {
-            Self::Date(_) => 0,
+            Self::Date(_) | Self::Timeout(_) | Self::AbortController(_) | Self::AbortEvent(_) => 0,
+            Self::AbortSignal(state) => size_of::<SignalState>() + state.cost(),
             Self::Collator(_) => size_of::<Collator>(),
             Self::DateTimeFormat(_) => 320,
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
@@ -107,7 +128,9 @@ impl InternalSlots {
     /// Append the values that it holds.
     pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
-            Self::Date(_) => {}
+            Self::Date(_) | Self::Timeout(_) => {}
+            Self::AbortController(signal) | Self::AbortEvent(signal) => work.push(*signal),
+            Self::AbortSignal(state) => state.trace(work),
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),

@@ -63,6 +63,10 @@ pub enum Class {
     UriError,
     /// The `DOMException` of `atob` and `btoa`, which has no constructor here.
     InvalidCharacterError,
+    /// The `DOMException` of an aborted signal.
+    AbortError,
+    /// The `DOMException` of a signal of `AbortSignal.timeout`.
+    TimeoutError,
 }
 
 impl Class {
@@ -96,6 +100,8 @@ impl Class {
             Self::TypeError => "TypeError",
             Self::UriError => "URIError",
             Self::InvalidCharacterError => "InvalidCharacterError",
+            Self::AbortError => "AbortError",
+            Self::TimeoutError => "TimeoutError",
         }
     }
 }

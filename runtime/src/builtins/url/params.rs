@@ -509,7 +509,7 @@ fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 impl Vm {
     /// An argument of the wrong type as Node's messages describe it.
-    fn received(&mut self, value: Value) -> Result<String> {
+    pub(crate) fn received(&mut self, value: Value) -> Result<String> {
         if value.is_nullish() {
             return Ok(self.to_text_lossy(value));
         }
