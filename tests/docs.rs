@@ -53,7 +53,8 @@ fn presets_table() -> String {
     let (loops, console) = (loops.join(" | "), console.join(" | "));
     writeln!(table, "| `loops` | | {loops} | Which loops a script may contain |").expect("a string can be written");
     let timers = policies.each_ref().map(|policy| if policy.timers { "yes" } else { "no" }).join(" | ");
-    writeln!(table, "| `timers` | | {timers} | Whether a script may set timers, and `sleep` |").expect("a string can be written");
+    writeln!(table, "| `timers` | | {timers} | Whether a script may set timers, and `sleep` |")
+        .expect("a string can be written");
     write!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |")
         .expect("a string can be written");
     table

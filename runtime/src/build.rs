@@ -17,9 +17,7 @@ use crate::linker::Linker;
 use crate::node::{Body, Expression, Op, OpKind};
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
-use agentscript_lang::program::{
-    self, Binary, Callee, Expr, ExprKind, Place, Program, Slot, StmtKind, TextId,
-};
+use agentscript_lang::program::{self, Binary, Callee, Expr, ExprKind, Place, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
@@ -216,7 +214,8 @@ fn settles(function: &program::Function) -> Option<Outer> {
     if function.is_async || !call.arguments.iter().all(is_plain) {
         return None;
     }
-    let captured = |slot: Slot| slot.0.checked_sub(function.parameters).filter(|&at| (at as usize) < function.captures.len());
+    let captured =
+        |slot: Slot| slot.0.checked_sub(function.parameters).filter(|&at| (at as usize) < function.captures.len());
     match callee.place {
         Place::Slot(slot) => captured(slot).map(Outer::Captured),
         Place::Cell(slot) => captured(slot).map(Outer::Cell),

@@ -453,7 +453,11 @@ impl Run {
         let Some(timer) = self.vm.awaited_timer() else { return };
         let location = timer.place.and_then(|(code, offset)| self.vm.location(code, offset));
         let line = location.map_or_else(String::new, |location| format!(" of line {}", location.line));
-        let what = if timer.repeats { format!("the interval{line}, which is never cleared") } else { format!("the timer{line}") };
+        let what = if timer.repeats {
+            format!("the interval{line}, which is never cleared")
+        } else {
+            format!("the timer{line}")
+        };
         failure.message = format!("{}: it still waited for {what}", failure.message);
         failure.location = failure.location.or(location);
     }

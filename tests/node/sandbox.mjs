@@ -29,13 +29,14 @@ export async function runScript(text, { tools = [], context = {}, language, dial
   }
   Error.stackTraceLimit = 0;
   const restore = time.install();
-  const { value, failure } = await ended(async () => {
+  const { value, failure } = await ended(logs, async () => {
     const value = await run(...Object.values(names));
     // The result is converted when all microtasks are done.
     await new Promise((done) => process.nextTick(done));
     return resultOf(value, sync);
   }, time);
   const outcome = failure ? failureOf(failure, host) : value;
+  if (failure) logs.length = failure.logged;
   restore();
   Error.stackTraceLimit = 10;
   return { logs, outcome };
@@ -166,11 +167,11 @@ async function parallel(first, second, third) {
  * that nobody has handled when the job queue is empty, or an exception of a callback. A script that waits forever is an
  * error in the corpus.
  */
-async function ended(work, time) {
+async function ended(logs, work, time) {
   let value;
   let failure;
   let main;
-  const failed = (unhandled) => (error) => { failure ??= { error, unhandled }; };
+  const failed = (unhandled) => (error) => { failure ??= { error, unhandled, logged: logs.length }; };
   const rejected = (error, promise) => failed(promise !== main)(error);
   const thrown = failed(true);
   process.on('unhandledRejection', rejected);

@@ -176,6 +176,9 @@ pub fn policy(case: &Case) -> Policy {
     for (name, value) in case.limits.iter().filter_map(Value::as_object).flatten() {
         match (name.as_str(), value) {
             ("allowConsole", Value::Bool(allow)) => policy.allow_console = *allow,
+            ("loops", Value::String(loops)) => {
+                policy.loops = if loops == "bounded" { Loops::Bounded } else { panic!("loops are 'bounded'") };
+            }
             ("timers", Value::Bool(allow)) => policy.timers = *allow,
             ("allowLoops", Value::Bool(allow)) => policy.loops = if *allow { Loops::All } else { Loops::None },
             ("disabledBuiltins", Value::Array(names)) => {

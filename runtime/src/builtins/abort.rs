@@ -48,12 +48,7 @@ pub const CONTROLLER_METHODS: &[Row] =
 pub const SIGNAL_METHODS: &[Row] = &[
     getter("aborted", aborted),
     getter("reason", reason),
-    Row {
-        name: "onabort",
-        length: 0,
-        body: Body::Accessor { get: on_abort, set: Some(set_on_abort) },
-        direct: None,
-    },
+    Row { name: "onabort", length: 0, body: Body::Accessor { get: on_abort, set: Some(set_on_abort) }, direct: None },
     native("throwIfAborted", 0, throw_if_aborted),
     native("addEventListener", 2, add_event_listener),
     native("removeEventListener", 2, remove_event_listener),
@@ -203,8 +198,7 @@ fn timeout(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if ms.fract() != 0.0 || !(0.0..=MAX_DELAY).contains(&ms) {
         let range = if ms.fract() == 0.0 { ">= 0 && <= 4294967295" } else { "an integer" };
         let received = vm.to_text_lossy(delay);
-        let message =
-            format!("The value of \"delay\" is out of range. It must be {range}. Received {received}"); // bounded: a number
+        let message = format!("The value of \"delay\" is out of range. It must be {range}. Received {received}"); // bounded: a number
         let error = vm.new_error(Class::RangeError, &message);
         let code = vm.string("ERR_OUT_OF_RANGE");
         vm.heap.set_own(error, known::CODE, code);

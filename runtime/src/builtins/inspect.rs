@@ -334,7 +334,10 @@ impl Inspector<'_> {
             }
             InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             // bounded: names of ours
-            InternalSlots::Url(_) | InternalSlots::Params(_) | InternalSlots::Timeout(_) | InternalSlots::AbortEvent(_) => (String::default(), format!("{class} {{")),
+            InternalSlots::Url(_)
+            | InternalSlots::Params(_)
+            | InternalSlots::Timeout(_)
+            | InternalSlots::AbortEvent(_) => (String::default(), format!("{class} {{")),
             InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }

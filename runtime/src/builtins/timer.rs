@@ -5,11 +5,11 @@
 use super::url::coded;
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::convert::type_of;
+use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
 use crate::heap::{Class, InternalSlots};
 use crate::promise::{Job, State};
 use crate::schedule::{Action, MAX_TIMERS, Timer};
-use crate::error_code::ErrorCode;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -45,7 +45,8 @@ pub const METHODS: &[Row] = &[
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[native("$set_timer", 4, set_timer), native("$sleep", 1, sleep), native("$sleep_now", 1, sleep_now)];
+pub const INTRINSICS: &[Row] =
+    &[native("$set_timer", 4, set_timer), native("$sleep", 1, sleep), native("$sleep_now", 1, sleep_now)];
 
 /// Work that a timer is, beside its callback.
 const TIMER_WORK: usize = 16;

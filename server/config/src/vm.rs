@@ -183,7 +183,8 @@ impl VmConfig {
         self.limits.iter().for_each(|(limit, wanted)| lower(limit, *wanted));
         let loops = loops.into_iter().chain(preset.as_ref().map(|preset| preset.loops));
         policy.loops = loops.fold(policy.loops, Loops::min);
-        policy.allow_console &= allow_console.unwrap_or(true) && preset.as_ref().is_none_or(|preset| preset.allow_console);
+        policy.allow_console &=
+            allow_console.unwrap_or(true) && preset.as_ref().is_none_or(|preset| preset.allow_console);
         policy.timers &= timers.unwrap_or(true) && preset.is_none_or(|preset| preset.timers);
         policy.disabled_builtins.extend(disabled_builtins);
         policy.disabled_globals.extend(disabled_globals);

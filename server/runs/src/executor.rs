@@ -4,8 +4,8 @@
 #[cfg(unix)]
 use super::worker::{RemoteRun, Workers};
 use agentscript::{
-    CallId, Clock, CompileOptions, Dialect, Event, Failure, Inputs, Language, Linker, Message, OpenCall, Outcome, Policy,
-    Progress, Resumable, Run, ScriptCache, SystemClock, TimeFlow, Tools,
+    CallId, Clock, CompileOptions, Dialect, Event, Failure, Inputs, Language, Linker, Message, OpenCall, Outcome,
+    Policy, Progress, Resumable, Run, ScriptCache, SystemClock, TimeFlow, Tools,
 };
 use codecall_base::error::Error;
 use codecall_base::tool::{ErrorCode, LookupRecorder, ToolDirectory, ToolLookups};

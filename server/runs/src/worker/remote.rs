@@ -107,8 +107,16 @@ impl RemoteRun {
         let max_bytes = self.limits.max_memory_bytes.saturating_mul(2).saturating_add(MAX_OVERHEAD_BYTES);
         match worker.receive(usize::try_from(max_bytes).unwrap_or(usize::MAX), deadline)? {
             Response::Resumed(resumed) => {
-                let Resumed { progress, messages, lookups, memory_bytes, unanswered_calls, time_left, next_timer, cancelled } =
-                    *resumed;
+                let Resumed {
+                    progress,
+                    messages,
+                    lookups,
+                    memory_bytes,
+                    unanswered_calls,
+                    time_left,
+                    next_timer,
+                    cancelled,
+                } = *resumed;
                 self.next_timer = next_timer;
                 self.cancelled.extend(cancelled.into_iter().map(CallId));
                 self.messages.extend(messages.into_iter().map(Message::from));
