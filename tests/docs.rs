@@ -49,9 +49,12 @@ fn presets_table() -> String {
         Loops::Bounded => "bounded",
         Loops::All => "all",
     });
-    let console = policies.map(|policy| if policy.allow_console { "yes" } else { "no" });
+    let console = policies.each_ref().map(|policy| if policy.allow_console { "yes" } else { "no" });
     let (loops, console) = (loops.join(" | "), console.join(" | "));
     writeln!(table, "| `loops` | | {loops} | Which loops a script may contain |").expect("a string can be written");
+    let timers = policies.each_ref().map(|policy| if policy.timers { "yes" } else { "no" }).join(" | ");
+    writeln!(table, "| `timers` | | {timers} | Whether a script may set timers, and `sleep` |")
+        .expect("a string can be written");
     write!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |")
         .expect("a string can be written");
     table

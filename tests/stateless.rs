@@ -113,6 +113,8 @@ fn run_directly(source: &str, mut schedule: Schedule) -> Observed {
     loop {
         let progress = run.resume(std::mem::take(&mut events));
         messages.append(&mut run.take_messages());
+        let cancelled = run.take_cancelled();
+        open.retain(|call: &agentscript::Call| !cancelled.contains(&call.id));
         match progress {
             Progress::Done(outcome) => {
                 return Observed { outcome: outcome.to_json(), calls, messages: format!("{messages:?}") };
@@ -153,6 +155,8 @@ fn run_in_steps(source: &str, mut schedule: Schedule) -> Observed {
                 messages.extend(step.messages);
                 calls.extend(step.new.iter().map(|call| format!("{} {}", call.tool, call.input)));
                 open.extend(step.new);
+                // Calls that a signal has cancelled wait no more.
+                open.retain(|call| step.waiting.contains(&call.number));
                 let mut numbers: Vec<u32> = open.iter().map(|call| call.number).collect();
                 numbers.sort_unstable();
                 assert_eq!(numbers, step.waiting, "{source}");
@@ -235,6 +239,29 @@ const PROGRAMS: &[(&str, &str)] = &[
         r#"{"status":"ok","result":1750000000123}"#,
     ),
     ("callTool('get', { nobody: 'waits' }); return (await callTool('list', {})).length", r#"{"status":"ok","result":7}"#),
+    (
+        "const start = Date.now(); const turns = []; for (let n = 0; n < 3; n++) { turns.push((await callTool('get', { n })).input.n); await sleep(1000) }
+         return [turns, Date.now() - start, performance.now()]",
+        r#"{"status":"ok","result":[[0,1,2],3000,3000]}"#,
+    ),
+    (
+        "return await Promise.race([callTool('get', { n: 1 }).then((r) => r.input.n), sleep(10).then(() => 'timer')])",
+        r#"{"status":"ok","result":1}"#,
+    ),
+    (
+        "[1, 2].forEach(async (n) => { console.log((await callTool('get', { n })).input.n); await callTool('get', { again: n }) });
+         setTimeout(async () => { console.log((await callTool('get', { late: 1 })).input.late) }, 10); return 'started'",
+        r#"{"status":"ok","result":"started","logs":["1","2","1"]}"#,
+    ),
+    (
+        "callTool('fail', { nobody: 'waits' }); return 'at once'",
+        r#"{"status":"tool_error","error":{"code":"NOT_FOUND","source":"tool","toolName":"fail","toolInput":{"nobody":"waits"},"message":"nothing for {\"nobody\":\"waits\"}","details":{"nobody":"waits"},"unhandled":true,"toolCalls":1}}"#,
+    ),
+    (
+        "const signal = AbortSignal.timeout(50); const one = await callTool('get', { n: 1 }, { signal }); await sleep(60);
+         return [one.input.n, await callTool('get', { n: 2 }, { signal }).catch((error) => error.name)]",
+        r#"{"status":"ok","result":[1,"TimeoutError"]}"#,
+    ),
     ("callTool('get', {}); return 'at once'", r#"{"status":"ok","result":"at once"}"#),
     (
         "let sum = 0; for (let i = 0; i < 100; i++) sum += (await callTool('get', { i })).input.i; return sum",

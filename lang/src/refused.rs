@@ -116,9 +116,7 @@ table! {
             "there is no global object; name what you need directly, such as `Math` or `JSON`",
         "__dirname" | "__filename" => "scripts have no files",
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => "scripts have no network",
-        "setTimeout" | "setInterval" | "setImmediate" | "clearTimeout" | "clearInterval" | "clearImmediate" =>
-            "there are no timers; `await` what you wait for, and call functions directly",
-        "queueMicrotask" => "use `await` or `Promise.resolve().then(…)`",
+        "setImmediate" | "clearImmediate" => "use `setTimeout(callback)` and `clearTimeout(timeout)`",
         "Proxy" => "write a function that computes the value, or a plain object",
         "Reflect" => "use `Object.keys(o)`, `key in o`, `o[key]` or `delete o[key]`",
         "WebAssembly" => "write the computation in AgentScript",

@@ -12,12 +12,12 @@ mod statement;
 use crate::atom::Atom;
 use crate::atoms::ProgramTexts;
 use crate::builtins::registry::registry;
-use crate::code::{Code, Function, FunctionRef, Handler};
+use crate::code::{Code, Function, FunctionRef, Handler, Outer};
 use crate::linker::Linker;
 use crate::node::{Body, Expression, Op, OpKind};
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
-use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
+use agentscript_lang::program::{self, Binary, Callee, Expr, ExprKind, Place, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
@@ -199,7 +199,44 @@ impl Builder<'_> {
             ops: lowering.ops.into(),
             span: function.span,
             handlers: lowering.handlers.into(),
+            settles: if self.is_prelude { None } else { settles(function) },
         }
+    }
+}
+
+/// The variable whose value a function calls with plain values or a new error, where it does nothing else.
+fn settles(function: &program::Function) -> Option<Outer> {
+    let [statement] = &*function.body else { return None };
+    let (StmtKind::Expr(value) | StmtKind::Return(Some(value))) = &statement.kind else { return None };
+    let ExprKind::Call(call) = &value.kind else { return None };
+    let Callee::Value(Expr { kind: ExprKind::Read(callee), .. }) = &call.callee else { return None };
+    let is_plain = |argument: &program::Argument| !argument.spread && is_plain_value(&argument.value);
+    if function.is_async || !call.arguments.iter().all(is_plain) {
+        return None;
+    }
+    let captured =
+        |slot: Slot| slot.0.checked_sub(function.parameters).filter(|&at| (at as usize) < function.captures.len());
+    match callee.place {
+        Place::Slot(slot) => captured(slot).map(Outer::Captured),
+        Place::Cell(slot) => captured(slot).map(Outer::Cell),
+        Place::Global(slot) => Some(Outer::Global(slot)),
+    }
+}
+
+/// Whether evaluating it has no effect: a literal, a variable, text of such, `new Error(text)`.
+fn is_plain_value(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Undefined | ExprKind::Null | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::String(_) => true,
+        ExprKind::Read(variable) => !variable.checked,
+        ExprKind::Template(_, parts) => parts.iter().all(|(part, _)| is_plain_value(part)),
+        ExprKind::Binary(Binary::Add, left, right) => is_plain_value(left) && is_plain_value(right),
+        ExprKind::Chain(chain) => {
+            is_plain_value(&chain.first)
+                && chain.rest.iter().all(|(operator, part)| *operator == Binary::Add && is_plain_value(part))
+        }
+        // All constructors that take plain values make something new.
+        ExprKind::New(new) => new.arguments.iter().all(|argument| !argument.spread && is_plain_value(&argument.value)),
+        _ => false,
     }
 }
 

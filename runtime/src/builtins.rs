@@ -5,6 +5,7 @@
 //! [`Body::Prelude`] and a function of that name in `prelude/`: written in the language itself, it suspends, is
 //! charged and recurses like any script.
 
+pub mod abort;
 pub mod array;
 pub mod bigint;
 pub mod boolean;
@@ -30,6 +31,7 @@ pub mod promise;
 pub mod regexp;
 pub mod registry;
 pub mod string;
+pub mod timer;
 pub mod tool;
 pub mod uri;
 pub mod url;
@@ -129,6 +131,7 @@ pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/object.js"),
     include_str!("builtins/prelude/promise.js"),
     include_str!("builtins/prelude/string.js"),
+    include_str!("builtins/prelude/timer.js"),
     include_str!("builtins/prelude/tool.js"),
     include_str!("builtins/prelude/url.js"),
 );

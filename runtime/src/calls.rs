@@ -20,6 +20,8 @@ pub struct Calls {
     /// of them are.
     open: VecDeque<(u32, Option<Open>)>,
     answered: usize,
+    /// Calls that the host was handed and that the script has cancelled since.
+    cancelled: Vec<CallId>,
 }
 
 /// A tool call without an answer.
@@ -76,6 +78,11 @@ impl Calls {
         self.made() - self.queued.len() as u64
     }
 
+    /// The latest call.
+    pub fn last(&self) -> Option<CallId> {
+        self.made.checked_sub(1).map(CallId)
+    }
+
     /// Add a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
         // A single call is often the only one; a second one is often followed by many.
@@ -114,6 +121,29 @@ impl Calls {
         if self.queued.front().is_some_and(|first| id >= first.id) {
             return None;
         }
+        self.close(id)
+    }
+
+    /// Take a call that the script has cancelled. The host is told so, or never handed it.
+    pub fn cancel(&mut self, id: CallId) -> Option<Open> {
+        match self.queued.iter().position(|call| call.id == id) {
+            Some(at) => drop(self.queued.remove(at)),
+            None => self.cancelled.push(id),
+        }
+        self.close(id)
+    }
+
+    /// Whether a call has no answer.
+    pub fn is_open(&self, id: CallId) -> bool {
+        self.open.binary_search_by_key(&id.0, |&(number, _)| number).is_ok_and(|index| self.open[index].1.is_some())
+    }
+
+    /// Take the calls that were cancelled while the host had them.
+    pub fn take_cancelled(&mut self) -> Vec<CallId> {
+        std::mem::take(&mut self.cancelled)
+    }
+
+    fn close(&mut self, id: CallId) -> Option<Open> {
         let index = self.open.binary_search_by_key(&id.0, |&(number, _)| number).ok()?;
         let call = self.open[index].1.take()?;
         self.answered += 1;

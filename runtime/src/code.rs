@@ -103,6 +103,19 @@ pub struct Function {
     pub span: Span,
     /// Which operations are guarded by which handler, the innermost first.
     pub handlers: Box<[Handler]>,
+    /// The variable whose value it calls, where it does nothing else: `() => reject(new Error('late'))`.
+    pub settles: Option<Outer>,
+}
+
+/// A variable of an enclosing function.
+#[derive(Clone, Copy, Debug)]
+pub enum Outer {
+    /// A captured value, by its index.
+    Captured(u32),
+    /// A captured cell, by its index.
+    Cell(u32),
+    /// A global slot.
+    Global(u32),
 }
 
 /// A range of operations guarded by a `catch` or `finally`.

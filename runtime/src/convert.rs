@@ -157,6 +157,9 @@ impl Vm {
         if !value.is_object() {
             return Ok(value);
         }
+        if let Some(InternalSlots::Timeout(id)) = self.heap.internal_slots_of(value) {
+            return Ok(Value::number(f64::from(*id)));
+        }
         let order = match hint {
             // 21.4.4.45: the default hint of a date is string.
             Hint::Default if matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Date(_))) => {

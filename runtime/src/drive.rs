@@ -3,8 +3,9 @@
 use crate::host::{Call, CallId, Event, Progress, ToolError};
 use crate::outcome::Outcome;
 use crate::run::Run;
-use futures_util::future::{Either, select};
+use futures_util::future::{AbortHandle, Abortable, Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -14,25 +15,40 @@ pub trait Host {
     /// Answer a call: JSON text, or why there is none.
     fn call(&self, call: Call) -> impl Future<Output = Result<String, ToolError>>;
 
-    /// Sleep, by the timers of the executor: enforces the limits of time while tool calls are pending.
+    /// Sleep, by the timers of the executor: for timers of the script, and the limits of time while it waits.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()>;
 }
 
-/// Drive a run to its end. Dropping the future cancels the run and its calls.
+/// Drive a run to its end. Dropping the future cancels the run and its calls. The clock of the run must not need
+/// [`Event::Time`].
 ///
 /// A run whose slice is over is resumed at once; use [`Run::resume`] to schedule other work in between.
 pub async fn drive<H: Host>(mut run: Run, host: &H) -> Outcome {
     let mut pending = FuturesUnordered::new();
     let mut events: Vec<Event> = Vec::new();
+    let mut handles: HashMap<CallId, AbortHandle> = HashMap::new();
     loop {
-        match run.resume(std::mem::take(&mut events)) {
+        let progress = run.resume(std::mem::take(&mut events));
+        for id in run.take_cancelled() {
+            if let Some(handle) = handles.remove(&id) {
+                handle.abort();
+            }
+        }
+        match progress {
             Progress::Done(outcome) => return *outcome,
             Progress::Yielded => {}
             Progress::Calls(calls) => {
-                pending.extend(calls.into_iter().map(|call| answer(host, call)));
-                let left = run.time_left();
-                let deadline = pin!(host.sleep(left));
-                if let Either::Left((Some((id, result)), _)) = select(pending.next(), deadline).await {
+                for call in calls {
+                    let (handle, registration) = AbortHandle::new_pair();
+                    handles.insert(call.id, handle);
+                    pending.push(Abortable::new(answer(host, call), registration));
+                }
+                let deadline = pin!(host.sleep(run.time_left()));
+                if pending.is_empty() {
+                    // The script waits for a timer.
+                    deadline.await;
+                } else if let Either::Left((Some(Ok((id, result))), _)) = select(pending.next(), deadline).await {
+                    handles.remove(&id);
                     events.push(Event::Settled { id, result });
                 }
             }

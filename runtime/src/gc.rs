@@ -77,10 +77,14 @@ impl Vm {
                 Job::Adopt { promise, thenable, then } => {
                     marker.mark(heap, [promise, thenable, then], &mut awaited);
                 }
+                Job::Call(value) | Job::Throw(value) => marker.mark(heap, [value], &mut awaited),
             }
         }
+        let rejected = self.rejected.iter().copied().chain(self.uncaught);
+        marker.mark(heap, self.schedule.values().chain(rejected), &mut awaited);
         self.heap.sweep(marker);
         let mut outside = stack.bytes() + self.heap.meter.kept_bytes + self.jobs.capacity() * size_of::<Job>();
+        outside += self.rejected.capacity() * size_of::<Value>();
         for (number, seen) in seen.into_iter().enumerate() {
             match &self.stack.suspended[number] {
                 Some(frame) if seen => outside += frame.cost(),

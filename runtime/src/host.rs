@@ -89,8 +89,26 @@ impl Tools for NoTools {
 pub trait Clock: Send + Sync {
     /// Time since some fixed point; never goes back. Limits are measured with it.
     fn monotonic(&self) -> Duration;
-    /// Milliseconds since 1970-01-01 UTC: `Date.now()`.
+    /// Milliseconds since 1970-01-01 UTC: `Date.now()`. Where time does not flow by itself, this is the time at the
+    /// beginning of the run.
     fn unix_ms(&self) -> f64;
+    /// How time passes for the script. Default: [`TimeFlow::Real`].
+    fn flow(&self) -> TimeFlow {
+        TimeFlow::Real
+    }
+}
+
+/// How time passes for a script: what `Date.now()` gives, and when its timers fire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimeFlow {
+    /// By the clock. A timer fires when the run is resumed at [`Run::deadline`](crate::Run::deadline) or later.
+    #[default]
+    Real,
+    /// Time stands still, and jumps to the next timer when the script waits for nothing else.
+    Virtual,
+    /// Time stands still between [`Event::Time`]s. The host sends one no earlier than
+    /// [`Run::next_timer`](crate::Run::next_timer).
+    Events,
 }
 
 /// The clock of the operating system.
@@ -111,7 +129,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still: for replay and tests.
+/// A clock that stands still, but for timers, whose time is virtual: for replay and tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FixedClock {
     /// Milliseconds since 1970-01-01 UTC.
@@ -125,6 +143,10 @@ impl Clock for FixedClock {
 
     fn unix_ms(&self) -> f64 {
         self.unix_ms
+    }
+
+    fn flow(&self) -> TimeFlow {
+        TimeFlow::Virtual
     }
 }
 
@@ -162,7 +184,8 @@ pub struct Call {
 pub struct OpenCall {
     /// Its number.
     pub id: CallId,
-    /// Whether the script awaits the answer.
+    /// Whether the run waits for the answer before it ends. It does not where the call has lost a `race`, an `any` or a
+    /// rejected `all`.
     pub awaited: bool,
 }
 
@@ -177,6 +200,9 @@ pub enum Event {
         /// How it ended.
         result: Result<String, ToolError>,
     },
+    /// So much time has passed since the run began, in milliseconds; timers that are due by then fire. Only where time
+    /// flows by [`TimeFlow::Events`]; else it has no effect.
+    Time(u64),
     /// The run is cancelled: it ends with `EXECUTION_ABORTED`.
     Cancel,
 }
@@ -238,12 +264,18 @@ pub trait Resumable {
 
     /// The calls without an answer, in order; queued ones included.
     fn open_calls(&mut self) -> Vec<OpenCall>;
+
+    /// When the next timer is due: see [`Run::next_timer`](crate::Run::next_timer).
+    fn next_timer(&self) -> Option<Duration>;
+
+    /// Takes the calls that the script has cancelled since the last call.
+    fn take_cancelled(&mut self) -> Vec<CallId>;
 }
 
 /// How far a run has come.
 #[derive(Debug)]
 pub enum Progress {
-    /// It waits for calls; these are new. Empty: it still waits for earlier ones.
+    /// It waits for calls; these are new. Empty: it still waits for earlier ones, or for a timer.
     Calls(Vec<Call>),
     /// Its slice is used up: resume it later.
     Yielded,

@@ -8,6 +8,9 @@ use crate::thrown::Cause;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
+/// What [`Vm::end_job`] takes for a callback whose exception ends the run, as nothing can catch it: of a timer, say.
+const UNCAUGHT: Value = Value::NULL;
+
 impl Vm {
     /// Run a microtask.
     pub(crate) fn run_job(&mut self, job: Job) -> Exit {
@@ -44,6 +47,11 @@ impl Vm {
                 }
                 self.call_job(then, thenable, &[resolve, reject], reject)
             }
+            Job::Call(callback) => self.call_job(callback, Value::UNDEFINED, &[], UNCAUGHT),
+            Job::Throw(error) => {
+                self.uncaught = Some(error);
+                Exit::Idle
+            }
         }
     }
 
@@ -56,8 +64,27 @@ impl Vm {
             (Kind::NativeClosure, Err(reason)) => {
                 crate::promise::settle_native_closure(self, derived, State::Rejected, reason)
             }
+            (Kind::Null, result) => {
+                // The next turn of an interval begins when its callback has returned.
+                self.end_timer();
+                self.uncaught = result.err();
+            }
             _ => {}
         }
+    }
+
+    /// Run the callback of a timer.
+    pub(crate) fn run_callback(&mut self, callback: Value, arguments: Value) -> Exit {
+        let arguments = match self.charged_items_copy(arguments) {
+            Ok(arguments) => arguments,
+            Err(thrown) => return stopped(thrown),
+        };
+        self.call_back(callback, &arguments)
+    }
+
+    /// Call a function for the host. What it throws ends the run.
+    pub(crate) fn call_back(&mut self, callback: Value, arguments: &[Value]) -> Exit {
+        self.call_job(callback, Value::UNDEFINED, arguments, UNCAUGHT)
     }
 
     /// Call a function from a microtask; its result resolves `derived`.

@@ -116,7 +116,7 @@ limits! {
 /// A set of limits and permissions with a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Preset {
-    /// For sensitive deployments: no loops, no console.
+    /// For sensitive deployments: no loops, no timers, no console.
     LockedDown,
     /// For code written by a model.
     #[default]
@@ -158,6 +158,8 @@ pub struct Policy {
     pub loops: Loops,
     /// Whether a script may use `console`.
     pub allow_console: bool,
+    /// Whether a script may set timers: `setTimeout`, `setInterval`, `sleep`, `AbortSignal.timeout`.
+    pub timers: bool,
     /// Built-ins that are refused on top of the language's own list, by their names (`Map`): kind
     /// `IllegalBuiltinAccess`.
     pub disabled_builtins: Vec<String>,
@@ -173,10 +175,10 @@ impl Policy {
             limits: Limits::preset(preset),
             loops: match preset {
                 Preset::LockedDown => Loops::None,
-                Preset::Secure => Loops::Bounded,
-                Preset::Balanced | Preset::Experimental => Loops::All,
+                Preset::Secure | Preset::Balanced | Preset::Experimental => Loops::All,
             },
             allow_console: preset != Preset::LockedDown,
+            timers: preset != Preset::LockedDown,
             disabled_builtins: Vec::new(),
             disabled_globals: Vec::new(),
         }

@@ -41,7 +41,7 @@ pub struct Outcome {
 /// Most unanswered calls that an outcome lists.
 pub const MAX_UNANSWERED: usize = 100;
 
-/// A call that had no answer when its run ended: it was not awaited, or the run ended early.
+/// A call that had no answer when its run ended: it had lost a `race`, or the run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
     /// Its number.
@@ -52,7 +52,8 @@ pub struct Unanswered {
     pub input: String,
     /// Whether the host was handed it; else nothing has happened.
     pub started: bool,
-    /// Whether the script awaited it; else an `await` is probably missing.
+    /// Whether the script awaited it. It did not where nobody held its promise, or where it had lost a `race`, an `any`
+    /// or a rejected `all`.
     pub awaited: bool,
 }
 
@@ -132,6 +133,8 @@ pub struct Failure {
     pub details: Option<String>,
     /// For scripts that were not compiled: everything that is wrong with them.
     pub issues: Vec<Issue>,
+    /// Whether it is a rejection that nobody has handled, or the exception of a callback; not one of the main function.
+    pub unhandled: bool,
     /// How many tool calls the host was handed; a server counts those that have reached a tool.
     pub tool_calls: u64,
 }
@@ -161,6 +164,7 @@ impl Failure {
             tool_input: None,
             details: None,
             issues: Vec::new(),
+            unhandled: false,
             tool_calls: 0,
         }
     }
@@ -345,6 +349,9 @@ impl Failure {
         object.json("details", self.details.as_deref());
         if let Some(location) = self.location {
             object.json("location", Some(&location_json(location)));
+        }
+        if self.unhandled {
+            object.json("unhandled", Some("true"));
         }
         if !self.issues.is_empty() && self.status == Status::IllegalAccess {
             let issues: Vec<String> = self.issues.iter().map(Issue::to_json).collect();

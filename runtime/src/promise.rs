@@ -26,11 +26,13 @@ pub struct Promise {
     pub value: Value,
     /// Its reactions.
     pub reactions: Reactions,
+    /// Whether somebody handles its rejection: `[[PromiseIsHandled]]`.
+    pub handled: bool,
 }
 
 impl Default for Promise {
     fn default() -> Self {
-        Self { state: State::Pending, value: Value::UNDEFINED, reactions: Reactions::None }
+        Self { state: State::Pending, value: Value::UNDEFINED, reactions: Reactions::None, handled: false }
     }
 }
 
@@ -110,6 +112,10 @@ pub enum Job {
         /// Its method.
         then: Value,
     },
+    /// `queueMicrotask(callback)`
+    Call(Value),
+    /// Throw an exception that nothing can catch.
+    Throw(Value),
 }
 
 impl Vm {
@@ -120,7 +126,7 @@ impl Vm {
 
     /// Queue a microtask.
     #[inline]
-    fn queue(&mut self, job: Job) {
+    pub(crate) fn queue(&mut self, job: Job) {
         if self.jobs.len() == self.jobs.capacity() {
             self.lengthen_queue();
         }
@@ -142,7 +148,11 @@ impl Vm {
         }
         data.state = state;
         data.value = value;
-        match std::mem::take(&mut data.reactions) {
+        if state == State::Rejected && !data.handled {
+            self.heap.meter.add_bytes(size_of::<Value>());
+            self.rejected.push(promise);
+        }
+        match std::mem::take(&mut self.heap.promises[promise.index()].reactions) {
             Reactions::None => {}
             Reactions::One(reaction) => self.queue(Job::React(reaction, state, value)),
             Reactions::Many(all) => {
@@ -188,6 +198,7 @@ impl Vm {
     pub fn react(&mut self, promise: Value, reaction: Reaction) {
         self.heap.meter.add_bytes(32);
         let data = &mut self.heap.promises[promise.index()];
+        data.handled = true;
         match data.state {
             State::Pending => data.reactions.push(reaction),
             state => {

@@ -3,7 +3,7 @@
 use crate::atom::known;
 use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
-use crate::host::{Event, Inputs, Message, OpenCall, Progress, Resumable};
+use crate::host::{CallId, Event, Inputs, Message, OpenCall, Progress, Resumable, TimeFlow};
 use crate::limits::Policy;
 use crate::meter::GRANT;
 use crate::outcome::{Failure, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered};
@@ -31,6 +31,8 @@ pub struct Run {
     stage: Stage,
     /// Whether it ended in a deadlock.
     deadlocked: bool,
+    /// Whether the slice was over when a timer had fired.
+    yields: bool,
 }
 
 /// The stage of a run.
@@ -41,6 +43,8 @@ enum Stage {
     Main,
     /// The result is there, but a promise in it is still pending.
     Result,
+    /// The JSON text of the result and its warnings are there, but something is left to do.
+    Drain(String, Vec<String>),
     /// The outcome has been given.
     Done,
 }
@@ -57,12 +61,20 @@ impl Resumable for Run {
     fn open_calls(&mut self) -> Vec<OpenCall> {
         Self::open_calls(self)
     }
+
+    fn next_timer(&self) -> Option<Duration> {
+        Self::next_timer(self)
+    }
+
+    fn take_cancelled(&mut self) -> Vec<CallId> {
+        Self::take_cancelled(self)
+    }
 }
 
 impl Run {
     pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
-        let vm = Vm::new(script, inputs, policy.limits);
-        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false }
+        let vm = Vm::new(script, inputs, policy);
+        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false, yields: false }
     }
 
     /// Execute until the run needs an event or its slice is used up.
@@ -115,11 +127,27 @@ impl Run {
         self.vm.host.calls.unanswered()
     }
 
-    /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that waits for calls
-    /// resumes it then, without events, and gets the outcome.
+    /// When the run has to be resumed without events, by [`Clock::monotonic`](crate::Clock::monotonic), unless an event
+    /// comes first: a timer is due, or the run must have ended.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        self.vm.timer.deadline(&self.vm.heap.meter.limits)
+        let end = self.vm.timer.deadline(&self.vm.heap.meter.limits);
+        match self.next_timer() {
+            Some(due) if self.vm.schedule.flow() == TimeFlow::Real => end.min(self.vm.timer.began() + due),
+            Some(_) | None => end,
+        }
+    }
+
+    /// When the next timer is due, by the time that the script sees, since the run began. Hosts need it where time
+    /// flows by [`TimeFlow::Events`].
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Duration> {
+        self.vm.next_timer().map(|(due, _)| Duration::from_millis(due))
+    }
+
+    /// The calls that the script has cancelled since the last call, by a signal: their answers have no effect.
+    pub fn take_cancelled(&mut self) -> Vec<CallId> {
+        self.vm.host.calls.take_cancelled()
     }
 
     /// How long until then.
@@ -131,11 +159,13 @@ impl Run {
     /// The calls without an answer, in order; queued ones included.
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        // Promises in a result are awaited without a reaction.
-        let in_result = matches!(self.stage, Stage::Result) || self.vm.stack.blocked_on.is_some();
-        let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
-        let open = self.vm.host.calls.open().into_iter();
-        open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
+        let open = self.vm.open_calls(|search, vm, promise| self.is_held() || search.is_needed(vm, promise));
+        open.into_iter().map(|(id, awaited)| OpenCall { id, awaited }).collect()
+    }
+
+    /// Whether the result or the stack waits for a promise, which have no reactions to it.
+    fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Result) || self.vm.stack.blocked_on.is_some()
     }
 
     /// The most bytes that were in use so far: see [`Run::memory_bytes`].
@@ -165,7 +195,7 @@ impl Run {
     fn cancel(&mut self) -> Result<Option<Progress>, Box<Failure>> {
         match self.stage {
             Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
-            Stage::New | Stage::Main | Stage::Result => {
+            Stage::New | Stage::Main | Stage::Result | Stage::Drain(..) => {
                 if matches!(self.stage, Stage::New) {
                     self.vm.timer.begin();
                 }
@@ -193,9 +223,14 @@ impl Run {
         }
         loop {
             if self.vm.is_blocked() {
-                // Nothing else runs: no microtask, no other function.
-                let Some(event) = self.events.pop_front() else { break };
-                self.take(event)?;
+                // Nothing else runs: no microtask, no other function, no timer but its own.
+                if self.fire()? {
+                    if std::mem::take(&mut self.yields) {
+                        return Ok(Some(Progress::Yielded));
+                    }
+                } else if !self.next_event()? {
+                    break;
+                }
                 continue;
             }
             if std::mem::take(&mut self.paused) {
@@ -215,17 +250,48 @@ impl Run {
             if let Some(done) = self.finish()? {
                 return Ok(Some(done));
             }
-            let Some(event) = self.events.pop_front() else { break };
-            self.take(event)?;
+            if self.fire()? {
+                if std::mem::take(&mut self.yields) {
+                    return Ok(Some(Progress::Yielded));
+                }
+            } else if !self.next_event()? {
+                break;
+            }
         }
-        if self.vm.host.calls.is_empty() {
+        if self.vm.host.calls.is_empty() && self.vm.schedule.is_empty() {
             return Err(Box::new(self.deadlock()));
         }
         Ok(None)
     }
 
+    /// Let the next timer fire, if it is due.
+    fn fire(&mut self) -> Result<bool, Box<Failure>> {
+        let Some(timer) = self.vm.take_due_timer().map_err(failure_of)? else { return Ok(false) };
+        let exit = self.vm.run_timer(timer);
+        self.yields = self.halted(exit)?;
+        Ok(true)
+    }
+
+    /// Process the next event. Where there is none and time is virtual, it jumps to the next timer, unless the script
+    /// waits for a call.
+    fn next_event(&mut self) -> Result<bool, Box<Failure>> {
+        if let Some(event) = self.events.pop_front() {
+            self.take(event)?;
+            return Ok(true);
+        }
+        let Some((due, _)) = self.vm.next_timer() else { return Ok(false) };
+        if self.vm.schedule.flow() != TimeFlow::Virtual || self.vm.needs_calls().map_err(failure_of)? {
+            return Ok(false);
+        }
+        self.vm.schedule.reach(due);
+        Ok(true)
+    }
+
     /// Whether the slice is over.
     fn halted(&mut self, exit: Exit) -> Result<bool, Box<Failure>> {
+        if let Some(error) = self.vm.uncaught.take() {
+            return Err(Box::new(self.unhandled(error)));
+        }
         match exit {
             Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.timer.slice_over)),
             Exit::Paused => {
@@ -244,6 +310,10 @@ impl Run {
     fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
         match event {
             Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
+            Event::Time(ms) => {
+                self.vm.schedule.reach(ms);
+                Ok(())
+            }
             Event::Cancel => self.cancel().map(drop),
         }
     }
@@ -254,37 +324,70 @@ impl Run {
         self.vm.host.calls.take(most)
     }
 
-    /// The outcome, once the main function has ended and no microtask is left.
+    /// The microtasks are done: the outcome, where nothing is left to do.
     fn finish(&mut self) -> Result<Option<Progress>, Box<Failure>> {
-        let Some(main) = self.vm.stack.main else { return Ok(None) };
-        let promise = &self.vm.heap.promises[main.index()];
-        let value = promise.value;
-        match promise.state {
-            State::Pending => Ok(None),
-            State::Rejected => Err(Box::new(self.uncaught(value))),
-            State::Fulfilled => self.result(value),
+        // Promises in the result are awaited from now on.
+        let pending = match (&self.stage, self.vm.stack.main) {
+            (Stage::Main | Stage::Result, Some(main)) => {
+                let promise = &self.vm.heap.promises[main.index()];
+                match promise.state {
+                    State::Fulfilled => {
+                        self.stage = Stage::Result;
+                        let value = promise.value;
+                        Some((value, self.vm.pending_promise_in(value).map_err(failure_of)?))
+                    }
+                    State::Pending | State::Rejected => None,
+                }
+            }
+            _ => None,
+        };
+        self.check_rejections()?;
+        match pending {
+            Some((_, Some(promise))) => {
+                let data = &self.vm.heap.promises[promise.index()];
+                return match (data.state, data.value) {
+                    (State::Rejected, reason) => Err(Box::new(self.uncaught(reason))),
+                    (State::Pending | State::Fulfilled, _) => Ok(None),
+                };
+            }
+            Some((value, None)) => {
+                let (json, warnings) = self.result_text(value)?;
+                self.vm.heap.meter.keep_bytes(json.len());
+                self.stage = Stage::Drain(json, warnings);
+            }
+            None => {}
         }
+        let Stage::Drain(json, warnings) = &mut self.stage else { return Ok(None) };
+        if self.vm.needs_more().map_err(failure_of)? {
+            return Ok(None);
+        }
+        let (json, warnings) = (std::mem::take(json), std::mem::take(warnings));
+        Ok(Some(self.done(Ok(json), warnings)))
     }
 
-    fn result(&mut self, value: Value) -> Result<Option<Progress>, Box<Failure>> {
-        self.stage = Stage::Result;
-        if let Some(promise) = self.vm.pending_promise_in(value).map_err(failure_of)? {
+    /// End the run at the first rejection that nobody has handled by now, as Node does.
+    fn check_rejections(&mut self) -> Result<(), Box<Failure>> {
+        for promise in std::mem::take(&mut self.vm.rejected) {
             let data = &self.vm.heap.promises[promise.index()];
-            return match data.state {
-                State::Rejected => {
-                    let reason = data.value;
-                    Err(Box::new(self.uncaught(reason)))
-                }
-                State::Pending | State::Fulfilled => Ok(None),
-            };
+            if !data.handled {
+                let reason = data.value;
+                let is_main = self.vm.stack.main == Some(promise);
+                return Err(Box::new(if is_main { self.uncaught(reason) } else { self.unhandled(reason) }));
+            }
         }
-        match self.vm.result_text(value) {
-            Ok((json, warnings)) => Ok(Some(self.done(Ok(json), warnings))),
-            Err(thrown) => match *thrown.0 {
-                Cause::Value(reason) => Err(Box::new(self.uncaught(reason))),
-                Cause::Stop(failure) => Err(failure),
-            },
-        }
+        Ok(())
+    }
+
+    fn result_text(&mut self, value: Value) -> Result<(String, Vec<String>), Box<Failure>> {
+        self.vm.result_text(value).map_err(|thrown| match *thrown.0 {
+            Cause::Value(reason) => Box::new(self.uncaught(reason)),
+            Cause::Stop(failure) => failure,
+        })
+    }
+
+    /// The failure of an exception that nobody could catch any more.
+    fn unhandled(&mut self, value: Value) -> Failure {
+        Failure { unhandled: true, ..self.uncaught(value) }
     }
 
     /// The failure of an uncaught exception.
@@ -340,30 +443,40 @@ impl Run {
         failure
     }
 
+    /// Where a run has waited too long for a timer, name it.
+    fn name_timer(&self, failure: &mut Failure) {
+        let idle = self.vm.stack.frames.is_empty() && self.vm.jobs.is_empty() && self.vm.schedule.is_idle();
+        if failure.status != Status::Timeout || !idle || self.open_calls().iter().any(|call| call.awaited) {
+            return;
+        }
+        let Some(timer) = self.vm.awaited_timer() else { return };
+        let location = timer.place.and_then(|(code, offset)| self.vm.location(code, offset));
+        let line = location.map_or_else(String::new, |location| format!(" of line {}", location.line));
+        let what = if timer.repeats {
+            format!("the interval{line}, which is never cleared")
+        } else {
+            format!("the timer{line}")
+        };
+        failure.message = format!("{}: it still waited for {what}", failure.message);
+        failure.location = failure.location.or(location);
+    }
+
     fn failed(&mut self, mut failure: Failure) -> Progress {
-<<<<<<< HEAD
-        failure.tool_calls = self.vm.host.calls.made();
-        self.done(Err(Box::new(failure)), Vec::new())
-=======
         failure.tool_calls = self.vm.host.calls.handed_out();
+        self.name_timer(&mut failure);
         if failure.location.is_none() && failure.status == Status::Timeout {
             // It waited.
             let place = self.vm.place().or_else(|| self.vm.main_wait());
             failure.location = place.and_then(|(code, offset)| self.vm.location(code, offset));
         }
-        self.done(Err(Box::new(failure)))
->>>>>>> refs/heads/server
+        self.done(Err(Box::new(failure)), Vec::new())
     }
 
     fn done(&mut self, result: Result<String, Box<Failure>>, warnings: Vec<String>) -> Progress {
         let (logs, stats) = (self.take_logs(), self.stats());
-        // Promises in a finished result were not awaited.
-        if result.is_ok() {
-            self.stage = Stage::Done;
-        }
-        let awaited: Vec<bool> = self.open_calls().into_iter().map(|call| call.awaited).collect();
+        let awaited = self.vm.open_calls(|search, vm, promise| self.is_held() || search.is_awaited(vm, promise));
         let unanswered = self.vm.host.calls.take_unanswered(MAX_UNANSWERED).into_iter().zip(awaited);
-        let unanswered = unanswered.map(|((id, call, started), awaited)| Unanswered {
+        let unanswered = unanswered.map(|((id, call, started), (_, awaited))| Unanswered {
             id,
             tool: self.vm.heap.text(call.tool).into_owned(),
             input: call.input.into(),

@@ -23,6 +23,8 @@ pub struct CompileOptions {
     pub loops: Loops,
     /// Whether `console` is allowed.
     pub allow_console: bool,
+    /// Whether timers are allowed.
+    pub timers: bool,
     /// Longest source in bytes.
     pub max_bytes: u64,
     /// Built-ins refused on top of the language's own list.
@@ -40,6 +42,7 @@ impl CompileOptions {
             linker: Linker::default(),
             loops: policy.loops,
             allow_console: policy.allow_console,
+            timers: policy.timers,
             max_bytes: policy.limits.max_script_bytes,
             disabled_builtins: policy.disabled_builtins.clone(),
             disabled_globals: policy.disabled_globals.clone(),
@@ -78,12 +81,14 @@ pub const FENCE_TAGS: &[&str] = &["codecall"];
 /// Syntax errors and everything that AgentScript or the options refuse.
 pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, CompileError> {
     let registry = registry();
+    let timers: &[&str] = if options.timers { &[] } else { crate::builtins::timer::TIMERS };
     let disabled: Vec<(String, Refusal)> = options
         .disabled_builtins
         .iter()
         .map(|name| (name.clone(), Refusal::IllegalBuiltinAccess))
         .chain(options.disabled_globals.iter().map(|name| (name.clone(), Refusal::DisallowedGlobal)))
         .chain((!options.allow_console).then(|| ("console".to_owned(), Refusal::DisallowedGlobal)))
+        .chain(timers.iter().map(|name| ((*name).to_owned(), Refusal::DisallowedGlobal)))
         .collect();
     let lang = Options {
         language: options.language,

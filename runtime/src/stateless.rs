@@ -9,8 +9,8 @@
 //! The journal is kept in **rounds**: the calls that came out of a step, and the answers that came in
 //! before the next one, in their order. Playing checks every call of a round against the journal, by its
 //! tool and by its input in canonical form; whatever differs is a [`Divergence`], never a wrong result.
-//! What could differ by itself does not: the clock stands still at the time the journal begins, and
-//! random numbers come from its id.
+//! What could differ by itself does not: random numbers come from the id of the journal, and time begins when the
+//! journal does and is virtual: it stands still, and jumps to the next timer when the script waits for no call.
 //!
 //! ```
 //! use agentscript::stateless::{ClientTools, Journal, Step, StepOptions, step};
@@ -146,7 +146,8 @@ pub struct Calls {
     pub new: Vec<StepCall>,
     /// Numbers of all calls without an answer, the new ones too, ascending.
     pub waiting: Vec<u32>,
-    /// Those among them that nothing in the script waits for. They may be answered, or not at all.
+    /// Those among them that have lost a `race`, an `any` or a rejected `all`: the run ends without their answers. They
+    /// may be answered, or not at all.
     pub abandoned: Vec<u32>,
     /// The journal with this round, ready for its answers.
     pub journal: Journal,
@@ -176,8 +177,8 @@ pub struct Done {
     pub outcome: Outcome,
     /// Numbers of calls that were given to the client and whose answers did not come, ascending.
     pub abandoned: Vec<u32>,
-    /// How many calls were made after the last answer that nobody will be asked to answer, as the script
-    /// ended without waiting for them; at most 100 are counted.
+    /// How many calls were made after the last answer that nobody will be asked to answer, as the script ended without
+    /// them: they had lost, or it failed; at most 100 are counted.
     pub dropped: u32,
     /// What the script has said since the last round.
     pub messages: Vec<Message>,
@@ -300,7 +301,7 @@ pub fn play_with(
             Err(divergence) => return Step::Diverged(divergence),
         };
     }
-    replay.forget_messages();
+    replay.end_journal();
     match replay.advance(events) {
         Advance::Waits(calls) => {
             let calls = replay.issue(calls, journal);

@@ -115,6 +115,12 @@ impl Vm {
         function.ops.get(pc).map_or(function.span.start, |op| op.at)
     }
 
+    /// The source position of the call that the script is in.
+    pub(crate) fn calling_place(&self) -> Option<(FunctionRef, u32)> {
+        let frame = self.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
+        Some((frame.code, self.offset_of(frame)))
+    }
+
     /// The source position at which the main function waits.
     pub(crate) fn main_wait(&self) -> Option<(FunctionRef, u32)> {
         let main = FunctionRef::script(0);

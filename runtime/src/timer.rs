@@ -69,6 +69,11 @@ impl Timer {
         self.clock.monotonic().saturating_sub(self.began)
     }
 
+    /// When the run began.
+    pub fn began(&self) -> Duration {
+        self.began
+    }
+
     /// When the run must have ended.
     pub fn deadline(&self, limits: &Limits) -> Duration {
         self.began + Duration::from_millis(limits.max_duration_ms.saturating_add(1))

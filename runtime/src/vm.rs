@@ -7,17 +7,19 @@ use crate::error_code::ErrorCode;
 use crate::gc::Gc;
 use crate::heap::Heap;
 use crate::host::{Inputs, Tools};
-use crate::limits::Limits;
+use crate::limits::Policy;
 use crate::meter::GRANT;
 use crate::output::Output;
 use crate::pools::Pools;
 use crate::promise::Job;
 use crate::random::Random;
 use crate::realm::Realm;
+use crate::schedule::Schedule;
 use crate::script::Script;
 use crate::stress::Stress;
 use crate::thrown::{Result, Thrown};
 use crate::timer::Timer;
+use crate::value::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -35,6 +37,12 @@ pub struct Vm {
     pub(crate) stack: CallStack,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
+    /// Timers, and the time that the script sees.
+    pub(crate) schedule: Schedule,
+    /// Promises that were rejected while nobody handled them, since the microtasks were last done.
+    pub(crate) rejected: Vec<Value>,
+    /// What a callback of the host has thrown: the end of the run.
+    pub(crate) uncaught: Option<Value>,
     /// Memory that is used again.
     pub(crate) pools: Pools,
     /// When garbage is collected.
@@ -63,7 +71,8 @@ pub struct HostState {
 
 impl Vm {
     /// The state of a run that has not begun.
-    pub(crate) fn new(script: Arc<Script>, inputs: Inputs, limits: Limits) -> Self {
+    pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
+        let limits = policy.limits;
         let texts = &script.code.texts;
         Self {
             heap: Heap::new(limits, texts),
@@ -73,6 +82,9 @@ impl Vm {
             jobs: VecDeque::new(),
             pools: Pools::default(),
             gc: Gc::default(),
+            schedule: Schedule::new(inputs.clock.flow(), policy.timers),
+            rejected: Vec::new(),
+            uncaught: None,
             timer: Timer::new(inputs.clock, inputs.slice),
             host: HostState { tools: inputs.tools, input: inputs.context, calls: Calls::default() },
             output: Output::default(),
@@ -84,7 +96,9 @@ impl Vm {
 
     /// Check the limits of time, whether somebody has cancelled the run, and whether the slice is over.
     pub(crate) fn check_time(&mut self) -> Result<()> {
-        self.timer.check(&self.heap.meter.limits)
+        let limits = &self.heap.meter.limits;
+        self.timer.check(limits)?;
+        self.schedule.check(limits)
     }
 
     /// Charge a unit of work: a statement, a loop turn, a call. Settles when the fuel is used up; never collects.

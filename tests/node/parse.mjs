@@ -5,7 +5,7 @@ const acorn = {};
 new Function('exports', 'module', source)(acorn, { exports: acorn });
 
 const NEWABLE = `Intl.Collator Intl.DateTimeFormat Intl.NumberFormat Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
-  URIError AggregateError URL URLSearchParams ArrayBuffer Uint8Array TextEncoder TextDecoder`.split(/\s+/);
+  URIError AggregateError URL URLSearchParams ArrayBuffer Uint8Array TextEncoder TextDecoder AbortController AbortSignal`.split(/\s+/);
 const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
 const REFUSED_NODES = {
   ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',
@@ -63,7 +63,7 @@ export function refusals(tree) {
     if (REFUSED_NODES[node.type]) found.push(REFUSED_NODES[node.type]);
     if (node.generator) found.push('generator');
     if (node.type === 'Property' && node.kind !== 'init') found.push(node.kind);
-    if (node.type === 'Identifier' && ['eval', 'arguments', 'Symbol', 'globalThis', 'Function', 'setTimeout', 'queueMicrotask', 'WeakMap'].includes(node.name)) found.push(node.name);
+    if (node.type === 'Identifier' && ['eval', 'arguments', 'Symbol', 'globalThis', 'Function', 'setImmediate', 'WeakMap'].includes(node.name)) found.push(node.name);
     if (node.type === 'NewExpression' && !NEWABLE.includes(dotted(node.callee))) found.push('new');
     const key = node.type === 'MemberExpression' ? node.property : node.type === 'Property' ? node.key : null;
     if (key && !(node.computed && key.type === 'Identifier') && REFUSED_KEYS.includes(key.name ?? key.value)) found.push(key.name ?? key.value);

@@ -32,8 +32,8 @@ export async function runScript(text, { tools = [], context = {}, language, dial
 
   const sync = dialect === 'sync';
   const names = sync
-    ? { console: consoleOf(logs), call_tool: host.callNow, call_tools: host.callAllNow, input: structuredClone(context) }
-    : { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
+    ? { console: consoleOf(logs), call_tool: host.callNow, call_tools: host.callAllNow, input: structuredClone(context), ...time.globals, sleep: time.sleepNow }
+    : { ...globals(host, logs), ...time.globals, codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
   const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree, entry)}\n})();`;
   let run;
   try {
@@ -42,18 +42,16 @@ export async function runScript(text, { tools = [], context = {}, language, dial
     return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
   }
   Error.stackTraceLimit = 0;
-  let outcome;
-  try {
-    outcome = await settledOrStuck(async () => {
-      const value = await run(...Object.values(names));
-      // The result is converted when all microtasks are done.
-      await new Promise((done) => process.nextTick(done));
-      return resultOf(value, sync);
-    }, time);
-  } catch (error) {
-    outcome = failureOf(error, host);
-  }
-  await turn(); // what the script left in the job queue still logs
+  const restore = time.install();
+  const { value, failure } = await ended(logs, async () => {
+    const value = await run(...Object.values(names));
+    // The result is converted when all microtasks are done.
+    await new Promise((done) => process.nextTick(done));
+    return resultOf(value, sync);
+  }, time);
+  const outcome = failure ? failureOf(failure, host) : value;
+  if (failure) logs.length = failure.logged;
+  restore();
   Error.stackTraceLimit = 10;
   return { logs, outcome };
 }
@@ -96,6 +94,18 @@ function toolHost(tools, time) {
   }
 
   async function call(name, input = {}, options = {}) {
+    const { signal } = options ?? {};
+    if (!signal) return callTool(name, input, options ?? {});
+    const aborted = () => ({ success: false, error: { message: 'The call was aborted', code: 'EXECUTION_ABORTED', toolName: name } });
+    return new Promise((resolve, reject) => {
+      const abort = () => (options.throwOnError === false ? resolve(aborted()) : reject(signal.reason));
+      if (signal.aborted) return abort();
+      signal.addEventListener('abort', abort, { once: true });
+      callTool(name, input, options).then(resolve, reject);
+    });
+  }
+
+  async function callTool(name, input, options) {
     if (input === null || typeof input !== 'object' || Array.isArray(input)) throw new TypeError('Tool input must be an object');
     const sent = JSON.parse(JSON.stringify(input));
     try {
@@ -172,44 +182,123 @@ async function parallel(host, first, second, third) {
   throw error;
 }
 
-/** Returns the result of `work`. A script that waits forever is an error in the corpus. */
-async function settledOrStuck(work, time) {
-  let ended;
-  work().then((value) => { ended = { value }; }, (error) => { ended = { error }; }).then(time.stop);
-  do await turn(); while (!ended && (time.goesOn() || digests > 0));
-  if (!ended) return { kind: 'status', text: 'stuck' };
-  if ('error' in ended) throw ended.error;
-  return ended.value;
+/**
+ * Runs `work` until nothing is left to do, as a Node process does. Returns its value, or what has failed first: a rejection
+ * that nobody has handled when the job queue is empty, or an exception of a callback. A script that waits forever is an
+ * error in the corpus.
+ */
+async function ended(logs, work, time) {
+  let value;
+  let failure;
+  let main;
+  const failed = (unhandled) => (error) => { failure ??= { error, unhandled, logged: logs.length }; };
+  const rejected = (error, promise) => failed(promise !== main)(error);
+  const thrown = failed(true);
+  process.on('unhandledRejection', rejected);
+  process.on('uncaughtException', thrown);
+  main = work().then((result) => { value = result; });
+  do await turn(); while (!failure && (digests > 0 || time.next(value === undefined)));
+  process.off('unhandledRejection', rejected);
+  process.off('uncaughtException', thrown);
+  return { value: value ?? { kind: 'status', text: 'stuck' }, failure };
 }
 
-/** Virtual timers: they fire in the order of their times, each when the job queue is empty. */
+/**
+ * Virtual time: timers and answers come in the order of their times, each when the job queue is empty. Of a timer and an
+ * answer at the same time, the timer comes first.
+ */
 function virtualTime() {
+  const START = Date.now();
   const waits = [];
-  let stopped = false;
   let now = 0;
-  let running = false;
-  const next = () => {
-    const first = waits.reduce((a, b) => (b.at < a.at ? b : a));
-    waits.splice(waits.indexOf(first), 1);
-    now = first.at;
-    first.done();
-    setImmediate(goOn);
+  let order = 0;
+  const add = (ms, done, more = {}) => {
+    order += 1;
+    const wait = { at: now + ms, rank: 0, order, keeps: true, done, ...more };
+    waits.push(wait);
+    return wait;
   };
-  const goOn = () => {
-    running = waits.length > 0;
-    if (running) next();
+  const remove = (wait) => { if (waits.includes(wait)) waits.splice(waits.indexOf(wait), 1); };
+  const isBefore = (a, b) => a.at - b.at || a.rank - b.rank || a.order - b.order;
+  /** Lets the first one happen. Returns false if nothing is left to wait for. */
+  const next = (isMainPending) => {
+    if (!waits.some((wait) => wait.keeps || isMainPending)) return false;
+    const [first] = waits.sort(isBefore);
+    remove(first);
+    now = Math.max(now, first.at);
+    setImmediate(first.done);
+    return true;
   };
-  const wait = (ms) => new Promise((done) => {
-    if (stopped) return;
-    waits.push({ at: now + ms, done });
-    if (!running) setImmediate(goOn);
-    running = true;
-  });
-  const stop = () => {
-    stopped = true;
-    waits.length = 0;
-  }; // what a run still waits for at its end is abandoned
-  return { wait, stop, goesOn: () => running };
+
+  let ids = 0;
+  const timeouts = new Map();
+  class Timeout {
+    #id = (ids += 1);
+    #keeps = true;
+    #wait;
+    #set;
+    constructor(callback, delay, args, repeats) {
+      this.#set = () => {
+        this.#wait = add(delay, () => {
+          this.#wait = undefined;
+          if (repeats) try { callback(...args); } finally { if (timeouts.has(this.#id)) this.#set(); }
+          else { timeouts.delete(this.#id); callback(...args); }
+        }, { keeps: this.#keeps });
+      };
+      timeouts.set(this.#id, this);
+      this.#set();
+    }
+    #keep(keeps) {
+      this.#keeps = keeps;
+      if (this.#wait) this.#wait.keeps = keeps;
+      return this;
+    }
+    ref() { return this.#keep(true); }
+    unref() { return this.#keep(false); }
+    hasRef() { return this.#keeps; }
+    refresh() { if (this.#wait) { remove(this.#wait); this.#set(); } return this; }
+    close() { remove(this.#wait); timeouts.delete(this.#id); return this; }
+    [Symbol.toPrimitive]() { return this.#id; }
+  }
+  const delayOf = (ms) => { const delay = ms * 1; return delay >= 1 && delay <= 2 ** 31 - 1 ? Math.trunc(delay) : 1; };
+  const realTimeout = globalThis.setTimeout;
+  const named = (name, length, f) => Object.defineProperties(f, { name: { value: name }, length: { value: length } });
+  const set = (repeats) => (callback, delay, ...args) => {
+    if (typeof callback !== 'function') clearTimeout(realTimeout(callback, delay)); // throws
+    return new Timeout(callback, delayOf(delay), args, repeats);
+  };
+  const clear = (timeout) => {
+    const known = timeout instanceof Timeout ? timeout : timeouts.get(Number(timeout));
+    known?.close();
+  };
+  const globals = {
+    setTimeout: named('setTimeout', 5, set(false)),
+    setInterval: named('setInterval', 5, set(true)),
+    clearTimeout: named('clearTimeout', 1, (timeout) => clear(timeout)),
+    clearInterval: named('clearInterval', 1, (timeout) => clear(timeout)),
+    sleep: (ms) => new Promise((done) => { add(delayOf(ms), done); }),
+    performance: { now: () => now },
+  };
+  const sleepNow = (ms) => { now += delayOf(ms); };
+
+  /** Replaces the functions that are found on other objects. */
+  const install = () => {
+    const realNow = Date.now;
+    const realSignalTimeout = AbortSignal.timeout;
+    Date.now = () => START + now;
+    AbortSignal.timeout = (ms) => {
+      realSignalTimeout.call(AbortSignal, ms); // throws for what is no delay
+      const controller = new AbortController();
+      add(Math.max(ms, 1), () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')), { keeps: false });
+      return controller.signal;
+    };
+    return () => {
+      Date.now = realNow;
+      AbortSignal.timeout = realSignalTimeout;
+    };
+  };
+  const wait = (ms) => new Promise((done) => { add(ms, done, { rank: 1 }); });
+  return { wait, next, globals, sleepNow, install };
 }
 
 function turn() {
@@ -217,6 +306,7 @@ function turn() {
 }
 
 async function resultOf(value, strict) {
+  awaitAll(value, new Set());
   const settled = await settle(value, new Map());
   const unserializable = { kind: 'status', text: 'runtime_error SERIALIZATION_ERROR' };
   if (typeof settled === 'function') return unserializable;
@@ -238,6 +328,16 @@ function isPlainData(value, above) {
   const plain = Object.values(value).every((part) => part === undefined || isPlainData(part, above));
   above.delete(value);
   return plain;
+}
+
+/** Handles the rejections of all promises in a value, because they are awaited. */
+function awaitAll(value, seen) {
+  if (value === null || typeof value !== 'object' || seen.has(value)) return;
+  seen.add(value);
+  if (types.isPromise(value)) value.catch(() => {});
+  else if (value instanceof Map) [...value].flat().forEach((part) => awaitAll(part, seen));
+  else if (value instanceof Set) [...value].forEach((part) => awaitAll(part, seen));
+  else if (Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]') Object.values(value).forEach((part) => awaitAll(part, seen));
 }
 
 /** Copies plain data and replaces each promise by its value, each `Map` by an object or pairs, and each `Set` by an array. */
@@ -262,9 +362,9 @@ async function settle(value, seen) {
   return copy;
 }
 
-function failureOf(error, host) {
+function failureOf({ error, unhandled }, host) {
   const tool = error !== null && typeof error === 'object' ? host.failures.get(error) : undefined;
-  if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message.split('\n')[0]}`].join('\n') };
+  if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message.split('\n')[0]}`, ...(unhandled ? ['unhandled: true'] : [])].join('\n') };
   if (types.isNativeError(error) || error instanceof DOMException) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
   return { kind: 'error', text: `Uncaught ${inspect(error)}` };
 }

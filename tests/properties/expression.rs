@@ -179,8 +179,8 @@ impl Writer<'_> {
     }
 
     pub(super) fn list(&mut self) -> String {
-        self.nested(|writer| match writer.form(3, 16) {
-            15 => format!("{}{}]", writer.pick(&["[...", "[0, ..."]), writer.bytes()),
+        self.nested(|writer| match writer.form(3, 19) {
+            18 => format!("{}{}]", writer.pick(&["[...", "[0, ..."]), writer.bytes()),
             0 => writer.pick(&["[]", "[1, 2, 3]", "[3, 1, 2]", "['b', 'a']"]).into(),
             1 | 2 => writer.named(Kind::List).unwrap_or_else(|| "[0, 1]".into()),
             3 => format!("[{}, {}]", writer.number(), writer.any()),
@@ -285,7 +285,7 @@ impl Writer<'_> {
             7 => format!("{}.catch((error) => error.message).finally(() => console.log('finally'))", writer.promise()),
             8 | 9 => {
                 let method = writer.pick(&["all", "allSettled", "race", "any"]);
-                format!("Promise.{method}([{}, {}])", writer.promise(), writer.promise())
+                format!("Promise.{method}(kept({}, {}))", writer.promise(), writer.promise())
             }
             10 => {
                 let value = writer.inside(Around::default(), &[], Self::promise);
@@ -294,11 +294,22 @@ impl Writer<'_> {
             11 | 12 => {
                 let around = Around { is_async: true, ..Around::default() };
                 let body = writer.callback(around, &["item"]);
-                format!("Promise.all({}.map(async (item) => {body}))", writer.list())
+                format!("Promise.all(kept(...{}.map(async (item) => {body})))", writer.list())
             }
             13 => {
                 let around = Around { is_async: true, ..Around::default() };
                 format!("(async () => {{\n{}}})()", writer.function_body(around, &[]))
+            }
+            15 => format!("sleep({})", writer.pick(&["1", "5", "20", "60", "120"])),
+            16 => {
+                let (delay, value) = (writer.pick(&["0", "5", "50", "70"]), writer.number());
+                format!("new Promise((resolve) => setTimeout(resolve, {delay}, {value}))")
+            }
+            17 => {
+                let (tool, ms) = (writer.pick(&["slow", "slower"]), writer.pick(&["20", "70", "150"]));
+                format!(
+                    "callTool('{tool}', {{}}, {{ signal: AbortSignal.timeout({ms}) }}).catch((error) => error.name)"
+                )
             }
             _ => {
                 let around = Around { is_async: true, ..Around::default() };

@@ -50,11 +50,15 @@ struct Writer<'a> {
 /// Maximum nesting of expressions and statements.
 const MAX_DEPTH: usize = 5;
 
+/// A function that adds a reaction to promises.
+const KEPT: &str = "const kept = (...all) => all.map((one) => { one?.then?.(() => {}, () => {}); return one; });";
+
 /// Generates the script of these choices.
 pub fn script(choices: &[u8]) -> String {
     let around = Around { is_async: true, ..Around::default() };
     let mut writer = Writer { choices: choices.iter(), variables: Vec::new(), names: 0, depth: 0, around };
-    let mut lines = Vec::new();
+    // In Node nothing cancels what has lost a `race`. Another reaction makes the run wait for it.
+    let mut lines = vec![KEPT.to_owned()];
     while writer.choices.len() > 0 {
         lines.push(writer.statement());
     }
@@ -166,7 +170,7 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self) -> String {
-        match self.form(8, 36) {
+        match self.form(8, 38) {
             0 => format!("console.log({});", self.any()),
             1 | 2 => self.declaration(),
             3 => self.assignment(),
@@ -188,6 +192,7 @@ impl Writer<'_> {
             23 | 24 => self.waiting(),
             25 => self.object_use(),
             26..=28 if self.around.is_async => self.odd_waiting(),
+            36 | 37 => self.started(),
             _ => self.odd_statement(),
         }
     }
@@ -459,6 +464,29 @@ impl Writer<'_> {
         };
         self.declare(&name, Kind::Number, true);
         text
+    }
+
+    /// Generates what goes on by itself: a timer, or an async function that nobody awaits.
+    fn started(&mut self) -> String {
+        let around = Around { is_async: true, ..Around::default() };
+        match self.byte() % 4 {
+            0 => {
+                let (value, ms) = (self.callback(Around::default(), &[]), self.pick(&["", ", 0", ", 5", ", 60"]));
+                format!("setTimeout(() => console.log('timer', {value}){ms});")
+            }
+            1 => {
+                let (name, body) = (self.fresh("timer"), self.function_body(Around::default(), &[]));
+                format!(
+                    "const {name} = setInterval(() => {{ clearInterval({name});\n{body} }}, {});",
+                    self.pick(&["5", "40"])
+                )
+            }
+            2 => format!(
+                ";(async () => {{\n{}}})().catch((error) => console.log(error));",
+                self.function_body(around, &[])
+            ),
+            _ => format!("queueMicrotask(() => console.log('microtask', {}));", self.callback(Around::default(), &[])),
+        }
     }
 
     fn object_use(&mut self) -> String {

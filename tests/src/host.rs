@@ -4,7 +4,7 @@
 use crate::corpus::Case;
 use agentscript::{
     Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Linker, Loops, Outcome, Policy, Preset,
-    Progress, Run, ToolError, Tools,
+    Progress, Run, TimeFlow, ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -118,10 +118,16 @@ impl Tools for Fixture {
     }
 }
 
-/// A clock that adds virtual waiting time to the real time.
-#[derive(Default)]
+/// A clock that adds virtual waiting time to the real time. The script sees virtual time only.
 pub struct TestClock {
     waited: Mutex<Duration>,
+    began_unix_ms: f64,
+}
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self { waited: Mutex::default(), began_unix_ms: agentscript::SystemClock.unix_ms() }
+    }
 }
 
 impl Clock for TestClock {
@@ -130,7 +136,11 @@ impl Clock for TestClock {
     }
 
     fn unix_ms(&self) -> f64 {
-        agentscript::SystemClock.unix_ms()
+        self.began_unix_ms
+    }
+
+    fn flow(&self) -> TimeFlow {
+        TimeFlow::Events
     }
 }
 
@@ -166,6 +176,10 @@ pub fn policy(case: &Case) -> Policy {
     for (name, value) in case.limits.iter().filter_map(Value::as_object).flatten() {
         match (name.as_str(), value) {
             ("allowConsole", Value::Bool(allow)) => policy.allow_console = *allow,
+            ("loops", Value::String(loops)) => {
+                policy.loops = if loops == "bounded" { Loops::Bounded } else { panic!("loops are 'bounded'") };
+            }
+            ("timers", Value::Bool(allow)) => policy.timers = *allow,
             ("allowLoops", Value::Bool(allow)) => policy.loops = if *allow { Loops::All } else { Loops::None },
             ("disabledBuiltins", Value::Array(names)) => {
                 policy.disabled_builtins.extend(names.iter().filter_map(Value::as_str).map(Into::into));
@@ -233,13 +247,19 @@ fn drive(mut run: Run, fixture: &Fixture, clock: &TestClock) -> Outcome {
                     count += 1;
                 }
                 pending.sort_by_key(|&(at, order, _)| (at, order));
-                if pending.is_empty() {
-                    continue;
+                for id in run.take_cancelled() {
+                    pending.retain(|(_, _, event)| !matches!(event, Event::Settled { id: of, .. } if *of == id));
                 }
-                let (at, _, event) = pending.remove(0);
+                // Of a timer and an answer at the same time, the timer comes first.
+                let timer = run.next_timer().map(|due| due.as_millis() as u64);
+                let at = timer.into_iter().chain(pending.first().map(|&(at, _, _)| at)).min();
+                let Some(at) = at.map(|at| at.max(now)) else { continue };
                 *clock.waited.lock().expect("no test panics with the lock") += Duration::from_millis(at - now);
                 now = at;
-                events.push(event);
+                events.push(Event::Time(at));
+                if timer.is_none_or(|due| due > at) {
+                    events.push(pending.remove(0).2);
+                }
             }
         }
     }

@@ -13,6 +13,8 @@ type Ast<'s> = ast::Node<E<'s>>;
 
 /// Constructors that `new` works on.
 const CONSTRUCTORS: &[&str] = &[
+    "AbortController",
+    "AbortSignal",
     "AggregateError",
     "Array",
     "ArrayBuffer",

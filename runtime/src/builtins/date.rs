@@ -87,7 +87,7 @@ const INVALID: &str = "Invalid Date";
 
 /// The time of the host.
 pub fn current(vm: &Vm) -> f64 {
-    time_clip(vm.timer.clock.unix_ms().floor())
+    time_clip(vm.unix_ms().floor())
 }
 
 /// A date as `util.inspect` prints it.

@@ -59,4 +59,12 @@ families! {
     DateTimeFormat,
     /// `Intl.NumberFormat`.
     NumberFormat,
+    /// What `setTimeout` returns.
+    Timeout,
+    /// `AbortController`.
+    AbortController,
+    /// `AbortSignal`.
+    AbortSignal,
+    /// The event of a signal.
+    AbortEvent,
 }

@@ -334,13 +334,22 @@ impl Inspector<'_> {
         let slots = &self.vm.heap.internal_slots[object.index()];
         let (class, tag) = (slots.class(), slots.tag());
         let (base, open) = match slots {
+            // bounded: names of ours
             InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
+            InternalSlots::AbortSignal(state) => (format!("AbortSignal {{ aborted: {} }}", state.aborted), "{".into()),
+            InternalSlots::AbortController(signal) => {
+                let aborted = self.vm.signal_state(*signal).is_some_and(|state| state.aborted);
+                // bounded: names of ours
+                (format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}"), "{".into())
+            }
             InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             // bounded: names of ours
             InternalSlots::Url(_)
             | InternalSlots::Params(_)
             | InternalSlots::TextEncoder
-            | InternalSlots::TextDecoder(_) => (String::default(), format!("{class} {{")), // bounded: as above
+            | InternalSlots::TextDecoder(_)
+            | InternalSlots::Timeout(_)
+            | InternalSlots::AbortEvent(_) => (String::default(), format!("{class} {{")), // bounded: as above
             InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }

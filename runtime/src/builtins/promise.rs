@@ -193,7 +193,7 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let result = vm.heap.new_promise();
     let items = vm.charged_items_copy(arg(arguments, 0))?;
-    let (fulfilled, rejected) = vm.resolving_functions(result);
+    let (fulfilled, rejected) = vm.combinator_functions(result);
     for item in items {
         vm.work(1)?;
         let item = vm.promise_of(item);
@@ -217,7 +217,7 @@ fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handler
     let collected = vm.array_of(collected);
     let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]); // bounded: three
     // The same for all items: only the first use counts.
-    let resolving = vm.resolving_functions(result);
+    let resolving = vm.combinator_functions(result);
     for (index, &item) in items.iter().enumerate() {
         vm.work(1)?;
         let item = vm.promise_of(item);
@@ -242,7 +242,18 @@ impl Vm {
 
     /// A reaction to one item of a combinator.
     fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
-        self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
+        let result = self.heap.at(state, 0).unwrap_or(Value::UNDEFINED);
+        self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), result])
+    }
+
+    /// The resolving functions of the promise of a combinator. As in all its reactions, their last value is that
+    /// promise: once it is settled, what they react to has lost.
+    fn combinator_functions(&mut self, result: Value) -> (Value, Value) {
+        let (resolve, reject) = self.resolving_functions(result);
+        for function in [resolve, reject] {
+            self.heap.native_closures[function.index()].data[2] = result;
+        }
+        (resolve, reject)
     }
 
     /// Store the value of an item, the first time; gives the promise and values if it was the last one.

@@ -130,6 +130,8 @@ impl Registry {
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
+            timer::GLOBALS,
+            abort::GLOBALS,
         ];
         for global in globals.iter().copied().flatten() {
             let number = this.constructor(global);
@@ -174,6 +176,10 @@ impl Registry {
             (Family::Url, url::METHODS),
             (Family::Params, url::params::METHODS),
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
+            (Family::Timeout, timer::METHODS),
+            (Family::AbortController, abort::CONTROLLER_METHODS),
+            (Family::AbortSignal, abort::SIGNAL_METHODS),
+            (Family::AbortEvent, abort::EVENT_METHODS),
         ];
         for &(family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
@@ -198,6 +204,8 @@ impl Registry {
             promise::INTRINSICS,
             regexp::INTRINSICS,
             string::INTRINSICS,
+            timer::INTRINSICS,
+            abort::INTRINSICS,
             tool::INTRINSICS,
             url::params::INTRINSICS,
         ];

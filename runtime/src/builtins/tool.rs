@@ -7,6 +7,7 @@ mod function;
 mod settle;
 mod waiting;
 
+use super::abort::Listener;
 use super::family::Family;
 use super::registry::registry;
 use super::{Row, arg, native, prelude};
@@ -36,10 +37,18 @@ pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
             native("mcpLog", 2, mcp_log),
             native("mcpNotify", 2, mcp_notify),
             prelude("parallel", 2, "tool_parallel"),
+            prelude("sleep", 1, "timer_sleep"),
             prelude("__safe_parallel", 2, "tool_parallel"),
         ],
     ),
-    (Dialect::Sync, &[prelude("call_tool", 3, "tool_call_tool"), prelude("call_tools", 1, "tool_call_tools")]),
+    (
+        Dialect::Sync,
+        &[
+            prelude("call_tool", 3, "tool_call_tool"),
+            prelude("call_tools", 1, "tool_call_tools"),
+            prelude("sleep", 1, "timer_sleep_now"),
+        ],
+    ),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
@@ -62,7 +71,7 @@ const MAX_PARALLEL: usize = 100;
 const PARALLEL: f64 = 10.0;
 const WIDEST: f64 = 20.0;
 
-/// `callTool(name, input, {throwOnError, timeoutMs})`
+/// `callTool(name, input, {throwOnError, timeoutMs, signal})`
 fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let name = arg(arguments, 0);
     if !name.is_string() {
@@ -297,11 +306,22 @@ impl Vm {
             return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
         }
         let input = self.tool_input(name, input)?;
-        let (style, timeout_ms) = self.call_options(options)?;
+        let (style, timeout_ms, signal) = self.call_options(options)?;
+        if let Some(state) = self.signal_state(signal)
+            && state.aborted
+        {
+            let (reason, promise) = (state.reason, self.heap.new_promise());
+            self.abort_call(promise, style, name, reason);
+            return Ok(promise);
+        }
         self.work(input.len() / 16)?;
         // The input is stored twice: for the host and for messages.
         self.reserve(input.len().saturating_mul(2))?;
-        self.add_call((name, text), input, timeout_ms, style)
+        let promise = self.add_call((name, text), input, timeout_ms, style)?;
+        if let Some(id) = self.host.calls.last() {
+            self.listen(signal, Listener::Call(id));
+        }
+        Ok(promise)
     }
 
     /// Add a call of a tool or function, by its name; gives the promise of its result.
@@ -342,14 +362,14 @@ impl Vm {
         Err(self.wrong_input(name, input))
     }
 
-    /// The style of the answer, and the timeout.
-    fn call_options(&mut self, options: Value) -> Result<(Style, u64)> {
+    /// The style of the answer, the timeout, and the signal that cancels the call; `undefined` where there is none.
+    fn call_options(&mut self, options: Value) -> Result<(Style, u64, Value)> {
         let limit = self.heap.meter.limits.tool_timeout_ms;
         if self.realm.script.linker.dialect() == Dialect::Sync {
-            return Ok((Style::Ok, limit));
+            return Ok((Style::Ok, limit, Value::UNDEFINED));
         }
         if options.is_nullish() {
-            return Ok((Style::Throws, limit));
+            return Ok((Style::Throws, limit, Value::UNDEFINED));
         }
         if !options.is(Kind::Object) {
             let what = self.what(options);
@@ -357,14 +377,20 @@ impl Vm {
         }
         let throws = self.own(options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
         let style = if throws { Style::Throws } else { Style::Success };
+        let signal = self.option(options, "signal")?;
+        if !signal.is_nullish() && self.signal_state(signal).is_none() {
+            let what = self.what(signal);
+            let message = format!("The option signal of a tool call must be an AbortSignal, not {what}");
+            return Err(self.type_error(&message));
+        }
         let timeout = self.own(options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
         if timeout.is_undefined() {
-            return Ok((style, limit));
+            return Ok((style, limit, signal));
         }
         if !timeout.is_number() || timeout.as_number().is_nan() || timeout.as_number() <= 0.0 {
             return Err(self.type_error("The option timeoutMs of a tool call must be a positive number"));
         }
-        Ok((style, (timeout.as_number().ceil() as u64).min(limit)))
+        Ok((style, (timeout.as_number().ceil() as u64).min(limit), signal))
     }
 
     /// Turn an exception into a rejected promise, for functions that return promises.

@@ -132,7 +132,8 @@ impl Vm {
             fp[dst.0 as usize].set(value);
             return Ok(true);
         }
-        let promise = &self.heap.promises[value.index()];
+        let promise = &mut self.heap.promises[value.index()];
+        promise.handled = true;
         match (promise.state, promise.value) {
             (State::Fulfilled, value) => {
                 fp[dst.0 as usize].set(value);

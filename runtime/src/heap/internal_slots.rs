@@ -2,6 +2,7 @@
 //! dates. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::{Heap, block, slab_cost};
+use crate::builtins::abort::SignalState;
 use crate::builtins::encoding::Decoding;
 use crate::builtins::family::Family;
 use crate::builtins::intl::collator::Collator;
@@ -34,6 +35,14 @@ pub enum InternalSlots {
     TextDecoder(Box<Decoding>),
     /// A regular expression.
     RegExp(RegExp),
+    /// What `setTimeout` and `setInterval` return: the number of the timer.
+    Timeout(u32),
+    /// An `AbortController`: its signal.
+    AbortController(Value),
+    /// An `AbortSignal`.
+    AbortSignal(Box<SignalState>),
+    /// The event that a signal is aborted.
+    AbortEvent(Value),
 }
 
 /// The internal slots of a regular expression.
@@ -60,6 +69,10 @@ impl InternalSlots {
             Self::TextEncoder => Family::TextEncoder,
             Self::TextDecoder(_) => Family::TextDecoder,
             Self::RegExp(_) => Family::RegExp,
+            Self::Timeout(_) => Family::Timeout,
+            Self::AbortController(_) => Family::AbortController,
+            Self::AbortSignal(_) => Family::AbortSignal,
+            Self::AbortEvent(_) => Family::AbortEvent,
         }
     }
 
@@ -75,18 +88,20 @@ impl InternalSlots {
             Self::TextEncoder => "TextEncoder",
             Self::TextDecoder(_) => "TextDecoder",
             Self::RegExp(_) => "RegExp",
+            Self::Timeout(_) => "Timeout",
+            Self::AbortController(_) => "AbortController",
+            Self::AbortSignal(_) => "AbortSignal",
+            Self::AbortEvent(_) => "Event",
         }
     }
 
     /// The tag that `Object.prototype.toString` writes after `object`.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::Date(_)
-            | Self::RegExp(_)
-            | Self::Url(_)
-            | Self::Params(_)
-            | Self::TextEncoder
-            | Self::TextDecoder(_) => self.class(),
+            Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
+            Self::TextEncoder | Self::TextDecoder(_) => self.class(),
+            Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => self.class(),
+            Self::Timeout(_) => "Object",
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
@@ -97,13 +112,10 @@ impl InternalSlots {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            Self::DateTimeFormat(_) => None,
-            Self::Collator(_)
-            | Self::NumberFormat(_)
-            | Self::Url(_)
-            | Self::Params(_)
-            | Self::TextEncoder
-            | Self::TextDecoder(_) => None,
+            Self::TextEncoder | Self::TextDecoder(_) => None,
+            Self::DateTimeFormat(_) | Self::Timeout(_) => None,
+            Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => None,
+            Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
@@ -111,8 +123,9 @@ impl InternalSlots {
     /// Bytes it takes.
     pub(super) fn cost(&self) -> usize {
         let beside = match self {
-            Self::Date(_) | Self::TextEncoder => 0,
             Self::TextDecoder(_) => size_of::<Decoding>(),
+            Self::Date(_) | Self::TextEncoder | Self::Timeout(_) | Self::AbortController(_) | Self::AbortEvent(_) => 0,
+            Self::AbortSignal(state) => size_of::<SignalState>() + state.cost(),
             Self::Collator(_) => size_of::<Collator>(),
             Self::DateTimeFormat(_) => 320,
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
@@ -127,7 +140,9 @@ impl InternalSlots {
     /// Append the values that it holds.
     pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
-            Self::Date(_) | Self::TextEncoder | Self::TextDecoder(_) => {}
+            Self::Date(_) | Self::TextEncoder | Self::TextDecoder(_) | Self::Timeout(_) => {}
+            Self::AbortController(signal) | Self::AbortEvent(signal) => work.push(*signal),
+            Self::AbortSignal(state) => state.trace(work),
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),

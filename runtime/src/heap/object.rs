@@ -69,6 +69,10 @@ pub enum Class {
     QuotaExceededError,
     /// The `DOMException` of a value of another type.
     TypeMismatchError,
+    /// The `DOMException` of an aborted signal.
+    AbortError,
+    /// The `DOMException` of a signal of `AbortSignal.timeout`.
+    TimeoutError,
 }
 
 impl Class {
@@ -102,6 +106,8 @@ impl Class {
             Self::TypeError => "TypeError",
             Self::UriError => "URIError",
             Self::InvalidCharacterError => "InvalidCharacterError",
+            Self::AbortError => "AbortError",
+            Self::TimeoutError => "TimeoutError",
             Self::NotSupportedError => "NotSupportedError",
             Self::QuotaExceededError => "QuotaExceededError",
             Self::TypeMismatchError => "TypeMismatchError",
@@ -114,7 +120,9 @@ impl Class {
             Self::InvalidCharacterError => Some(5.0),
             Self::NotSupportedError => Some(9.0),
             Self::TypeMismatchError => Some(17.0),
+            Self::AbortError => Some(20.0),
             Self::QuotaExceededError => Some(22.0),
+            Self::TimeoutError => Some(23.0),
             _ => None,
         }
     }

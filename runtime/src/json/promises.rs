@@ -13,7 +13,7 @@ const SEEN_BYTES: usize = 16;
 
 impl Vm {
     /// The first promise in a value, in the order of its JSON text, that is not fulfilled. A result is written when
-    /// there is none.
+    /// there is none. All of them are awaited, so a rejection of any is handled.
     pub fn pending_promise_in(&mut self, value: Value) -> Result<Option<Value>> {
         if self.heap.unfulfilled == 0 {
             return Ok(None);
@@ -21,6 +21,7 @@ impl Vm {
         let mut seen = HashSet::new();
         let mut hold = Hold::NONE;
         let mut work = Buffer::new();
+        let mut first = None;
         work.push(self, value)?;
         while let Some(value) = work.pop() {
             if !matches!(value.kind(), Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise)
@@ -36,11 +37,14 @@ impl Vm {
             self.work(1)?;
             match value.kind() {
                 Kind::Promise => {
-                    let promise = &self.heap.promises[value.index()];
-                    if promise.state != State::Fulfilled {
-                        return Ok(Some(value));
+                    let promise = &mut self.heap.promises[value.index()];
+                    promise.handled = true;
+                    if promise.state == State::Fulfilled {
+                        let value = promise.value;
+                        work.push(self, value)?;
+                    } else {
+                        first = first.or(Some(value));
                     }
-                    work.push(self, promise.value)?;
                 }
                 Kind::Array => {
                     self.work(self.heap.length(value) / 8)?;
@@ -58,6 +62,6 @@ impl Vm {
                 }
             }
         }
-        Ok(None)
+        Ok(first)
     }
 }

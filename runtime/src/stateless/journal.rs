@@ -18,7 +18,7 @@ const QUOTED: usize = 200;
 pub struct Journal {
     /// Names the run. Random numbers of the script follow from it.
     pub id: String,
-    /// The time that the script sees, in milliseconds since 1970-01-01 UTC.
+    /// The time that the script sees at its beginning, in milliseconds since 1970-01-01 UTC.
     pub unix_ms: i64,
     /// Digest of the script, its language and its context.
     pub script: String,
@@ -36,6 +36,10 @@ pub struct Round {
     /// The answers, in the order they came; also to calls of earlier rounds.
     #[serde(default)]
     pub answers: Vec<Answer>,
+    /// In the journal of a run in real time: when the answers came, in milliseconds since the run began. Absent where
+    /// time is virtual: it stands still, and jumps to the next timer when the script waits for nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
 }
 
 /// A call that was given to the client.
@@ -150,6 +154,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Whether it is one of a run in real time, whose timers fired when the rounds say.
+    pub(super) fn is_timed(&self) -> bool {
+        self.rounds.iter().any(|round| round.ms.is_some())
+    }
+
     /// Whether it was begun with this script.
     pub(super) fn matches(&self, script: &str, options: &StepOptions<'_>) -> bool {
         self.script == digest_of(script, options)
@@ -202,7 +211,7 @@ impl Journal {
                 calls.push(Issued { tool: call.tool, input });
             }
             made += calls.len() as u32;
-            self.rounds.push(Round { calls, answers: Vec::new() });
+            self.rounds.push(Round { calls, answers: Vec::new(), ms: round.ms });
             for answer in round.answers {
                 let call = answer.call;
                 self.answer(call, answer.result).map_err(|error| problem(call, error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use super::journal::{Issued, Journal, Round};
 use super::{Calls, ClientTools, Divergence, Done, Played, StartRun, StepCall, StepOptions};
-use crate::host::{Call, CallId, CallKind, Clock, Event, Inputs, Message, Progress, Resumable};
+use crate::host::{Call, CallId, CallKind, Clock, Event, Inputs, Message, Progress, Resumable, TimeFlow};
 use crate::outcome::Outcome;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,6 +16,9 @@ pub struct Replay {
     issued: Vec<CallId>,
     answered: HashSet<u32>,
     messages: Vec<Message>,
+    /// Whether time jumps to the next timer when the script waits for nothing else. It does not while the journal says
+    /// when timers fired.
+    jumps: bool,
 }
 
 /// The state after an advance.
@@ -42,7 +45,8 @@ impl Replay {
             slice: None,
         };
         let run = start(inputs)?;
-        Ok(Self { run, tools, issued: Vec::new(), answered: HashSet::new(), messages: Vec::new() })
+        let jumps = !journal.is_timed();
+        Ok(Self { run, tools, issued: Vec::new(), answered: HashSet::new(), messages: Vec::new(), jumps })
     }
 
     /// Advance until only an answer of the client helps. Calls that fail the check are rejected here.
@@ -65,12 +69,30 @@ impl Replay {
                             Err(error) => events.push(Event::Settled { id: call.id, result: Err(error) }),
                         }
                     }
+                    let cancelled = self.run.take_cancelled();
+                    new.retain(|call: &Call| !cancelled.contains(&call.id));
                     if events.is_empty() {
-                        return Advance::Waits(new);
+                        match self.next_timer() {
+                            Some(due) => events.push(Event::Time(due)),
+                            None => return Advance::Waits(new),
+                        }
                     }
                 }
             }
         }
+    }
+
+    /// When the next timer is due, where the script waits for nothing else.
+    fn next_timer(&mut self) -> Option<u64> {
+        let due = self.run.next_timer().filter(|_| self.jumps)?;
+        let waits = self.run.open_calls().iter().any(|call| call.awaited);
+        (!waits).then(|| u64::try_from(due.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// The journal ends here: from now on time jumps. The messages so far were reported by earlier steps.
+    pub fn end_journal(&mut self) {
+        self.jumps = true;
+        self.messages.clear();
     }
 
     /// Compare the calls of a round with those of the journal; gives the answers that the round has.
@@ -91,7 +113,8 @@ impl Replay {
             return Err(differs(round.calls.len(), format!("it lacks the script's call of {made}")));
         }
         self.issued.extend(played.iter().map(|call| call.id));
-        let mut events = Vec::with_capacity(round.answers.len());
+        let mut events = Vec::with_capacity(round.answers.len() + 1);
+        events.extend(round.ms.map(Event::Time));
         for answer in &round.answers {
             let problem = |message| Divergence { round: Some(number), call: Some(answer.call), message };
             let Some(&id) = self.issued.get(answer.call as usize) else {
@@ -120,17 +143,12 @@ impl Replay {
         }
     }
 
-    /// Drop the messages so far: they were reported by earlier steps.
-    pub fn forget_messages(&mut self) {
-        self.messages.clear();
-    }
-
     /// Give new calls to the client.
     pub fn issue(mut self, new: Vec<Call>, journal: &Journal) -> Calls {
         let first = self.issued.len();
         let mut journal = journal.clone();
         let calls = new.iter().map(|call| Issued::new(&call.tool, &call.input)).collect();
-        journal.rounds.push(Round { calls, answers: Vec::new() });
+        journal.rounds.push(Round { calls, ..Round::default() });
         self.issued.extend(new.iter().map(|call| call.id));
         let new = numbered(first, new.into_iter());
         let open = self.run.open_calls();
@@ -166,7 +184,7 @@ fn numbered(first: usize, calls: impl Iterator<Item = Call>) -> Vec<StepCall> {
 
 impl Journal {
     /// The clock of the run, as [`Inputs::clock`](crate::Inputs::clock) takes it: it stands still for the
-    /// script. `limits` measures its limits of time.
+    /// script, but for timers. `limits` measures its limits of time.
     #[must_use]
     pub fn clock(&self, limits: Arc<dyn Clock>) -> Arc<dyn Clock> {
         Arc::new(JournalClock { unix_ms: self.unix_ms as f64, limits })
@@ -186,5 +204,9 @@ impl Clock for JournalClock {
 
     fn unix_ms(&self) -> f64 {
         self.unix_ms
+    }
+
+    fn flow(&self) -> TimeFlow {
+        TimeFlow::Events
     }
 }

@@ -104,6 +104,7 @@ fn inputs_are_compared_by_what_they_mean() {
     let rounds = vec![Round {
         calls: vec![Issued { tool: "a".into(), input: "{ \"m\": [15e-1, \"\\u00e9\"], \"n\": 1.0 }".into() }],
         answers: vec![Answer { call: 0, result: Ok("\"one\"".into()) }],
+        ms: None,
     }];
     let journal = journal(SCRIPT).with_rounds(rounds).expect("a history");
     let next = calls(go(SCRIPT, &journal));
@@ -114,7 +115,7 @@ fn inputs_are_compared_by_what_they_mean() {
 #[test]
 fn a_history_that_makes_no_sense_is_told() {
     let call =
-        |input: &str| Round { calls: vec![Issued { tool: "a".into(), input: input.into() }], answers: Vec::new() };
+        |input: &str| Round { calls: vec![Issued { tool: "a".into(), input: input.into() }], ..Round::default() };
     assert!(journal(SCRIPT).with_rounds(vec![call("{oops")]).expect_err("no JSON").message.contains("is not JSON"));
     let answer = Answer { call: 3, result: Ok("1".into()) };
     let early = Round { answers: vec![answer], ..call("{}") };

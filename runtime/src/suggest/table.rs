@@ -64,14 +64,13 @@ pub(super) fn global(name: &str) -> Option<&'static str> {
         "values" => "write `Object.values(object)`",
         "entries" | "items" => "write `Object.entries(object)`",
         "assert" => "write `if (!condition) throw new Error(message)`",
-        "sleep" | "delay" | "wait" | "asyncio" => "there are no timers; `await` what you wait for",
+        "delay" | "wait" | "asyncio" => "write `await sleep(ms)`",
         "_" | "lodash" => "there are no libraries; use the methods of arrays and objects",
         "moment" | "dayjs" | "luxon" | "DateTime" | "datetime" | "date" => {
             "write `new Date(text)` and its UTC methods; there are no libraries"
         }
         "uuid" | "uuidv4" | "uuid4" | "nanoid" => "write `crypto.randomUUID()`",
         "alert" | "prompt" | "confirm" => "nobody is asked; return a value, or log it with `console.log(…)`",
-        "performance" => "write `Date.now()`",
         _ => return None,
     })
 }

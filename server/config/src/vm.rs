@@ -40,6 +40,9 @@ struct Permissions {
     /// property is left out. The tool gets the input without it.
     #[schemars(extend("x-default" = "`true`"))]
     lenient_input: Option<bool>,
+    /// Whether a script may set timers: `setTimeout`, `setInterval`, `sleep`, `AbortSignal.timeout`.
+    #[schemars(extend("x-default" = "by preset"))]
+    timers: Option<bool>,
     /// Names of built-ins that a script may not use.
     #[serde(deserialize_with = "globals")]
     disabled_builtins: Vec<String>,
@@ -154,7 +157,7 @@ impl VmConfig {
     #[must_use]
     pub fn policy(self) -> Policy {
         let loops = self.loops();
-        let Permissions { preset, allow_console, disabled_builtins, disabled_globals, .. } = self.permissions;
+        let Permissions { preset, allow_console, timers, disabled_builtins, disabled_globals, .. } = self.permissions;
         let mut policy = Policy::preset(preset.unwrap_or_default());
         for (limit, value) in self.limits {
             limit.set(&mut policy.limits, value);
@@ -165,6 +168,7 @@ impl VmConfig {
         if policy.loops != Loops::None && policy.limits.max_iterations == 0 {
             policy.limits.max_iterations = secure.max_iterations;
         }
+        policy.timers = timers.unwrap_or(policy.timers);
         policy.allow_console = allow_console.unwrap_or(policy.allow_console);
         if allow_console == Some(true) && policy.limits.max_console_bytes == 0 && policy.limits.max_console_calls == 0 {
             policy.limits.max_console_bytes = secure.max_console_bytes;
@@ -185,7 +189,7 @@ impl VmConfig {
             }
         };
         let loops = self.loops();
-        let Permissions { preset, allow_console, disabled_builtins, disabled_globals, .. } = self.permissions;
+        let Permissions { preset, allow_console, timers, disabled_builtins, disabled_globals, .. } = self.permissions;
         let preset = preset.map(Policy::preset);
         if let Some(preset) = &preset {
             LIMITS.iter().for_each(|limit| lower(limit, limit.get(&preset.limits)));
@@ -193,7 +197,9 @@ impl VmConfig {
         self.limits.iter().for_each(|(limit, wanted)| lower(limit, *wanted));
         let loops = loops.into_iter().chain(preset.as_ref().map(|preset| preset.loops));
         policy.loops = loops.fold(policy.loops, Loops::min);
-        policy.allow_console &= allow_console.unwrap_or(true) && preset.is_none_or(|preset| preset.allow_console);
+        policy.allow_console &=
+            allow_console.unwrap_or(true) && preset.as_ref().is_none_or(|preset| preset.allow_console);
+        policy.timers &= timers.unwrap_or(true) && preset.is_none_or(|preset| preset.timers);
         policy.disabled_builtins.extend(disabled_builtins);
         policy.disabled_globals.extend(disabled_globals);
         policy
@@ -230,8 +236,9 @@ mod tests {
     #[test]
     fn permissions_only_go_down() {
         let base = Policy::default();
-        assert_eq!(lowered(json!({"allowLoops": true, "allowConsole": true})), base);
-        assert_eq!(lowered(json!({"loops": "all"})).loops, Loops::Bounded);
+        assert_eq!(lowered(json!({"allowLoops": true, "allowConsole": true, "timers": true, "loops": "all"})), base);
+        assert_eq!(lowered(json!({"loops": "bounded"})).loops, Loops::Bounded);
+        assert!(!lowered(json!({"timers": false})).timers && base.timers);
         assert_eq!(lowered(json!({"allowLoops": false})).loops, Loops::None);
         assert_eq!(lowered(json!({"loops": "none"})).loops, Loops::None);
         assert!(!lowered(json!({"allowConsole": false})).allow_console);

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 /// Maximum number of calls in the log of a run.
@@ -44,14 +45,20 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Makes a call when there is a permit for it. Returns the result as JSON text.
-    pub async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
-        let _permit = self.permits.acquire().await;
+    /// Makes a call when there is a permit for it, unless it is cancelled before. Returns the result as JSON text.
+    pub async fn make(self, call: Call, cancel: CancellationToken) -> (CallId, Result<String, ToolError>) {
         let id = call.id;
-        (id, self.call(call).await)
+        let permit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return (id, Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)))),
+            permit = self.permits.acquire() => permit,
+        };
+        let result = self.call(call, cancel).await;
+        drop(permit);
+        (id, result)
     }
 
-    async fn call(&self, call: Call) -> Result<String, ToolError> {
+    async fn call(&self, call: Call, cancel: CancellationToken) -> Result<String, ToolError> {
         let Call { id, tool, input: text, timeout_ms, .. } = call;
         let name = truncate(&tool, MAX_NAME_BYTES);
         if !self.context.check_size(&format!("The input of tool '{name}'"), text.len()) {
@@ -79,7 +86,7 @@ impl Calls {
                 run: Some(self.context.scope.clone()),
                 timeout: Duration::from_millis(timeout_ms),
                 sink: self.logging_sink(id),
-                cancel: self.context.cancel.clone(),
+                cancel,
             },
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),

@@ -4,8 +4,8 @@
 #[cfg(unix)]
 use super::worker::{RemoteRun, Workers};
 use agentscript::{
-    Clock, CompileOptions, Dialect, Event, Failure, FixedClock, Inputs, Language, Linker, Message, OpenCall, Outcome,
-    Policy, Progress, Resumable, Run, ScriptCache, SystemClock, Tools,
+    CallId, Clock, CompileOptions, Dialect, Event, Failure, Inputs, Language, Linker, Message, OpenCall, Outcome,
+    Policy, Progress, Resumable, Run, ScriptCache, SystemClock, TimeFlow, Tools,
 };
 use codecall_base::error::Error;
 use codecall_base::tool::{ErrorCode, LookupRecorder, ToolDirectory, ToolLookups};
@@ -51,8 +51,10 @@ pub struct StartInputs {
     pub record_lookups: bool,
     /// Seed of random numbers.
     pub seed: u64,
-    /// What `Date.now()` gives all the time; absent: the time.
+    /// The time that the script sees at its beginning, where time passes by [`Event::Time`]; absent: the time.
     pub fixed_unix_ms: Option<f64>,
+    /// Whether time stands still otherwise, and jumps to the next timer when the script waits for nothing else.
+    pub is_virtual: bool,
     /// How long the run is evaluated at a time.
     pub slice: Duration,
     /// How long a slice may take before the run is given up.
@@ -80,8 +82,14 @@ pub trait Evaluation: Send {
     /// Tool calls that have no answer.
     fn unanswered_calls(&self) -> usize;
 
-    /// How long until it must have ended.
+    /// How long until it has to be resumed without events: a timer is due, or it must have ended.
     fn time_left(&self) -> Duration;
+
+    /// When the next timer is due, since the run began, by the time that the script sees.
+    fn next_timer(&self) -> Option<Duration>;
+
+    /// Takes the calls that the script has cancelled since the last call.
+    fn take_cancelled(&mut self) -> Vec<CallId>;
 
     /// The calls without an answer, in order. None where the run is lost.
     fn open_calls(&mut self) -> Vec<OpenCall>;
@@ -133,7 +141,7 @@ impl Executor for ThreadExecutor {
             Some(recorder) => Arc::<LookupRecorder>::clone(recorder),
             None => directory,
         };
-        let clock = clock(start.fixed_unix_ms);
+        let clock = clock(start.fixed_unix_ms, start.is_virtual);
         let inputs = Inputs { context, tools, clock, seed: start.seed, slice: Some(start.slice) };
         let mut run = compile_and_start(&self.scripts, &script, (language, dialect), policy, inputs)?;
         run.cancel_on(start.stop);
@@ -174,6 +182,14 @@ impl Evaluation for LocalRun {
 
     fn time_left(&self) -> Duration {
         self.run.time_left()
+    }
+
+    fn next_timer(&self) -> Option<Duration> {
+        self.run.next_timer()
+    }
+
+    fn take_cancelled(&mut self) -> Vec<CallId> {
+        self.run.take_cancelled()
     }
 
     fn open_calls(&mut self) -> Vec<OpenCall> {
@@ -227,26 +243,42 @@ impl Resumable for Replayed {
     fn open_calls(&mut self) -> Vec<OpenCall> {
         self.evaluation.open_calls()
     }
+
+    fn next_timer(&self) -> Option<Duration> {
+        self.evaluation.next_timer()
+    }
+
+    fn take_cancelled(&mut self) -> Vec<CallId> {
+        self.evaluation.take_cancelled()
+    }
 }
 
 /// The clock of a run.
-fn clock(fixed_unix_ms: Option<f64>) -> Arc<dyn Clock> {
+fn clock(fixed_unix_ms: Option<f64>, is_virtual: bool) -> Arc<dyn Clock> {
     match fixed_unix_ms {
-        Some(unix_ms) => Arc::new(FixedTime(FixedClock { unix_ms })),
+        Some(unix_ms) => Arc::new(ScriptTime { unix_ms, flow: TimeFlow::Events }),
+        None if is_virtual => Arc::new(ScriptTime { unix_ms: SystemClock.unix_ms(), flow: TimeFlow::Virtual }),
         None => Arc::new(SystemClock),
     }
 }
 
-/// Time stands still for the script, and not for its limits.
-struct FixedTime(FixedClock);
+/// Time that does not flow by itself for the script, but for its limits.
+struct ScriptTime {
+    unix_ms: f64,
+    flow: TimeFlow,
+}
 
-impl Clock for FixedTime {
+impl Clock for ScriptTime {
     fn monotonic(&self) -> Duration {
         SystemClock.monotonic()
     }
 
     fn unix_ms(&self) -> f64 {
-        self.0.unix_ms()
+        self.unix_ms
+    }
+
+    fn flow(&self) -> TimeFlow {
+        self.flow
     }
 }
 

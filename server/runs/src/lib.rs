@@ -39,6 +39,7 @@ pub use journal::{JournalError, RunJournal};
 use queue::{Queue, Step, Task};
 pub use queue::{SLICE, STACK};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -366,6 +367,7 @@ impl Runs {
             record_lookups: false,
             seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
             fixed_unix_ms: None,
+            is_virtual: request.dry_run,
             slice: SLICE,
             watchdog: self.pool.watchdog,
             stop: Arc::clone(&context.stop),
@@ -376,6 +378,9 @@ impl Runs {
         };
         let mut task = Task::Begin(Arc::clone(&self.executor), Box::new(start));
         let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
+        let mut cancels: HashMap<CallId, CancellationToken> = HashMap::new();
+        // In a recorded run, time passes for the script when it is recorded.
+        let began = journal.as_ref().map(|_| Instant::now());
         loop {
             context.set_in_slice(true);
             let step = tokio::select! {
@@ -402,6 +407,11 @@ impl Runs {
                     return error.into();
                 }
             }
+            for call in run.take_cancelled() {
+                if let Some(cancel) = cancels.remove(&call) {
+                    cancel.cancel();
+                }
+            }
             match progress {
                 Progress::Done(outcome) => return *outcome,
                 Progress::Yielded => {
@@ -415,9 +425,11 @@ impl Runs {
                         return error.into();
                     }
                     for call in new {
-                        pending.spawn(calls.clone().make(call).in_current_span());
+                        let cancel = context.cancel.child_token();
+                        cancels.insert(call.id, cancel.clone());
+                        pending.spawn(calls.clone().make(call, cancel).in_current_span());
                     }
-                    if pending.is_empty() {
+                    if pending.is_empty() && run.next_timer().is_none() {
                         return refused(
                             ErrorCode::ExecutionError,
                             "The script waits for something that can never happen",
@@ -425,7 +437,20 @@ impl Runs {
                     }
                 }
             }
-            let events = self.events(&mut pending, run.time_left(), &context.cancel).await;
+            let left = match (began, run.next_timer()) {
+                (Some(began), Some(due)) => run.time_left().min(due.saturating_sub(began.elapsed())),
+                _ => run.time_left(),
+            };
+            let mut events = self.events(&mut pending, left, &context.cancel).await;
+            for event in &events {
+                if let Event::Settled { id, .. } = event {
+                    cancels.remove(id);
+                }
+            }
+            if let Some(began) = began {
+                let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                events.insert(0, Event::Time(ms));
+            }
             if let Some(journal) = &journal
                 && let Err(error) = journal.append_answers(&events).await
             {
@@ -435,7 +460,7 @@ impl Runs {
         }
     }
 
-    /// Waits for the next events of the run: answers, its cancellation, or its deadline.
+    /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed.
     async fn events(
         &self,
         pending: &mut JoinSet<(CallId, Result<String, ToolError>)>,
@@ -447,7 +472,7 @@ impl Runs {
             biased;
             () = cancel.cancelled() => return vec![Event::Cancel],
             Some(ended) = pending.join_next() => ended,
-            // A run that is resumed at its deadline ends itself.
+            // Its next timer is due, or it ends itself.
             () = tokio::time::sleep(left) => return Vec::new(),
         };
         let mut events = Vec::new();

@@ -320,9 +320,9 @@ async fn calls_wait_their_turn_and_fail_alone() {
         timeout_ms: 20,
     };
     let mut pending = JoinSet::new();
-    pending.spawn(calls.clone().make(call(0, "users:slow", "{}")));
-    pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#)));
-    pending.spawn(calls.clone().make(call(2, "users:get", "[1]")));
+    pending.spawn(calls.clone().make(call(0, "users:slow", "{}"), CancellationToken::new()));
+    pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#), CancellationToken::new()));
+    pending.spawn(calls.clone().make(call(2, "users:get", "[1]"), CancellationToken::new()));
     let mut ended = pending.join_all().await;
     ended.sort_by_key(|(id, _)| *id);
     assert_eq!(ended[0].1.as_ref().expect_err("too slow").code, "TOOL_TIMEOUT");
@@ -344,7 +344,7 @@ fn log(finished: &Finished) -> Value {
 async fn every_call_is_in_the_log() {
     let runs = runs(Pool::default());
     let run = |script: &str| runs.execute(request(script), None, CancellationToken::new());
-    let script = "const slow = users.slow({}); await users.get({ id: 1 }); await users.fail({}).catch(() => 0);
+    let script = "await Promise.race([users.slow({}), users.get({ id: 1 })]); await users.fail({}).catch(() => 0);
         users.get({ late: true }); return 1";
     let finished = run(script).await;
     assert_eq!(code(&finished.outcome), "ok");
@@ -356,10 +356,10 @@ async fn every_call_is_in_the_log() {
                 {"callId": "1", "toolName": "users:slow", "input": {}, "status": "cancelled"},
                 {"callId": "2", "toolName": "users:get", "input": {"id": 1}, "status": "ok"},
                 {"callId": "3", "toolName": "users:fail", "input": {}, "status": "error", "error": failed},
+                {"callId": "4", "toolName": "users:get", "input": {"late": true}, "status": "ok"},
             ],
             "unanswered": [
                 {"callId": "1", "toolName": "users:slow", "input": {}, "started": true, "awaited": false},
-                {"toolName": "users:get", "input": {"late": true}, "started": false, "awaited": false},
             ],
         })
     );
@@ -374,6 +374,71 @@ async fn every_call_is_in_the_log() {
         assert_eq!(finished.outcome.status(), status, "{:?}", finished.outcome);
         assert_eq!(log(&finished)["calls"][0]["status"], "ok");
     }
+}
+
+#[tokio::test]
+async fn timers_take_time_and_no_script_time() {
+    let runs = runs(Pool::default());
+    let script = "const start = Date.now(); await sleep(80); setTimeout(() => console.log('late'), 60);
+        const turns = await new Promise((done) => { let n = 0; const t = setInterval(() => {
+          n += 1; if (n === 3) { clearInterval(t); done(n); } }, 10); });
+        return [turns, Date.now() - start >= 105, performance.now() >= 105]";
+    let began = Instant::now();
+    let outcome = execute(&runs, script).await;
+    assert_eq!(outcome.to_json(), r#"{"status":"ok","result":[3,true,true],"logs":["late"]}"#);
+    assert!(began.elapsed() >= Duration::from_millis(140), "{:?}", began.elapsed());
+    assert!(outcome.stats.script_ms < outcome.stats.duration_ms - 100.0, "{:?}", outcome.stats);
+}
+
+#[tokio::test]
+async fn a_timer_that_never_ends_is_named() {
+    let runs = runs(Pool::default());
+    let mut request = request("console.log('began');\nsetInterval(() => {}, 20);\nreturn 1");
+    request.policy.limits.max_duration_ms = 300;
+    let outcome = runs.execute(request, None, CancellationToken::new()).await.outcome;
+    let failure = outcome.result.expect_err("it takes too long");
+    let message =
+        "Script execution timed out after 300ms: it still waited for the interval of line 2, which is never cleared";
+    assert_eq!((failure.status, failure.message.as_str()), (Status::Timeout, message));
+}
+
+#[tokio::test]
+async fn what_a_script_has_started_is_done() {
+    let runs = runs(Pool::default());
+    let run = |script: &'static str| runs.execute(request(script), None, CancellationToken::new());
+    let finished = run("[1, 2, 3].forEach(async (id) => { await users.get({ id }); await users.get({ again: id }); });
+        return 'done'")
+    .await;
+    assert_eq!(finished.outcome.to_json(), r#"{"status":"ok","result":"done"}"#);
+    assert_eq!((log(&finished)["calls"].as_array().map(Vec::len), finished.outcome.stats.tool_calls), (Some(6), 6));
+    let failed = run("users.fail({}); await users.get({}); return 'done'").await.outcome;
+    let failure = failed.result.expect_err("nobody handles it");
+    assert_eq!((failure.status, failure.unhandled), (Status::ToolError, true));
+}
+
+#[tokio::test]
+async fn a_signal_cancels_a_call() {
+    let runs = runs(Pool::default());
+    let script = "const start = performance.now();
+        const signal = AbortSignal.timeout(60);
+        const name = await users.slow({}, { signal }).catch((error) => error.name);
+        return [name, performance.now() - start < 5000, await users.get({ id: 1 }, { signal }).catch((error) => error.name)]";
+    let finished = runs.execute(request(script), None, CancellationToken::new()).await;
+    assert_eq!(finished.outcome.to_json(), r#"{"status":"ok","result":["TimeoutError",true,"TimeoutError"]}"#);
+    let log = log(&finished);
+    assert_eq!(log, data!({"calls": [{"callId": "1", "toolName": "users:slow", "input": {}, "status": "cancelled"}]}));
+}
+
+#[tokio::test]
+async fn time_is_virtual_in_a_dry_run() {
+    let runs = runs(Pool::default());
+    let script = "const start = Date.now(); for (let i = 0; i < 5; i++) { await users.get({ i }); await sleep(60000); }
+        return Date.now() - start";
+    let began = Instant::now();
+    let finished =
+        runs.execute(ExecuteRequest { dry_run: true, ..request(script) }, None, CancellationToken::new()).await;
+    assert_eq!(finished.outcome.to_json(), r#"{"status":"ok","result":300000}"#);
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]

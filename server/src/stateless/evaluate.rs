@@ -131,6 +131,7 @@ impl Evaluator {
                 record_lookups: false,
                 seed: inputs.seed,
                 fixed_unix_ms: Some(inputs.clock.unix_ms()),
+                is_virtual: false,
                 slice: SLICE,
                 watchdog: self.watchdog,
                 stop: Arc::default(),

@@ -1,5 +1,5 @@
-//! Records a run for replay. A recorded run differs from others in its clock, which stands still, and in its random
-//! numbers, which are derived from the id of the run.
+//! Records a run for replay. A recorded run differs from others in its clock, which moves only when the script gets
+//! answers or a timer fires, and in its random numbers, which are derived from the id of the run.
 
 use super::CodeId;
 use super::recording::{RecordedTools, RecordingWriter, compact};
@@ -102,7 +102,8 @@ impl RunJournal for Recorder {
             state.numbers.insert(call.id, number);
         }
         let calls = calls.iter().map(|call| Issued { tool: call.tool.clone(), input: call.input.clone() }).collect();
-        state.rounds.push(Round { calls, answers: Vec::new() });
+        let ms = state.rounds.last().map_or(Some(0), |round| round.ms);
+        state.rounds.push(Round { calls, answers: Vec::new(), ms });
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -111,6 +112,9 @@ impl RunJournal for Recorder {
         let State { rounds, numbers, .. } = &mut *state;
         if let Some(round) = rounds.last_mut() {
             for event in events {
+                if let Event::Time(ms) = event {
+                    round.ms = Some(*ms);
+                }
                 if let Event::Settled { id, result } = event
                     && let Some(&call) = numbers.get(id)
                 {

@@ -49,6 +49,9 @@ pub struct RecordedRound {
     /// The answers, in the order in which they came.
     #[serde(default)]
     pub answers: Vec<RecordedAnswer>,
+    /// When the answers came, in milliseconds since the run began; absent in older recordings.
+    #[serde(default)]
+    pub ms: Option<u64>,
 }
 
 /// A recorded tool call.
@@ -159,7 +162,7 @@ impl Recording {
                     || format!("round {number}: the answer to call {} needs 'result' or 'error'", answer.call);
                 Ok(Answer { call: answer.call, result: answer.to_result().ok_or_else(problem)? })
             });
-            Ok(Round { calls, answers: answers.collect::<Result<_, String>>()? })
+            Ok(Round { calls, answers: answers.collect::<Result<_, String>>()?, ms: round.ms })
         });
         Ok(Journal {
             id: self.id.clone(),
@@ -236,7 +239,9 @@ impl RecordingWriter<'_> {
             let calls = calls.map(|(call, number)| call_line(number, &call.tool, &call.input)).collect::<Vec<_>>();
             let answers = round.answers.iter().map(answer_line).collect::<Vec<_>>();
             out.push_str(if at == 0 { "\n    {\n" } else { ",\n    {\n" });
-            let _ = write!(out, "      \"calls\": {},\n      \"answers\": {}\n    }}", list(&calls), list(&answers));
+            let ms = round.ms.map_or_else(String::new, |ms| format!(",\n      \"ms\": {ms}"));
+            let _ =
+                write!(out, "      \"calls\": {},\n      \"answers\": {}{ms}\n    }}", list(&calls), list(&answers));
         }
         out.push_str(if journal.rounds.is_empty() { "]" } else { "\n  ]" });
         if let Some(outcome) = outcome {

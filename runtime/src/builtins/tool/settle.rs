@@ -38,12 +38,7 @@ impl Vm {
             (Ok(data), Style::Throws | Style::Function) => data,
             (Ok(data), Style::Success) => self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]),
             (Ok(data), Style::Ok) => self.object_of(&[(known::OK, Value::TRUE), (known::RESULT, data)]),
-            (Err(error), Style::Success) => {
-                let message = self.string(&error.message);
-                let object = self.object_of(&[(known::MESSAGE, message)]);
-                self.describe_failure(object, &error, Some(tool));
-                self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)])
-            }
+            (Err(error), Style::Success) => self.failed_answer(&error, tool),
             (Err(error), Style::Ok) => {
                 let (message, code) = (self.string(&error.message), self.string(&error.code));
                 let object = self.object_of(&[(known::MESSAGE, message), (known::CODE, code)]);
@@ -84,6 +79,14 @@ impl Vm {
                 Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }
+    }
+
+    /// `{success: false, error}`
+    pub(in crate::builtins) fn failed_answer(&mut self, error: &ToolError, tool: Value) -> Value {
+        let message = self.string(&error.message);
+        let object = self.object_of(&[(known::MESSAGE, message)]);
+        self.describe_failure(object, error, Some(tool));
+        self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)])
     }
 
     /// Set `code`, `toolName` and `details` of a failed call.

@@ -48,7 +48,7 @@ fn begin(vm: &mut Vm, function: &str, call: [Value; 3]) -> Result {
 
 impl Vm {
     /// An error where nothing could go on with an answer: then the host is not called either.
-    pub(super) fn check_waiting(&mut self, function: &str) -> Result<()> {
+    pub(in crate::builtins) fn check_waiting(&mut self, function: &str) -> Result<()> {
         if self.stack.nesting == 0 {
             return Ok(());
         }

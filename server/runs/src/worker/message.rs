@@ -56,6 +56,7 @@ pub struct Start {
     record_lookups: bool,
     seed: u64,
     fixed_unix_ms: Option<f64>,
+    is_virtual: bool,
     slice: Duration,
     events: Vec<WireEvent>,
 }
@@ -69,6 +70,9 @@ pub struct Resumed {
     pub memory_bytes: u64,
     pub unanswered_calls: u64,
     pub time_left: Duration,
+    pub next_timer: Option<Duration>,
+    /// Numbers of the calls that the script has cancelled.
+    pub cancelled: Vec<u32>,
 }
 
 /// Returns a message as it is sent.
@@ -111,7 +115,7 @@ impl Start {
     /// Creates the message for a run. The watchdog and `stop` remain with the server.
     pub fn new(start: &StartInputs) -> Self {
         let StartInputs { script, language, dialect, policy, context, directory, record_lookups, .. } = start;
-        let StartInputs { seed, fixed_unix_ms, slice, watchdog: _, stop: _, .. } = start;
+        let StartInputs { seed, fixed_unix_ms, is_virtual, slice, watchdog: _, stop: _, .. } = start;
         Self {
             script: script.to_string(),
             typescript: language.map(|language| language == Language::TypeScript),
@@ -122,6 +126,7 @@ impl Start {
             record_lookups: *record_lookups,
             seed: *seed,
             fixed_unix_ms: *fixed_unix_ms,
+            is_virtual: *is_virtual,
             slice: *slice,
             events: Vec::new(),
         }
@@ -148,6 +153,7 @@ impl Start {
             record_lookups: self.record_lookups,
             seed: self.seed,
             fixed_unix_ms: self.fixed_unix_ms,
+            is_virtual: self.is_virtual,
             slice: self.slice,
             watchdog: Duration::MAX,
             stop: Arc::default(),

@@ -36,6 +36,8 @@ pub struct RemoteRun {
     unanswered_calls: usize,
     /// The time that was left at a moment.
     time_left: (Duration, Instant),
+    next_timer: Option<Duration>,
+    cancelled: Vec<CallId>,
 }
 
 /// The end of a run that has lost its worker.
@@ -64,6 +66,8 @@ impl RemoteRun {
             memory_bytes: 0,
             unanswered_calls: 0,
             time_left,
+            next_timer: None,
+            cancelled: Vec::new(),
         }
     }
 
@@ -103,7 +107,18 @@ impl RemoteRun {
         let max_bytes = self.limits.max_memory_bytes.saturating_mul(2).saturating_add(MAX_OVERHEAD_BYTES);
         match worker.receive(usize::try_from(max_bytes).unwrap_or(usize::MAX), deadline)? {
             Response::Resumed(resumed) => {
-                let Resumed { progress, messages, lookups, memory_bytes, unanswered_calls, time_left } = *resumed;
+                let Resumed {
+                    progress,
+                    messages,
+                    lookups,
+                    memory_bytes,
+                    unanswered_calls,
+                    time_left,
+                    next_timer,
+                    cancelled,
+                } = *resumed;
+                self.next_timer = next_timer;
+                self.cancelled.extend(cancelled.into_iter().map(CallId));
                 self.messages.extend(messages.into_iter().map(Message::from));
                 self.lookups.append(lookups);
                 self.memory_bytes = memory_bytes;
@@ -197,6 +212,14 @@ impl Evaluation for RemoteRun {
     fn time_left(&self) -> Duration {
         let (left, at) = self.time_left;
         left.saturating_sub(at.elapsed())
+    }
+
+    fn next_timer(&self) -> Option<Duration> {
+        self.next_timer
+    }
+
+    fn take_cancelled(&mut self) -> Vec<CallId> {
+        std::mem::take(&mut self.cancelled)
     }
 
     fn open_calls(&mut self) -> Vec<OpenCall> {

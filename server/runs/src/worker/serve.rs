@@ -156,6 +156,8 @@ impl Worker {
             memory_bytes: run.memory_bytes(),
             unanswered_calls: u64::try_from(run.unanswered_calls()).unwrap_or(u64::MAX),
             time_left: run.time_left(),
+            next_timer: run.next_timer(),
+            cancelled: run.take_cancelled().into_iter().map(|call| call.0).collect(),
         };
         if is_done {
             self.run = None;

@@ -15,6 +15,7 @@ pub struct WirePolicy {
     limits: Vec<u64>,
     loops: u8,
     allow_console: bool,
+    timers: bool,
     disabled_builtins: Vec<String>,
     disabled_globals: Vec<String>,
 }
@@ -22,6 +23,7 @@ pub struct WirePolicy {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum WireEvent {
     Settled { id: u32, result: Result<String, WireToolError> },
+    Time(u64),
     Cancel,
 }
 
@@ -98,6 +100,7 @@ struct WireFailure {
     tool_input: Option<String>,
     details: Option<String>,
     issues: Vec<WireIssue>,
+    unhandled: bool,
     tool_calls: u64,
 }
 
@@ -145,11 +148,12 @@ fn decode_location((line, column): (u32, u32)) -> Location {
 
 impl From<&Policy> for WirePolicy {
     fn from(policy: &Policy) -> Self {
-        let Policy { limits, loops, allow_console, disabled_builtins, disabled_globals } = policy;
+        let Policy { limits, loops, allow_console, timers, disabled_builtins, disabled_globals } = policy;
         Self {
             limits: LIMITS.iter().map(|limit| limit.get(limits)).collect(),
             loops: encode_variant(&LOOPS, *loops),
             allow_console: *allow_console,
+            timers: *timers,
             disabled_builtins: disabled_builtins.clone(),
             disabled_globals: disabled_globals.clone(),
         }
@@ -160,14 +164,14 @@ impl TryFrom<WirePolicy> for Policy {
     type Error = String;
 
     fn try_from(policy: WirePolicy) -> Result<Self, String> {
-        let WirePolicy { limits: values, loops, allow_console, disabled_builtins, disabled_globals } = policy;
+        let WirePolicy { limits: values, loops, allow_console, timers, disabled_builtins, disabled_globals } = policy;
         if values.len() != LIMITS.len() {
             return Err(format!("{} limits instead of {}", values.len(), LIMITS.len()));
         }
         let mut limits = Limits::preset(Preset::LockedDown);
         LIMITS.iter().zip(values).for_each(|(limit, value)| limit.set(&mut limits, value));
         let loops = decode_variant(&LOOPS, loops)?;
-        Ok(Self { limits, loops, allow_console, disabled_builtins, disabled_globals })
+        Ok(Self { limits, loops, allow_console, timers, disabled_builtins, disabled_globals })
     }
 }
 
@@ -177,6 +181,7 @@ impl From<Event> for WireEvent {
             |ToolError { message, code, details, fatal }| WireToolError { message, code, details, fatal };
         match event {
             Event::Settled { id: CallId(id), result } => Self::Settled { id, result: result.map_err(encode_error) },
+            Event::Time(ms) => Self::Time(ms),
             Event::Cancel => Self::Cancel,
         }
     }
@@ -188,6 +193,7 @@ impl From<WireEvent> for Event {
             |WireToolError { message, code, details, fatal }| ToolError { message, code, details, fatal };
         match event {
             WireEvent::Settled { id, result } => Self::Settled { id: CallId(id), result: result.map_err(decode_error) },
+            WireEvent::Time(ms) => Self::Time(ms),
             WireEvent::Cancel => Self::Cancel,
         }
     }
@@ -303,7 +309,7 @@ impl From<WireUnanswered> for Unanswered {
 impl From<Failure> for WireFailure {
     fn from(failure: Failure) -> Self {
         let Failure { status, code, message, refusal, name, hint, stack, location, .. } = failure;
-        let Failure { tool_name, tool_input, details, issues, tool_calls, .. } = failure;
+        let Failure { tool_name, tool_input, details, issues, unhandled, tool_calls, .. } = failure;
         Self {
             status: encode_variant(&STATUSES, status),
             code,
@@ -317,6 +323,7 @@ impl From<Failure> for WireFailure {
             tool_input,
             details,
             issues: issues.into_iter().map(Into::into).collect(),
+            unhandled,
             tool_calls,
         }
     }
@@ -339,6 +346,7 @@ impl TryFrom<WireFailure> for Failure {
             tool_input: failure.tool_input,
             details: failure.details,
             issues: failure.issues.into_iter().map(TryInto::try_into).collect::<Result<_, String>>()?,
+            unhandled: failure.unhandled,
             tool_calls: failure.tool_calls,
         })
     }

@@ -65,6 +65,12 @@ const PROGRAMS: &[&str] = &[
     "await users.getOne({ half: '\\ud83d', emoji: '😀', n: 0.1 + 0.2, big: 1e300 }); return 0.30000000000000004",
     "let deep = 1; for (let i = 0; i < 100; i++) deep = [deep]; await users.getOne({ deep }); let r = 1; for (let i = 0; i < 500; i++) r = [r]; return r",
     "let sum = 0; for (let id = 0; id < 150; id++) sum += (await users.getOne({ id })).id; return sum",
+    "return await Promise.race([users.slow({}), sleep(40)]) ?? 'the timer'",
+    "const start = Date.now(); await users.getOne({}); await sleep(30); const at = Date.now() - start; return [at, (await users.getOne({ id: 7, at })).at, performance.now()]",
+    "setTimeout(() => users.getOne({ id: 1 }).then((r) => console.log(r.id)), 20); await users.slow({}, { signal: AbortSignal.timeout(60) }).catch((e) => console.log(e.name)); return 'done'",
+    "let n = 0; const timer = setInterval(async () => { n += 1; const turn = n; if (n === 3) clearInterval(timer); console.log((await users.getOne({ id: turn })).id) }, 15); return 'started'",
+    "[1, 2].forEach(async (id) => { await sleep(id * 10); await users.getOne({ id }); }); return 'at once'",
+    "users.fail({}); await sleep(200); return 1",
     "mcpLog('info', 'one'); await users.getOne({}); mcpNotify('two', { n: 2 }); return codecallContext",
 ];
 

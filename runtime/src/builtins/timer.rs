@@ -1,0 +1,206 @@
+//! Timers, `queueMicrotask` and `performance.now`, as Node has them; `sleep` is a function of the host.
+//!
+//! A timer is an event of the run: see [`Schedule`](crate::schedule::Schedule).
+
+use super::url::coded;
+use super::{Body, Global, Row, arg, native, prelude};
+use crate::convert::type_of;
+use crate::error_code::ErrorCode;
+use crate::execute::{Exit, stopped};
+use crate::heap::{Class, InternalSlots};
+use crate::promise::{Job, State};
+use crate::schedule::{Action, MAX_TIMERS, Timer};
+use crate::thrown::{Result, Thrown};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Refusal;
+
+/// The functions, and the namespace `performance`.
+pub const GLOBALS: &[Global] = &[
+    Global::function(prelude("setTimeout", 5, "timer_setTimeout")),
+    Global::function(prelude("setInterval", 5, "timer_setInterval")),
+    Global::function(native("clearTimeout", 1, clear)),
+    Global::function(native("clearInterval", 1, clear)),
+    Global::function(native("queueMicrotask", 1, queue_microtask)),
+    Global {
+        name: "performance",
+        length: 0,
+        call: Body::Namespace,
+        construct: None,
+        functions: &[native("now", 0, performance_now)],
+        numbers: &[],
+    },
+];
+
+/// Globals that a policy without timers refuses.
+pub const TIMERS: &[&str] = &["setTimeout", "setInterval", "clearTimeout", "clearInterval", "sleep"];
+
+/// Methods of what `setTimeout` and `setInterval` return.
+pub const METHODS: &[Row] = &[
+    native("close", 0, close),
+    native("hasRef", 0, has_ref),
+    native("ref", 0, keep::<true>),
+    native("refresh", 0, refresh),
+    native("unref", 0, keep::<false>),
+];
+
+/// Functions that only the prelude can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] =
+    &[native("$set_timer", 4, set_timer), native("$sleep", 1, sleep), native("$sleep_now", 1, sleep_now)];
+
+/// Work that a timer is, beside its callback.
+const TIMER_WORK: usize = 16;
+/// The longest delay; a longer one is as none.
+const MAX_DELAY: f64 = 2_147_483_647.0;
+
+/// `$set_timer(callback, delay, arguments, repeats)`
+fn set_timer(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let callback = arg(arguments, 0);
+    check_callback(vm, callback)?;
+    let delay = delay(vm, arg(arguments, 1))?;
+    let action = Action::Call(callback, arg(arguments, 2));
+    let id = start(vm, delay, action, arg(arguments, 3) == Value::TRUE)?;
+    Ok(vm.heap.new_with_slots(InternalSlots::Timeout(id)))
+}
+
+/// `clearTimeout(timeout)`, `clearInterval(timeout)`: what is no timer is ignored.
+fn clear(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    vm.work(1)?;
+    let id = match (arg(arguments, 0), vm.heap.internal_slots_of(arg(arguments, 0))) {
+        (_, Some(InternalSlots::Timeout(id))) => Some(*id),
+        (value, _) if value.is_number() || value.is_string() => Some(vm.to_number(value)? as u32),
+        _ => None,
+    };
+    if let Some(id) = id {
+        vm.clear_timer(id);
+    }
+    Ok(Value::UNDEFINED)
+}
+
+/// `queueMicrotask(callback)`
+fn queue_microtask(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let callback = arg(arguments, 0);
+    check_callback(vm, callback)?;
+    vm.queue(Job::Call(callback));
+    Ok(Value::UNDEFINED)
+}
+
+/// `performance.now()`: milliseconds since the run began.
+fn performance_now(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Ok(Value::number(vm.script_time().as_secs_f64() * 1_000.0))
+}
+
+/// `$sleep(ms)`: a promise that is fulfilled then.
+fn sleep(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let delay = delay(vm, arg(arguments, 0))?;
+    let promise = vm.heap.new_promise();
+    start(vm, delay, Action::Resolve(promise), false)?;
+    Ok(promise)
+}
+
+/// `$sleep_now(ms)`: the same for `sleep` of the synchronous dialect, which waits for it.
+fn sleep_now(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    vm.check_waiting("sleep")?;
+    sleep(vm, this, arguments)
+}
+
+/// `timeout.close()`
+fn close(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let id = receiver(vm, this, "close")?;
+    vm.clear_timer(id);
+    Ok(this)
+}
+
+/// `timeout.hasRef()`
+fn has_ref(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let id = receiver(vm, this, "hasRef")?;
+    Ok(Value::bool(vm.schedule.timer(id).is_none_or(|timer| timer.keeps)))
+}
+
+/// `timeout.ref()`, `timeout.unref()`: whether the run goes on for it.
+fn keep<const KEEPS: bool>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let id = receiver(vm, this, if KEEPS { "ref" } else { "unref" })?;
+    if let Some(timer) = vm.schedule.timer_mut(id) {
+        timer.keeps = KEEPS;
+    }
+    Ok(this)
+}
+
+/// `timeout.refresh()`
+fn refresh(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let id = receiver(vm, this, "refresh")?;
+    vm.work(1)?;
+    vm.refresh_timer(id);
+    Ok(this)
+}
+
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<u32> {
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::Timeout(id)) => Ok(*id),
+        // bounded: a name of ours
+        _ => Err(vm.type_error(&format!("Method Timeout.prototype.{method} called on incompatible receiver"))),
+    }
+}
+
+fn check_callback(vm: &mut Vm, callback: Value) -> Result<()> {
+    if type_of(callback) == "function" {
+        return Ok(());
+    }
+    let received = vm.received(callback)?;
+    // bounded: by what is shown of a value
+    let message = format!("The \"callback\" argument must be of type function. Received {received}");
+    Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message))
+}
+
+/// A delay in whole milliseconds, as Node takes it: at least 1, and 1 where it is no number or too long.
+fn delay(vm: &mut Vm, value: Value) -> Result<u64> {
+    let number = vm.to_numeric(value)?;
+    if number.is(Kind::BigInt) {
+        return Err(vm.type_error("Cannot mix BigInt and other types, use explicit conversions"));
+    }
+    let ms = number.as_number();
+    Ok(if (1.0..=MAX_DELAY).contains(&ms) { ms as u64 } else { 1 })
+}
+
+/// Set a timer.
+pub fn start(vm: &mut Vm, delay: u64, action: Action, repeats: bool) -> Result<u32> {
+    vm.work(TIMER_WORK)?;
+    let keeps = !matches!(action, Action::Abort(_));
+    let place = vm.calling_place();
+    match vm.set_timer(Timer { id: 0, delay, action, repeats, keeps, place }) {
+        Some(id) => Ok(id),
+        None => {
+            let message = format!("At most {MAX_TIMERS} timers can be pending"); // bounded: a number
+            Err(vm.throw(Class::Error, &message))
+        }
+    }
+}
+
+impl Vm {
+    /// An error where the policy allows no timers.
+    pub(super) fn check_timers(&self) -> Result<()> {
+        if self.schedule.is_allowed() {
+            return Ok(());
+        }
+        let message = "'AbortSignal.timeout' is not allowed in AgentScript here: the policy of this run has no timers";
+        Err(Thrown::illegal(ErrorCode::ValidationError, Refusal::DisallowedGlobal, message))
+    }
+
+    /// Let a timer fire.
+    pub(crate) fn run_timer(&mut self, timer: Timer) -> Exit {
+        if let Err(thrown) = self.work(TIMER_WORK) {
+            return stopped(thrown);
+        }
+        match timer.action {
+            Action::Call(callback, arguments) => {
+                self.begin_timer(timer);
+                self.run_callback(callback, arguments)
+            }
+            Action::Resolve(promise) => {
+                self.settle_promise(promise, State::Fulfilled, Value::UNDEFINED);
+                Exit::Idle
+            }
+            Action::Abort(signal) => self.time_out_signal(signal),
+        }
+    }
+}
