@@ -88,6 +88,10 @@ struct Resolver<'a> {
     templates: Vec<TemplateSite>,
     iterated: Vec<Span>,
     object_sites: u32,
+    /// Whether values of the script may be iterable.
+    iterables: bool,
+    /// Whether the walk is inside a generator, also in a function inside it.
+    in_generator: bool,
     /// Whether the main function contains a `return`.
     has_return: bool,
     /// Where the value of the statement that comes next goes, if it is the result of the script.
@@ -127,6 +131,8 @@ impl<'a> Resolver<'a> {
             templates: Vec::new(),
             iterated: Vec::new(),
             object_sites: 0,
+            iterables: false,
+            in_generator: false,
             has_return: false,
             tail: None,
             initialized_in_case: Vec::new(),

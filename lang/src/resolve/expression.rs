@@ -43,6 +43,11 @@ impl Resolver<'_> {
             E::Unary(ast::Unary::Delete, operand) => return self.delete(operand, span),
             E::Unary(operator, operand) => self.unary(*operator, operand),
             E::Update { delta, prefix, target } => return self.update_target(target, *delta, *prefix, span),
+            E::Yield(value) => self.yielding(value.as_deref(), span),
+            E::YieldStar(items) => {
+                self.check_yield(span);
+                ExprKind::YieldStar(self.boxed(items))
+            }
         };
         expr(kind, span)
     }
@@ -115,7 +120,38 @@ impl Resolver<'_> {
         }
     }
 
+    fn yielding(&mut self, value: Option<&Ast<'_>>, span: Span) -> ExprKind {
+        self.check_yield(span);
+        ExprKind::Yield(match value {
+            Some(value) => self.boxed(value),
+            None => boxed(ExprKind::Undefined, span),
+        })
+    }
+
+    /// `yield` stands only in the body of generators.
+    fn check_yield(&mut self, span: Span) {
+        let keyword = Span::new(span.start, span.start + 5);
+        if self.current.is_generator && self.current.in_parameters {
+            self.error(Diagnostic::syntax("Yield expression not allowed in formal parameter", span));
+        } else if !self.current.is_generator {
+            let hint = if self.in_generator {
+                "`yield` stands in the generator itself, not in a function inside it; replace the callback by a loop: \
+                 `for (const item of items) yield item`"
+            } else {
+                "write `*` behind the `function` that contains it: `function* pages() { yield 1 }`; an arrow function \
+                 cannot be a generator"
+            };
+            self.error(Diagnostic::syntax("Unexpected strict mode reserved word", keyword).with_hint(hint));
+        }
+    }
+
     fn binary(&mut self, operator: Binary, left: &Ast<'_>, right: &Ast<'_>) -> ExprKind {
+        if operator == Binary::In
+            && let Some(symbol) = self.symbol_key(left)
+        {
+            let left = boxed(ExprKind::String(symbol), left.span);
+            return ExprKind::Binary(operator, left, self.boxed(right));
+        }
         let left = self.boxed(left);
         ExprKind::Binary(operator, left, self.boxed(right))
     }
@@ -218,7 +254,8 @@ impl Resolver<'_> {
             P::Method(key, function) => match self.key(key) {
                 Ok(name) => {
                     self.texts.facts(name).written = true;
-                    let id = self.function(function, Some(name));
+                    let own = self.function_name(name);
+                    let id = self.function(function, Some(own));
                     Property::Named(name, expr(ExprKind::Function(id), function.span))
                 }
                 Err(key) => {
@@ -235,7 +272,8 @@ impl Resolver<'_> {
             P::Spread(value) => Property::Spread(self.expression(value)),
             P::Value(key, value) => match self.key(key) {
                 Ok(name) => {
-                    let value = self.named(value, name);
+                    let own = self.function_name(name);
+                    let value = self.named(value, own);
                     self.note_written(name, &value);
                     Property::Named(name, value)
                 }
@@ -511,6 +549,8 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::ObjectRest(..)
         | ExprKind::Iterator(..)
         | ExprKind::IteratorRest(_)
+        | ExprKind::IteratorClose(_)
+        | ExprKind::GeneratorStart
         | ExprKind::Uninitialized(_) => false,
         ExprKind::Conditional(_, yes, no) => may_be_function(yes) || may_be_function(no),
         ExprKind::Logical(_, left, right) => may_be_function(left) || may_be_function(right),
@@ -529,6 +569,8 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::SetIndex(..)
         | ExprKind::Call(_)
         | ExprKind::Await(_)
+        | ExprKind::Yield(_)
+        | ExprKind::YieldStar(_)
         | ExprKind::RequireObject { .. }
         | ExprKind::IteratorNext(_) => true,
     }

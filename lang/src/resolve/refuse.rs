@@ -5,6 +5,7 @@ use super::{Resolver, count};
 use crate::ast::{self, ExprKind as E};
 use crate::diagnostic::{Code, Diagnostic, Refusal};
 use crate::options::Loops;
+use crate::program::{SYMBOL_ASYNC_ITERATOR, SYMBOL_ITERATOR};
 use crate::refused::{self, Refused};
 use crate::span::Span;
 use std::borrow::Cow;
@@ -125,8 +126,43 @@ impl Resolver<'_> {
 
     /// The key of `[key]` where it is known, checked.
     pub(super) fn constant_key(&mut self, key: &Ast<'_>) -> Option<TextId> {
+        if let Some(symbol) = self.symbol_key(key) {
+            return Some(symbol);
+        }
         let text = constant_text(key)?;
         Some(self.property_name(&text, key.span))
+    }
+
+    /// `Symbol.iterator` and `Symbol.asyncIterator` as a key: a text that no string of a script can be.
+    pub(super) fn symbol_key(&mut self, key: &Ast<'_>) -> Option<TextId> {
+        let mut key = key;
+        while let E::Paren(inner) = &key.kind {
+            key = inner;
+        }
+        let E::Member(object, name, false) = &key.kind else { return None };
+        if !matches!(object.kind, E::Name("Symbol")) {
+            return None;
+        }
+        let symbol = match name.text {
+            "iterator" => SYMBOL_ITERATOR,
+            "asyncIterator" => SYMBOL_ASYNC_ITERATOR,
+            _ => return None,
+        };
+        let global = self.texts.intern(b"Symbol");
+        if self.texts.facts(global).binding.is_some() {
+            return None;
+        }
+        self.iterables = true;
+        Some(self.texts.intern(symbol))
+    }
+
+    /// The name of a function that is a property of this name.
+    pub(super) fn function_name(&mut self, property: TextId) -> TextId {
+        match self.texts.get(property) {
+            SYMBOL_ITERATOR => self.texts.intern(b"[Symbol.iterator]"),
+            SYMBOL_ASYNC_ITERATOR => self.texts.intern(b"[Symbol.asyncIterator]"),
+            _ => property,
+        }
     }
 
     /// Checks `Object.name`, and its arguments where it is called.

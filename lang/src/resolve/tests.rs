@@ -6,7 +6,7 @@ use crate::{Failure, Loops, Options, PlainCall, Refusal, compile};
 const BUILT_INS: &[&str] =
     &["Array", "Boolean", "Date", "JSON", "Map", "Math", "Number", "Object", "Promise", "String", "Symbol", "console"];
 
-fn plain(call: PlainCall<'_>) -> bool {
+fn plain(call: PlainCall<'_>, _: bool) -> bool {
     match call {
         PlainCall::Global(name) => name == "Number",
         PlainCall::Static(object, _) => matches!(object, "Math" | "String" | "Object"),

@@ -51,4 +51,8 @@ families! {
     DateTimeFormat,
     /// `Intl.NumberFormat`.
     NumberFormat,
+    /// Generators.
+    Generator,
+    /// Async generators.
+    AsyncGenerator,
 }

@@ -8,6 +8,7 @@ use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
+use crate::generator::Generator;
 use crate::regexp::Program;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub enum InternalSlots {
     Params(Box<ParamsState>),
     /// A regular expression.
     RegExp(RegExp),
+    /// A generator object.
+    Generator(Box<Generator>),
 }
 
 /// The internal slots of a regular expression.
@@ -53,6 +56,8 @@ impl InternalSlots {
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
             Self::RegExp(_) => Family::RegExp,
+            Self::Generator(generator) if generator.is_async => Family::AsyncGenerator,
+            Self::Generator(_) => Family::Generator,
         }
     }
 
@@ -66,6 +71,7 @@ impl InternalSlots {
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
             Self::RegExp(_) => "RegExp",
+            Self::Generator(_) => "Object",
         }
     }
 
@@ -76,6 +82,8 @@ impl InternalSlots {
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
+            Self::Generator(generator) if generator.is_async => "AsyncGenerator",
+            Self::Generator(_) => "Generator",
         }
     }
 
@@ -84,7 +92,7 @@ impl InternalSlots {
         match self {
             Self::Date(_) => Some(self.clone()),
             Self::DateTimeFormat(_) => None,
-            Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
+            Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) | Self::Generator(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
@@ -100,6 +108,7 @@ impl InternalSlots {
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
             // Those who share a program pay a part of it each, the script or cache that owns it excepted.
             Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),
+            Self::Generator(generator) => generator.cost(),
         };
         slab_cost::<Self>() + block(beside)
     }
@@ -114,6 +123,7 @@ impl InternalSlots {
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
             Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),
+            Self::Generator(generator) => generator.trace(work),
         }
     }
 }
