@@ -476,6 +476,9 @@ impl Vm {
             Kind::InternalSlots if registry().has_own_method(self.family(object), known::TO_STRING) => {
                 format!("[object {}]", self.heap.internal_slots[object.index()].tag())
             }
+            Kind::InternalSlots if matches!(self.family(object), Family::Generator | Family::AsyncGenerator) => {
+                format!("[object {}]", self.heap.internal_slots[object.index()].tag())
+            }
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),

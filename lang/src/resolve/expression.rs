@@ -246,7 +246,10 @@ impl Resolver<'_> {
     fn object(&mut self, properties: &[P<'_>]) -> ExprKind {
         let site = self.object_sites;
         self.object_sites += 1;
-        ExprKind::Object(site, properties.iter().map(|property| self.property(property)).collect())
+        let mark = self.holders.literal();
+        let properties = properties.iter().map(|property| self.property(property)).collect();
+        self.holders.end(mark);
+        ExprKind::Object(site, properties)
     }
 
     fn property(&mut self, property: &P<'_>) -> Property {
@@ -273,7 +276,11 @@ impl Resolver<'_> {
             P::Value(key, value) => match self.key(key) {
                 Ok(name) => {
                     let own = self.function_name(name);
+                    let mark = matches!(value.kind, E::Object(_)).then(|| self.holders.property(name));
                     let value = self.named(value, own);
+                    if let Some(mark) = mark {
+                        self.holders.end(mark);
+                    }
                     self.note_written(name, &value);
                     Property::Named(name, value)
                 }
@@ -357,7 +364,11 @@ impl Resolver<'_> {
         span: Span,
         guards: &mut Vec<Expr>,
     ) -> Expr {
+        if is_this(object) {
+            self.member_of_this = Some(name.text.to_owned());
+        }
         let object = self.link_object(object, optional, guards);
+        self.member_of_this = None;
         let key = self.property_name(name.text.as_bytes(), name.span);
         self.check_static(&object, key, span, None);
         expr(ExprKind::Member(Box::new(object), key), span)
@@ -419,7 +430,11 @@ impl Resolver<'_> {
     ) -> Callee {
         match &callee.kind {
             E::Member(object, name, optional_member) => {
+                if is_this(object) {
+                    self.member_of_this = Some(name.text.to_owned());
+                }
                 let object = self.link_object(object, *optional_member, guards);
+                self.member_of_this = None;
                 let key = self.property_name(name.text.as_bytes(), name.span);
                 self.check_static(&object, key, callee.span, arguments);
                 self.method(ExprKind::Member(Box::new(object), key), callee.span, optional, guards)
@@ -507,6 +522,10 @@ impl Resolver<'_> {
         };
         arguments.iter().map(argument).collect()
     }
+}
+
+fn is_this(object: &Ast<'_>) -> bool {
+    matches!(object.kind, E::Name("this"))
 }
 
 /// The value behind its guards.
