@@ -94,12 +94,24 @@ fn short(text: &str) -> String {
 
 /// The parameters of a function without TypeScript's modifiers and types, if they are simple.
 fn parameters(text: &str) -> String {
-    let names = text.split(',').map(|part| {
-        let name = part.split([':', '=']).next().unwrap_or("").trim();
-        name.rsplit(' ').next().unwrap_or("").trim_end_matches('?')
-    });
-    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-    if text.contains(['{', '[', '(']) { short(text) } else { names.join(", ") }
+    let (mut depth, mut start) = (0_usize, 0);
+    let mut names: Vec<&str> = Vec::new();
+    for (at, letter) in text.char_indices().chain([(text.len(), ',')]) {
+        match letter {
+            '{' | '[' | '(' => return short(text),
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                let part = text.get(start..at).unwrap_or("");
+                let name = part.split([':', '=']).next().unwrap_or("").trim();
+                names.push(name.rsplit(' ').next().unwrap_or("").trim_end_matches('?'));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    short(&names.join(", "))
 }
 
 /// A name with its first letter as a capital.
@@ -125,7 +137,8 @@ fn class(rest: &str) -> Option<String> {
     let (constructor, members) = members(&mut reader).unwrap_or_default();
     let name = name.unwrap_or("Thing");
     let make = format!("make{}", capital(name));
-    let mut parts: Vec<String> = base.filter(|base| !base.is_empty()).map(|base| format!("...make{}(…)", capital(base))).into_iter().collect();
+    let mut parts: Vec<String> =
+        base.filter(|base| !base.is_empty()).map(|base| format!("...make{}(…)", capital(base))).into_iter().collect();
     parts.extend(members);
     let object = if parts.is_empty() { "{ … }".into() } else { format!("{{ {} }}", parts.join(", ")) };
     let state = "its fields become variables of the function";
@@ -152,7 +165,9 @@ fn members(reader: &mut Reader<'_>) -> Option<(String, Vec<String>)> {
                 reader.balanced()?;
                 match key.take() {
                     Some("constructor") => constructor = inside,
-                    Some(name) if members.len() < MAX_MEMBERS => members.push(format!("{prefix}{name}({inside}) {{ … }}")),
+                    Some(name) if members.len() < MAX_MEMBERS => {
+                        members.push(format!("{prefix}{name}({inside}) {{ … }}"))
+                    }
                     Some(_) if members.len() == MAX_MEMBERS => members.push("…".into()),
                     _ => {}
                 }
@@ -166,7 +181,9 @@ fn members(reader: &mut Reader<'_>) -> Option<(String, Vec<String>)> {
             Token::Semicolon => key = None,
             // The value of a field.
             Token::Assign => key = None,
-            _ if text.starts_with(|c: char| c.is_alphabetic()) && !matches!(token, Token::Reserved(_)) => key = Some(text),
+            _ if text.starts_with(|c: char| c.is_alphabetic()) && !matches!(token, Token::Reserved(_)) => {
+                key = Some(text)
+            }
             _ => {}
         }
     }
@@ -188,7 +205,9 @@ fn accessor(word: &str, rest: &str) -> Option<String> {
     let is_name = key.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'));
     Some(match word {
         "get" if is_name => {
-            format!("write a method, `{key}() {{ … }}`, and call it: `object.{key}()`; or compute the value beforehand: `{key}: …`")
+            format!(
+                "write a method, `{key}() {{ … }}`, and call it: `object.{key}()`; or compute the value beforehand: `{key}: …`"
+            )
         }
         "get" => format!("write a method, `{key}() {{ … }}`, and call it; or compute the value beforehand"),
         _ if is_name => {
@@ -202,9 +221,9 @@ fn accessor(word: &str, rest: &str) -> Option<String> {
 /// `Name.prototype.method = function …`: the method belongs into the object that the function returns.
 fn prototype(before: &str, rest: &str) -> Option<String> {
     let owner = before.strip_suffix('.')?;
-    let start = owner.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$'))).map_or(0, |at| {
-        at + owner.get(at..).and_then(|text| text.chars().next()).map_or(1, char::len_utf8)
-    });
+    let start = owner
+        .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')))
+        .map_or(0, |at| at + owner.get(at..).and_then(|text| text.chars().next()).map_or(1, char::len_utf8));
     let owner = owner.get(start..).filter(|owner| !owner.is_empty())?;
     let mut reader = Reader::new(rest);
     if reader.next()?.0 != Token::Dot {
@@ -243,7 +262,9 @@ fn construction(text: &str) -> Option<String> {
         Some(Token::LParen) => format!("{name}({})", short(reader.balanced()?)),
         Some(_) => return None,
     };
-    Some(format!("call it without `new` and let it return an object: `{call}`, where `{name}` ends in `return {{ … }}`"))
+    Some(format!(
+        "call it without `new` and let it return an object: `{call}`, where `{name}` ends in `return {{ … }}`"
+    ))
 }
 
 #[cfg(test)]
@@ -260,8 +281,13 @@ mod tests {
     #[test]
     fn a_class_becomes_a_function_named_after_it() {
         let hint = |source: &str| hint(source, "class", Refusal::DisallowedSyntax).unwrap_or_default();
-        let counter = hint("class Counter { #n = 0; constructor(start) { this.n = `${start}}`; } increment(by = 1) { this.n += by; } async *all() {} }");
-        assert!(counter.contains("function makeCounter(start) { return { increment(by) { … }, async *all() { … } }; }"), "{counter}");
+        let counter = hint(
+            "class Counter { #n = 0; constructor(start) { this.n = `${start}}`; } increment(by = 1) { this.n += by; } async *all() {} }",
+        );
+        assert!(
+            counter.contains("function makeCounter(start) { return { increment(by) { … }, async *all() { … } }; }"),
+            "{counter}"
+        );
         assert!(counter.contains("`makeCounter(…)` takes the place of `new Counter(…)`"), "{counter}");
         let child = hint("class B extends A { static x = { a: 1 }; greet() { return 1 } }");
         assert!(child.contains("function makeB() { return { ...makeA(…), greet() { … } }; }"), "{child}");
@@ -274,7 +300,9 @@ mod tests {
     #[test]
     fn an_accessor_becomes_a_method() {
         let hint = |source: &str, word| hint(source, word, Refusal::DisallowedSyntax).unwrap_or_default();
-        assert!(hint("({ get total() { return 1 } })", "get").contains("`total() { … }`, and call it: `object.total()`"));
+        assert!(
+            hint("({ get total() { return 1 } })", "get").contains("`total() { … }`, and call it: `object.total()`")
+        );
         assert!(hint("({ set total(value) { } })", "set").contains("`setTotal(value) { … }`"));
         assert!(hint("({ get ['a' + b]() { return 1 } })", "get").contains("`['a' + b]() { … }`"));
     }
@@ -282,7 +310,10 @@ mod tests {
     #[test]
     fn a_prototype_becomes_an_object() {
         let hint = |source: &str| hint(source, "prototype", Refusal::DisallowedProperty).unwrap_or_default();
-        assert!(hint("Counter.prototype.inc = function () {}").contains("object that `Counter` returns: `return { inc() { … } };`"));
+        assert!(
+            hint("Counter.prototype.inc = function () {}")
+                .contains("object that `Counter` returns: `return { inc() { … } };`")
+        );
         assert!(hint("Array.prototype.slice.call(x)").contains("`value.slice(…)`"));
         assert!(hint("String.prototype.twice = 1").contains("`const twice = (value) => …`"));
         assert_eq!(hint("x['prototype']"), "");

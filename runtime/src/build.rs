@@ -231,7 +231,9 @@ fn captures_only(function: &program::Function) -> bool {
 
 impl Lowering<'_, '_> {
     fn body(&mut self, function: &program::Function) -> Body {
-        let is_tree = !function.is_async && !function.is_generator && function.body.iter().all(|statement| self.is_tree(statement));
+        let is_tree = !function.is_async
+            && !function.is_generator
+            && function.body.iter().all(|statement| self.is_tree(statement));
         if is_tree {
             if let [statement] = &*function.body
                 && let StmtKind::Return(Some(value)) = &statement.kind

@@ -458,7 +458,10 @@ impl Vm {
                 return Ok(done);
             }
             OpKind::Took { iterator, item, end } => {
-                if self.took(fp[iterator.0 as usize].get(), &fp[item.0 as usize]).map_err(|thrown| thrown.at(self, at))? {
+                if self
+                    .took(fp[iterator.0 as usize].get(), &fp[item.0 as usize])
+                    .map_err(|thrown| thrown.at(self, at))?
+                {
                     *pc = *end as usize;
                 }
             }

@@ -180,7 +180,9 @@ impl Vm {
         if is_async {
             let promise = self.heap.new_promise();
             if !fits {
-                let Err(thrown) = self.not_a_generator(how, "[AsyncGenerator]", this) else { return Ok(Called::Value(promise)) };
+                let Err(thrown) = self.not_a_generator(how, "[AsyncGenerator]", this) else {
+                    return Ok(Called::Value(promise));
+                };
                 match *thrown.0 {
                     crate::thrown::Cause::Value(error) => self.reject_promise(promise, error),
                     crate::thrown::Cause::Stop(_) => return Err(thrown),

@@ -113,7 +113,9 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>, iterables: bool) -> 
         PlainCall::Variable(_) => return false,
         PlainCall::New(name) => {
             let construct = registry.global(name).and_then(|native| registry.natives[native as usize].construct);
-            return construct.is_none_or(|body| !matches!(body, Body::Prelude(_) | Body::Iterating(..)) || body.as_native(iterables).is_some());
+            return construct.is_none_or(|body| {
+                !matches!(body, Body::Prelude(_) | Body::Iterating(..)) || body.as_native(iterables).is_some()
+            });
         }
     };
     native.is_some_and(|native| registry.natives[native as usize].call.as_native(iterables).is_some())

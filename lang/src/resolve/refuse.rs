@@ -162,7 +162,9 @@ impl Resolver<'_> {
         let path = path.collect::<Vec<_>>().join(".");
         Some(match Some(path).filter(|path| !path.is_empty()) {
             Some(holder) => {
-                format!("a method uses the variable that holds its object: `{holder}{member}` instead of `this{member}`")
+                format!(
+                    "a method uses the variable that holds its object: `{holder}{member}` instead of `this{member}`"
+                )
             }
             None if member.is_empty() => return None,
             None => format!(

@@ -303,10 +303,10 @@ impl Lowering<'_, '_> {
                 self.emit(OpKind::Construct(native, arguments, slot));
                 Built::Local(node::Local(slot.0 as usize))
             }
-            Some(NativeBody::Native(_) | NativeBody::Namespace | NativeBody::Accessor { .. } | NativeBody::Resume(..))
-            | None => {
-                Built::from_node(node::NotAConstructor { name, at })
-            }
+            Some(
+                NativeBody::Native(_) | NativeBody::Namespace | NativeBody::Accessor { .. } | NativeBody::Resume(..),
+            )
+            | None => Built::from_node(node::NotAConstructor { name, at }),
         }
     }
 }

@@ -6,8 +6,8 @@ use super::statement::Guard;
 use super::{ENDED, Lowering, THROWN};
 use crate::code::Handler;
 use crate::node::{
-    Argument, Built, Constant, Delegate, EachLoop, Elements, Expression, GetIterator, IteratorRest, Items, Local, OpKind,
-    Spread, Walker, Wrapping,
+    Argument, Built, Constant, Delegate, EachLoop, Elements, Expression, GetIterator, Items, IteratorRest, Local,
+    OpKind, Spread, Walker, Wrapping,
 };
 use crate::value::Value;
 use agentscript_lang::program::{self, Element, Expr, ExprKind, ForEach, Label, Slot, Stmt};
@@ -252,7 +252,8 @@ impl Lowering<'_, '_> {
 
     /// Build expressions that are evaluated in order; what is spread is iterated over in its turn.
     fn spread_list(&mut self, parts: &[(&Expr, Option<Spread>)]) -> SmallVec<[Built; USUAL]> {
-        let suspends = |&(value, spread): &(&Expr, Option<Spread>)| value.splits || spread.is_some() && self.builder.iterables;
+        let suspends =
+            |&(value, spread): &(&Expr, Option<Spread>)| value.splits || spread.is_some() && self.builder.iterables;
         let last = parts.iter().rposition(suspends).unwrap_or(0);
         let exprs: Vec<&Expr> = parts.iter().map(|&(value, _)| value).collect();
         let mut built = SmallVec::with_capacity(parts.len());
@@ -307,8 +308,16 @@ impl Lowering<'_, '_> {
         let (next, ended, returned) = (self.target(), self.target(), self.target());
         let missing = if is_async { self.target() } else { returned };
         let [ended_at, returned_at, missing_at] = [ended, returned, missing].map(|target| target.0 as u32);
-        let delegate =
-            Delegate { iterator, received, mode, result, is_async, ended: ended_at, returned: returned_at, missing: missing_at };
+        let delegate = Delegate {
+            iterator,
+            received,
+            mode,
+            result,
+            is_async,
+            ended: ended_at,
+            returned: returned_at,
+            missing: missing_at,
+        };
         self.bind(next);
         self.emit(OpKind::Delegate(Box::new(delegate)));
         if is_async {

@@ -12,9 +12,9 @@ use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::program::{ForEach, Origin};
-use agentscript_lang::Walk;
 use crate::wtf8::first_code_point;
+use agentscript_lang::Walk;
+use agentscript_lang::program::{ForEach, Origin};
 
 /// Methods of iterators.
 pub const METHODS: &[Row] = &[native("next", 0, next)];
@@ -95,7 +95,9 @@ impl Vm {
         let iterator = self.iterate(value)?;
         match walker {
             Walker::AsyncDelegate => self.iterator_record(iterator, Wrapping::AsyncFromSync).map(Begun::Record),
-            Walker::Loop(_) | Walker::AwaitLoop(_) | Walker::Pattern(..) | Walker::Delegate => Ok(Begun::Record(iterator)),
+            Walker::Loop(_) | Walker::AwaitLoop(_) | Walker::Pattern(..) | Walker::Delegate => {
+                Ok(Begun::Record(iterator))
+            }
         }
     }
 

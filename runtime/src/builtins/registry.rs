@@ -242,8 +242,9 @@ impl Registry {
             text.extend_from_slice(name.as_bytes());
         }
         this.text = text.into();
-        this.plain =
-            (0..this.methods.len()).map(|atom| [false, true].map(|iterables| this.has_plain_method(atom, iterables))).collect();
+        this.plain = (0..this.methods.len())
+            .map(|atom| [false, true].map(|iterables| this.has_plain_method(atom, iterables)))
+            .collect();
         this.global_numbers = vec![0; this.names.len()];
         for (&name, &number) in &this.globals {
             if let Some(atom) = this.atoms.get(name.as_bytes()) {

@@ -40,7 +40,8 @@ impl Vm {
                 if let (Resumer::Loop, Some(caller)) = (resumer, self.stack.frames.last_mut()) {
                     // Behind the operation that looks at the end.
                     caller.pc += 1;
-                    let value = if is_result { self.get(value, known::VALUE).unwrap_or(Value::UNDEFINED) } else { value };
+                    let value =
+                        if is_result { self.get(value, known::VALUE).unwrap_or(Value::UNDEFINED) } else { value };
                     return self.resume_caller(context, value);
                 }
                 let result = if is_result { value } else { self.iterator_result(value, false) };

@@ -252,7 +252,8 @@ impl Vm {
             return self.resume_into(context, (source, how, received), delegate.result, *pc, function, fp, at);
         }
         let is_script = yields == Yields::Script;
-        let (object, next) = if is_script { self.parts_of_record(source) } else { (Value::UNDEFINED, Value::UNDEFINED) };
+        let (object, next) =
+            if is_script { self.parts_of_record(source) } else { (Value::UNDEFINED, Value::UNDEFINED) };
         let method = match how {
             Resumption::Next if is_script => next,
             Resumption::Next => {
