@@ -378,14 +378,14 @@ impl Registry {
     /// The names of the methods of a family, those of `Object.prototype` not among them.
     pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
         let rows = self.methods.iter().zip(&self.names);
-        rows.filter(move |(row, _)| row[family as usize] != 0).map(|(_, &name)| name)
+        rows.filter(move |(row, name)| row[family as usize] != 0 && !name.starts_with("Symbol(")).map(|(_, &name)| name)
     }
 
     /// The names of the methods and computed properties of what a global makes, in alphabetical order.
     pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Atom> {
         let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
         let has = |row: &[u16; FAMILIES]| family.is_some_and(|family| row[family as usize] != 0);
-        let rows = self.methods.iter().enumerate().filter(|(_, row)| has(row));
+        let rows = self.methods.iter().enumerate().filter(|(index, row)| has(row) && !Atom(*index as u32).is_symbol());
         let mut atoms: Vec<Atom> = rows.map(|(index, _)| Atom(index as u32)).collect();
         atoms.sort_by_key(|atom| self.names[atom.0 as usize]);
         atoms.into_iter()
