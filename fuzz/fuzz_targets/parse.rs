@@ -47,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
             fence_tags: &[],
             alternative: &|_| None,
             globals: &|name| matches!(name, "Math" | "JSON" | "Object" | "console"),
-            plain_call: &|_| source.len() % 2 == 0,
+            plain_call: &|_, _| source.len() % 2 == 0,
         };
         if let Err(failure) = compile(&source, &options) {
             assert!(!failure.diagnostics.is_empty());

@@ -165,6 +165,8 @@ pub struct Function<'s> {
     pub is_arrow: bool,
     /// Whether it is `async`.
     pub is_async: bool,
+    /// Whether it is a generator: `function*`, `*name() {}`.
+    pub is_generator: bool,
     /// Its parameters; the last one may be [`PatternKind::Rest`].
     pub params: &'s [Pattern<'s>],
     /// Its body.
@@ -272,6 +274,10 @@ pub enum ExprKind<'s> {
         /// What changes.
         target: Pattern<'s>,
     },
+    /// `yield value`
+    Yield(Option<Expr<'s>>),
+    /// `yield* iterable`
+    YieldStar(Expr<'s>),
 }
 
 /// A constant part of a tagged template.

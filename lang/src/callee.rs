@@ -74,6 +74,8 @@ fn is_found_by_pattern(value: &Expr<'_>) -> bool {
         | ExprKind::Function(_)
         | ExprKind::New(..)
         | ExprKind::Await(_)
+        | ExprKind::Yield(_)
+        | ExprKind::YieldStar(_)
         | ExprKind::Unary(..) => true,
         _ => false,
     }
@@ -143,6 +145,7 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
         },
         ExprKind::New(callee, _) if out.is_iterable => print(callee, out),
         ExprKind::BigInt(_) | ExprKind::Function(_) | ExprKind::New(..) | ExprKind::Await(_) => out.push_str(UNKNOWN),
+        ExprKind::Yield(_) | ExprKind::YieldStar(_) => out.push_str(UNKNOWN),
         ExprKind::Array(items) => array(items, out),
         ExprKind::Object(properties) => object(properties, out),
         ExprKind::Spread(value) => {

@@ -6,12 +6,17 @@ use crate::fence::{self, Candidates};
 use crate::options::{Language, Options};
 use crate::program::Program;
 use crate::span::Span;
-use crate::{parse, resolve};
+use crate::{parse, resolve, rewrite};
 
 /// Compiles a script.
 pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
     compile_text(source, options).map_err(|mut failure| {
-        failure.diagnostics.iter_mut().for_each(|diagnostic| add_alternative(diagnostic, source, options));
+        for diagnostic in &mut failure.diagnostics {
+            if let Some(hint) = rewrite::rewriting(diagnostic, source) {
+                diagnostic.hint = Some(hint.into());
+            }
+            add_alternative(diagnostic, source, options);
+        }
         failure
     })
 }

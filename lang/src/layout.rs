@@ -14,6 +14,7 @@
 //! | `in`: operator or loop?              | loop exactly in a `for` head before `;`, `of`, `in`  |
 //! | `}` in a template: text or bracket?  | the bracket on top of the stack                      |
 //! | newline: does a statement end?       | an operand ended and the next token cannot go on     |
+//! | `yield`: has it an operand?          | unless the next token or a line break ends it        |
 //! | `:`: what does it belong to?         | an open `?`, key, `case` or label, otherwise a type  |
 //!
 //! The last row is how TypeScript annotations are erased: a colon that belongs to nothing else begins a type,
@@ -91,8 +92,8 @@ enum Ended {
     Operand,
     /// A type was erased behind it: a bracket on the next line does not go on.
     Cast,
-    /// It was an arrow function with a block, which no operator can follow.
-    Arrow,
+    /// It was an arrow function with a block, or a `yield` without an operand: no operator can follow.
+    Whole,
 }
 
 /// The innermost open bracket.
@@ -277,7 +278,8 @@ impl<'s> Layout<'s> {
             T::Backtick => self.template(span.start + 1, true, span)?,
 
             T::Dot if self.last() == Some(T::New) => return Err(words::refuse("new.target", span)),
-            T::Star if self.generates() => return Err(words::refuse("generator", span)),
+            T::Star if self.generates() => self.generator(span),
+            T::Yield => self.yielding(span)?,
             T::Comma => {
                 self.frame.keyed &= self.frame.kind != Kind::Object;
                 self.emit(token, span);
@@ -391,7 +393,7 @@ impl<'s> Layout<'s> {
     /// Removes the overload signature `function f(a: A): B`, which has no body; gives whether there was one.
     fn overload(&mut self) -> bool {
         let Some(function) = self.closed.checked_sub(2) else { return false };
-        if !matches!(self.out.get(function), Some((_, Token::Function, _))) {
+        if !matches!(self.out.get(function), Some((_, Token::Function | Token::Generator, _))) {
             return false;
         }
         self.out.truncate(function);
@@ -419,7 +421,7 @@ impl<'s> Layout<'s> {
             Position::After if newline => match self.ended {
                 Ended::Operand => !next.continues_expression(),
                 Ended::Cast => !next.continues_expression() || next.opens(),
-                Ended::Arrow => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
+                Ended::Whole => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
             },
             Position::Restricted => next == T::RBrace || newline && next != T::Semicolon,
             Position::DoWhile => next != T::Semicolon,
@@ -455,6 +457,49 @@ impl<'s> Layout<'s> {
         }
         self.head = Some(token);
         self.position = Operand;
+    }
+
+    /// `*` behind `function`, or before the key of a method.
+    fn generator(&mut self, span: Span) {
+        let Some((_, before, end)) = self.out.last_mut() else { return };
+        let generator = match *before {
+            Token::Function => Token::Generator,
+            Token::FunctionExpr => Token::GeneratorExpr,
+            _ => return self.emit(Token::MethodStar, span),
+        };
+        (*before, *end) = (generator, span.end);
+    }
+
+    /// `yield`: with an operand unless the next token cannot begin one, or is on the next line.
+    fn yielding(&mut self, span: Span) -> Result<()> {
+        use Token as T;
+        if self.position == Position::After {
+            return Err(Diagnostic::syntax("expected an operator, found `yield`", span)
+                .with_hint("`yield` binds loosely: put it in parentheses, `(yield value)`"));
+        }
+        let mut ahead = self.raw.clone();
+        let next = ahead.next();
+        let operand = match next {
+            _ if ahead.extras.newline => None,
+            Some(Ok(T::RParen | T::RBracket | T::RBrace | T::Comma | T::Semicolon | T::Colon | T::In)) | None => None,
+            Some(Ok(T::Star)) => {
+                let end = Span::from(ahead.span()).end;
+                self.raw = ahead;
+                Some((T::YieldStar, end))
+            }
+            Some(_) => Some((T::Yield, span.end)),
+        };
+        match operand {
+            Some((token, end)) => {
+                self.emit(token, Span::new(span.start, end));
+                self.position = Position::Operand;
+            }
+            None => {
+                self.operand(T::YieldNothing, span);
+                self.ended = Ended::Whole;
+            }
+        }
+        Ok(())
     }
 
     /// Adds the empty arguments of a `new` without any.

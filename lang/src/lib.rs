@@ -33,6 +33,7 @@ pub mod parse;
 pub mod regexp;
 pub mod program;
 mod resolve;
+mod rewrite;
 mod compile;
 // For messages about a script that runs.
 mod callee;

@@ -43,8 +43,8 @@ pub struct Options<'a> {
     /// Names of built-in globals: they are no reason for a suggestion and cannot be assigned to.
     pub globals: &'a dyn Fn(&str) -> bool,
     /// Whether a call can be evaluated without leaving the expression it is part of: it never runs
-    /// a function of the script.
-    pub plain_call: &'a dyn Fn(PlainCall<'_>) -> bool,
+    /// a function of the script. The flag is [`Program::iterables`](crate::program::Program::iterables).
+    pub plain_call: &'a dyn Fn(PlainCall<'_>, bool) -> bool,
 }
 
 /// A call by name, for [`Options::plain_call`]. All names are free where they name globals.

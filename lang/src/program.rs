@@ -23,6 +23,12 @@ pub use texts::Texts;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextId(pub u32);
 
+/// The text of the key `Symbol.iterator`. It is not WTF-8, so that no string is equal to it.
+pub const SYMBOL_ITERATOR: &[u8] = b"\xFFSymbol.iterator";
+
+/// The text of the key `Symbol.asyncIterator`, in the same way.
+pub const SYMBOL_ASYNC_ITERATOR: &[u8] = b"\xFFSymbol.asyncIterator";
+
 /// A slot in the frame of the running function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u32);
@@ -56,6 +62,9 @@ pub struct Program {
     pub iterated: Vec<Span>,
     /// How many object literals there are; each has a number below this.
     pub object_sites: u32,
+    /// Whether values of the script may be iterable: it has generators, or writes `Symbol.iterator` or
+    /// `Symbol.asyncIterator`. Where it has none, iterating runs no function of the script.
+    pub iterables: bool,
     /// For each text, whether the script writes a property of that name that may hold a function:
     /// such a method call may run a function of the script.
     pub written: Vec<bool>,
@@ -81,6 +90,8 @@ pub struct Function<P = Place> {
     pub name: Option<TextId>,
     /// Whether it is `async`.
     pub is_async: bool,
+    /// Whether it is a generator.
+    pub is_generator: bool,
     /// Whether it is an arrow function.
     pub is_arrow: bool,
     /// How many slots arguments are put into: slots `0..parameters`.
@@ -277,7 +288,7 @@ pub struct Expr<P = Place> {
     pub kind: ExprKind<P>,
     /// Where it stands.
     pub span: Span,
-    /// Whether its evaluation can be left in the middle: it contains an `await` or a call that may
+    /// Whether its evaluation can be left in the middle: it contains an `await`, a `yield` or a call that may
     /// run a function of the script, and these are not inside a nested function.
     pub splits: bool,
 }
@@ -386,12 +397,22 @@ pub enum ExprKind<P = Place> {
     /// A new object with the own enumerable properties of the object in a slot, without those whose
     /// keys are named: `{a, ...rest} = object`. Keys are property keys already.
     ObjectRest(Slot, Vec<Expr<P>>),
-    /// An iterator over the value for an array pattern, else a `TypeError`.
+    /// `yield value`; its value is what `next` is given
+    Yield(Box<Expr<P>>),
+    /// `yield* iterable`
+    YieldStar(Box<Expr<P>>),
+    /// The arguments of a generator are bound: its frame waits for the first `next`.
+    GeneratorStart,
+    /// An iterator over the value for an array pattern, else a `TypeError`. It is the value of an
+    /// [`ExprKind::SetTemp`]; what follows up to [`ExprKind::IteratorClose`] closes it wherever control leaves.
     Iterator(Box<Expr<P>>, Origin),
     /// The next item of the iterator in a slot, `undefined` when there is none.
     IteratorNext(Slot),
     /// An array of the items that are left.
     IteratorRest(Slot),
+    /// The end of an array pattern: the iterator is closed unless it is at its end. Left out where closing runs no
+    /// function of the script.
+    IteratorClose(Slot),
 }
 
 /// Where a value comes from that a pattern destructures: messages name it accordingly, as V8 does.

@@ -86,7 +86,6 @@ table! {
         "this" => "use a variable or a parameter; a method uses the variable that holds its object: `counter.n += 1`",
         "super" => "there are no classes; call the other function by its name",
         "new.target" => "there are no constructors of your own; write a function that returns an object",
-        "generator" | "yield" => "collect the values in an array and return it: `out.push(value)` instead of `yield value`",
         "getter" => "write a method, `name() { return … }`, or compute the value beforehand",
         "setter" => "write a method, `setName(value) { … }`, or assign the property",
         "with" => "name the object: `object.property`",
@@ -125,7 +124,7 @@ table! {
         "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable; memory is freed when the run ends",
         "WeakMap" => "use a `Map`",
         "WeakSet" => "use a `Set`",
-        "Symbol" => "use a string key",
+        "Symbol" => "`Symbol.iterator` and `Symbol.asyncIterator` are keys and nothing else: `{ *[Symbol.iterator]() { yield 1; } }`, `x[Symbol.iterator]()`; use a string for other keys",
         "Buffer" => "use a `Uint8Array`: `Uint8Array.fromBase64(text)`, `bytes.toBase64()`, `new TextDecoder().decode(bytes)`",
         "Int8Array" | "Uint8ClampedArray" | "Int16Array" | "Uint16Array" | "Int32Array" | "Uint32Array" | "Float32Array"
         | "Float64Array" | "BigInt64Array" | "BigUint64Array" =>

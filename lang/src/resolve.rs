@@ -88,6 +88,14 @@ struct Resolver<'a> {
     templates: Vec<TemplateSite>,
     iterated: Vec<Span>,
     object_sites: u32,
+    /// Whether values of the script may be iterable.
+    iterables: bool,
+    /// Whether the walk is inside a generator, also in a function inside it.
+    in_generator: bool,
+    /// What holds the object literals around the position of the walk.
+    holders: refuse::Holders,
+    /// The property that is read of `this`.
+    member_of_this: Option<String>,
     /// Whether the main function contains a `return`.
     has_return: bool,
     /// Where the value of the statement that comes next goes, if it is the result of the script.
@@ -127,6 +135,10 @@ impl<'a> Resolver<'a> {
             templates: Vec::new(),
             iterated: Vec::new(),
             object_sites: 0,
+            iterables: false,
+            in_generator: false,
+            holders: refuse::Holders::default(),
+            member_of_this: None,
             has_return: false,
             tail: None,
             initialized_in_case: Vec::new(),

@@ -59,7 +59,7 @@ pub(crate) enum Token<'s> {
     #[token("interface")]
     Contextual(&'s str),
     /// Reserved words without a meaning in AgentScript.
-    #[regex("class|debugger|enum|export|extends|import|super|this|with|yield")]
+    #[regex("class|debugger|enum|export|extends|import|super|this|with")]
     #[regex("implements|package|private|protected|public|static")]
     #[regex(r"#[\p{ID_Start}$_][\p{ID_Continue}$\u{200c}\u{200d}]*")]
     #[token("@")]
@@ -123,6 +123,8 @@ pub(crate) enum Token<'s> {
     Void,
     #[token("while")]
     While,
+    #[token("yield")]
+    Yield,
 
     #[token("(")]
     LParen,
@@ -223,6 +225,16 @@ pub(crate) enum Token<'s> {
     FunctionExpr,
     /// `async` that modifies a function.
     Async,
+    /// `function*`
+    Generator,
+    /// `function*` where an expression is expected.
+    GeneratorExpr,
+    /// `*` before the key of a method.
+    MethodStar,
+    /// `yield*`
+    YieldStar,
+    /// `yield` without an operand.
+    YieldNothing,
     /// `of` in a `for` head.
     Of,
     /// `in` in a `for` head.

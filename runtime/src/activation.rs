@@ -132,14 +132,14 @@ impl Vm {
     /// What happens to the result of a frame; that of an async function settles a promise.
     #[inline]
     pub(crate) fn after(&mut self, function: &Function, after: After) -> After {
-        if !function.is_async {
+        if !function.is_async || function.is_generator {
             return after;
         }
         let waiter = match after {
             After::Call => Waiter::Caller,
             After::Job(derived) => Waiter::Job(derived),
             After::Nested => Waiter::Nobody,
-            After::Async(..) => return after,
+            After::Async(..) | After::Generator(..) | After::AsyncGenerator(..) => return after,
         };
         After::Async(self.heap.new_promise(), waiter)
     }
@@ -169,6 +169,13 @@ impl Vm {
                             return Ok(Called::Value(value));
                         }
                         self.call_prelude(function.payload(), false, this, arguments, after)
+                    }
+                    NativeBody::Iterating(..) if self.is_script_iterable(arg(arguments, 0)) => {
+                        self.call_prelude(function.payload(), false, this, arguments, after)
+                    }
+                    NativeBody::Iterating(function, _) => function(self, this, arguments).map(Called::Value),
+                    NativeBody::Resume(how, is_async) => {
+                        self.call_generator(how, is_async, this, arg(arguments, 0), after)
                     }
                     NativeBody::Namespace | NativeBody::Accessor { .. } => {
                         Err(self.type_error(&format!("{} is not a function", native.name)))
@@ -232,6 +239,24 @@ impl Vm {
         self.begin(function, frame)
     }
 
+    /// Call a function of the prelude that only the evaluator calls.
+    pub(crate) fn call_intrinsic(&mut self, name: &str, this: Value, arguments: &[Value]) -> Result<Called> {
+        match registry().intrinsic(name) {
+            Some(native) => self.call_prelude(native, false, this, arguments, After::Call),
+            None => Err(self.type_error("this built-in cannot be called")),
+        }
+    }
+
+    /// `new` of a built-in that may call functions of the script.
+    pub(crate) fn construct_builtin(&mut self, native: u32, arguments: &[Value]) -> Result<Called> {
+        match registry().natives[native as usize].construct {
+            Some(NativeBody::Iterating(function, _)) if !self.is_script_iterable(arg(arguments, 0)) => {
+                function(self, Value::UNDEFINED, arguments).map(Called::Value)
+            }
+            _ => self.call_prelude(native, true, Value::UNDEFINED, arguments, After::Call),
+        }
+    }
+
     /// The function of the prelude that implements a built-in.
     pub(crate) fn prelude_code(&mut self, native: u32, construct: bool) -> Result<FunctionRef> {
         match crate::prelude::for_native(native, construct) {
@@ -250,7 +275,10 @@ impl Vm {
                     let code = self.heap.closures[value.index()].code;
                     !matches!(function_of(&self.realm.script.code, self.realm.prelude, code).body, Body::Ops)
                 }
-                Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
+                Kind::Native => {
+                    let iterables = self.realm.script.code.iterables;
+                    registry().natives[value.index()].call.as_native(iterables).is_some()
+                }
                 Kind::NativeClosure | Kind::Tool | Kind::HostFunction => false,
                 _ => continue,
             };
@@ -325,7 +353,8 @@ impl Vm {
     fn execute_nested(&mut self, frame: Waiting) -> Result {
         let promise = match frame.after {
             After::Async(promise, _) => Some(promise),
-            After::Call | After::Job(_) | After::Nested => None,
+            After::AsyncGenerator(generator, _) => Some(self.generator_promise(generator)),
+            After::Call | After::Job(_) | After::Nested | After::Generator(..) => None,
         };
         let caller = self.stack.current;
         let exit = self.execute(frame);

@@ -31,5 +31,20 @@ known! {
     NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
     INDEX = "index", INPUT = "input", GROUPS = "groups", INDICES = "indices", LAST_INDEX = "lastIndex",
-    PUSH = "push",
+    PUSH = "push", NEXT = "next", RETURN = "return", THROW = "throw",
+    SYMBOL_ITERATOR = "Symbol(Symbol.iterator)", SYMBOL_ASYNC_ITERATOR = "Symbol(Symbol.asyncIterator)",
 }
+
+impl Atom {
+    /// Whether it is the key `Symbol.iterator` or `Symbol.asyncIterator`, which no string is.
+    #[inline(always)]
+    pub fn is_symbol(self) -> bool {
+        matches!(self, known::SYMBOL_ITERATOR | known::SYMBOL_ASYNC_ITERATOR)
+    }
+}
+
+/// The texts by which programs name the keys that are symbols.
+pub const SYMBOLS: [(Atom, &[u8]); 2] = [
+    (known::SYMBOL_ITERATOR, agentscript_lang::program::SYMBOL_ITERATOR),
+    (known::SYMBOL_ASYNC_ITERATOR, agentscript_lang::program::SYMBOL_ASYNC_ITERATOR),
+];

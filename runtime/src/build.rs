@@ -6,6 +6,7 @@
 
 mod call;
 mod expression;
+mod iterate;
 mod lower;
 mod statement;
 
@@ -14,7 +15,7 @@ use crate::atoms::ProgramTexts;
 use crate::builtins::registry::registry;
 use crate::code::{Code, Function, FunctionRef, Handler, Outer};
 use crate::linker::Linker;
-use crate::node::{Body, Expression, Op, OpKind};
+use crate::node::{Body, Delegate, Expression, Op, OpKind};
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
 use agentscript_lang::program::{self, Binary, Callee, Expr, ExprKind, Place, Program, Slot, StmtKind, TextId};
@@ -32,7 +33,9 @@ pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
     let (texts, atoms) = ProgramTexts::new(&program.texts, fixed);
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
-    let builder = Builder { atoms: &atoms, program, origin, is_prelude, first_site, literals, bytes: Cell::new(0) };
+    let iterables = program.iterables;
+    let builder =
+        Builder { atoms: &atoms, program, origin, is_prelude, first_site, literals, iterables, bytes: Cell::new(0) };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let atom = |text: &TextId| atoms[text.0 as usize];
@@ -50,6 +53,7 @@ pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
             })
             .collect(),
         object_sites: first_site + program.object_sites,
+        iterables,
         texts: Arc::new(texts),
     }
 }
@@ -71,6 +75,8 @@ struct Builder<'p> {
     atoms: &'p [Atom],
     origin: Origin<'p>,
     is_prelude: bool,
+    /// Whether values of the script may be iterable: then iterating consists of operations.
+    iterables: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
     /// Number of the first object literal: those of the prelude come before those of the script.
@@ -89,6 +95,12 @@ struct Lowering<'b, 'p> {
     /// The next free temporary, and how many slots the frame has so far.
     temp: u32,
     slots: u32,
+    /// The temporaries below are still used by the statements that follow, which belong to one pattern.
+    pinned: u32,
+    /// The array patterns around.
+    patterns: Vec<iterate::Pattern>,
+    /// Whether the function is an async generator, where `return value` awaits the value.
+    awaits_return: bool,
     /// The enclosing statements that can be left, the innermost last.
     scopes: Vec<Scope>,
     /// Offset of what is being lowered.
@@ -114,7 +126,7 @@ enum Scope {
 
 /// How the guarded part of a `try` can end before its finalizer.
 const ENDED: f64 = 0.0;
-const THROWN: f64 = 1.0;
+pub const THROWN: f64 = 1.0;
 const FIRST_EXIT: usize = 2;
 
 /// An exit of a statement.
@@ -179,6 +191,9 @@ impl Builder<'_> {
             handlers: Vec::new(),
             temp: function.slots,
             slots: function.slots,
+            pinned: 0,
+            patterns: Vec::new(),
+            awaits_return: function.is_async && function.is_generator,
             scopes: Vec::new(),
             at: function.span.start,
         };
@@ -186,6 +201,7 @@ impl Builder<'_> {
         Function {
             name: function.name.map(|name| self.atom(name)),
             is_async: function.is_async,
+            is_generator: function.is_generator,
             is_arrow: function.is_arrow,
             parameters: function.parameters,
             rest: function.rest,
@@ -252,7 +268,9 @@ fn captures_only(function: &program::Function) -> bool {
 
 impl Lowering<'_, '_> {
     fn body(&mut self, function: &program::Function) -> Body {
-        let is_tree = !function.is_async && function.body.iter().all(|statement| self.is_tree(statement));
+        let is_tree = !function.is_async
+            && !function.is_generator
+            && function.body.iter().all(|statement| self.is_tree(statement));
         if is_tree {
             if let [statement] = &*function.body
                 && let StmtKind::Return(Some(value)) = &statement.kind
@@ -312,7 +330,16 @@ impl Lowering<'_, '_> {
                 | OpKind::JumpUnless(_, target)
                 | OpKind::While(_, target)
                 | OpKind::JumpUnlessNullish(_, target)
+                | OpKind::JumpIfScript(_, target)
+                | OpKind::Took { end: target, .. }
+                | OpKind::Yield { returned: target, .. }
                 | OpKind::Next { end: target, .. } => resolve(target),
+                OpKind::Step { end, taken, .. } => [end, taken].into_iter().for_each(resolve),
+                OpKind::Close { none, builtin, .. } => [none, builtin].into_iter().for_each(resolve),
+                OpKind::Delegate(delegate) | OpKind::Delegated(delegate) | OpKind::YieldStar(delegate) => {
+                    let Delegate { ended, returned, missing, .. } = &mut **delegate;
+                    [ended, returned, missing].into_iter().for_each(resolve);
+                }
                 OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(resolve),
                 OpKind::Run(_)
                 | OpKind::Eval(_)
@@ -329,7 +356,12 @@ impl Lowering<'_, '_> {
                 | OpKind::Wait(..)
                 | OpKind::Return(_)
                 | OpKind::Throw(_)
-                | OpKind::Rethrow(_) => {}
+                | OpKind::Rethrow(_)
+                | OpKind::GetIterator(_)
+                | OpKind::GotIterator(..)
+                | OpKind::Closed { .. }
+                | OpKind::List(..)
+                | OpKind::GeneratorStart => {}
             }
         }
     }

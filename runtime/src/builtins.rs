@@ -18,6 +18,7 @@ pub mod encoding;
 pub mod error;
 pub mod family;
 pub mod function;
+pub mod generator;
 pub mod global;
 pub mod inspect;
 pub mod intl;
@@ -36,6 +37,7 @@ pub mod tool;
 pub mod uri;
 pub mod url;
 
+use crate::generator::Resumption;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -61,8 +63,25 @@ pub enum Body {
         /// The same with the new value; `None` where the property is only read.
         set: Option<NativeFn>,
     },
+    /// A function of Rust that iterates over its first argument. Where that may be an iterable of the script, the
+    /// function of `prelude/` is called in its place.
+    Iterating(NativeFn, &'static str),
+    /// `next`, `return` or `throw` of a generator; `true`: of an async one.
+    Resume(Resumption, bool),
     /// Not callable: a namespace such as `Math`.
     Namespace,
+}
+
+impl Body {
+    /// The function of Rust that implements it alone, in a script that may have iterables of its own or not.
+    #[inline(always)]
+    pub fn as_native(self, iterables: bool) -> Option<NativeFn> {
+        match self {
+            Self::Native(function) => Some(function),
+            Self::Iterating(function, _) if !iterables => Some(function),
+            Self::Iterating(..) | Self::Prelude(_) | Self::Accessor { .. } | Self::Resume(..) | Self::Namespace => None,
+        }
+    }
 }
 
 /// A row of a table of functions.
@@ -91,6 +110,11 @@ pub const fn getter(name: &'static str, get: NativeFn) -> Row {
 /// A row of a function of `prelude/`.
 pub const fn prelude(name: &'static str, length: u8, function: &'static str) -> Row {
     Row { name, length, body: Body::Prelude(function), direct: None }
+}
+
+/// A row of a function that iterates over its first argument, in Rust and in `prelude/`.
+pub const fn iterating(name: &'static str, length: u8, native: NativeFn, function: &'static str) -> Row {
+    Row { name, length, body: Body::Iterating(native, function), direct: None }
 }
 
 /// The same with a fast path in Rust.
@@ -127,6 +151,7 @@ pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/array.js"),
     include_str!("builtins/prelude/bytes.js"),
     include_str!("builtins/prelude/collections.js"),
+    include_str!("builtins/prelude/iterable.js"),
     include_str!("builtins/prelude/json.js"),
     include_str!("builtins/prelude/object.js"),
     include_str!("builtins/prelude/promise.js"),

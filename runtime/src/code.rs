@@ -69,6 +69,8 @@ pub struct Code {
     pub iterated: Vec<Span>,
     /// One more than the highest number of an object literal.
     pub object_sites: u32,
+    /// Whether values of the script may be iterable: see [`Program::iterables`](agentscript_lang::program::Program).
+    pub iterables: bool,
 }
 
 /// A compiled function.
@@ -77,6 +79,8 @@ pub struct Function {
     pub name: Option<Atom>,
     /// Whether it is async.
     pub is_async: bool,
+    /// Whether it is a generator: a call makes a generator object.
+    pub is_generator: bool,
     /// Whether it is an arrow function.
     pub is_arrow: bool,
     /// How many slots arguments go into.
@@ -141,6 +145,23 @@ pub enum After {
     /// It resolves a promise that a reaction made, where there is one.
     Job(Value),
     /// A native function goes on with it.
+    Nested,
+    /// It is what a generator returns; who has resumed the generator gets it.
+    Generator(Value, Resumer),
+    /// It settles the promise of the oldest request of an async generator.
+    AsyncGenerator(Value, Waiter),
+}
+
+/// Who has resumed a generator, and how it gets what the generator yields or returns.
+#[derive(Clone, Copy, Debug)]
+pub enum Resumer {
+    /// The caller of `next`, `return` or `throw`: an object `{value, done}`.
+    Caller,
+    /// A loop, which gets the value itself: after a `yield` it goes on behind the operation that looks at the end.
+    Loop,
+    /// A promise that a reaction made.
+    Job(Value),
+    /// A native function.
     Nested,
 }
 

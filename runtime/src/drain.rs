@@ -5,6 +5,7 @@
 
 use crate::code::{After, Outer};
 use crate::execute::function_of;
+use crate::heap::InternalSlots;
 use crate::host::CallId;
 use crate::promise::{Reaction, State};
 use crate::schedule::{Action, Timer};
@@ -82,7 +83,11 @@ impl Vm {
         match reaction {
             Reaction::Await(number) => match self.stack.suspended[number as usize].as_ref()?.after {
                 After::Async(promise, _) => Some(promise),
-                After::Call | After::Job(_) | After::Nested => None,
+                After::AsyncGenerator(generator, _) => match self.heap.internal_slots_of(generator) {
+                    Some(InternalSlots::Generator(generator)) => generator.oldest_request(),
+                    _ => None,
+                },
+                After::Call | After::Job(_) | After::Nested | After::Generator(..) => None,
             },
             Reaction::Then { fulfilled, rejected, derived } => {
                 let handlers = [fulfilled, rejected].into_iter().filter(|handler| handler.is(Kind::NativeClosure));

@@ -5,6 +5,8 @@
 //! bounded.
 
 mod call;
+mod generator;
+mod iterate;
 mod leave;
 
 use crate::charge::Buffer;
@@ -48,6 +50,10 @@ enum Done {
     Blocked,
     /// The operation has to be entered again later.
     Pause,
+    /// The frame is that of a generator whose arguments are bound.
+    GeneratorStart,
+    /// The frame yields a value, or a result object of an iterator as it is.
+    Yield(Value, bool),
 }
 
 /// The function of a reference.
@@ -308,6 +314,8 @@ impl Vm {
                 Done::Frame => self.topmost(context),
                 Done::Await(promise) => self.suspend(context, promise),
                 Done::Blocked => return Ok(Exit::Blocked),
+                Done::GeneratorStart => self.start_generator(context),
+                Done::Yield(value, is_result) => self.yield_frame(context, value, is_result),
                 Done::Pause => {
                     if self.halt(context, active.pc)? {
                         return Ok(Exit::Paused);
@@ -396,7 +404,7 @@ impl Vm {
                 for argument in arguments {
                     argument.push(self, fp, &mut values)?;
                 }
-                let called = self.call_prelude(*native, true, Value::UNDEFINED, &values, After::Call);
+                let called = self.construct_builtin(*native, &values);
                 let called = called.map_err(|thrown| thrown.at(self, at))?;
                 match self.called(context, called, next, at)? {
                     Some(value) => fp[dst.0 as usize].set(value),
@@ -433,6 +441,70 @@ impl Vm {
                 return Err(Thrown::value(value).at(self, at));
             }
             OpKind::Rethrow(slot) => return Err(Thrown::value(fp[slot.0 as usize].get())),
+            OpKind::GetIterator(get) => return self.get_iterator(context, get, pc, function, fp, at),
+            OpKind::GotIterator(slot, wrapping) => {
+                let record = self.iterator_record(fp[slot.0 as usize].get(), *wrapping);
+                fp[slot.0 as usize].set(record.map_err(|thrown| thrown.at(self, at))?);
+            }
+            OpKind::JumpIfScript(slot, target) => {
+                if self.is_script_record(fp[slot.0 as usize].get()) {
+                    *pc = *target as usize;
+                }
+            }
+            OpKind::Step { iterator, item, end, taken } => {
+                let Some(done) = self.step(context, (*iterator, *item), pc, function, fp, at)? else {
+                    let next = self.iterator_next(fp[iterator.0 as usize].get())?;
+                    *pc = if next.is_some() { *taken } else { *end } as usize;
+                    fp[item.0 as usize].set(next.unwrap_or(Value::UNDEFINED));
+                    return Ok(Done::Op);
+                };
+                return Ok(done);
+            }
+            OpKind::Took { iterator, item, end } => {
+                if self
+                    .took(fp[iterator.0 as usize].get(), &fp[item.0 as usize])
+                    .map_err(|thrown| thrown.at(self, at))?
+                {
+                    *pc = *end as usize;
+                }
+            }
+            OpKind::Close { iterator, result, none, builtin } => {
+                let record = fp[iterator.0 as usize].get();
+                if !self.is_script_record(record) {
+                    *pc = *builtin as usize;
+                    return Ok(Done::Op);
+                }
+                return self.close(context, record, *result, (pc, *none), function, fp, at);
+            }
+            OpKind::Closed { kind, result } => {
+                let result = fp[result.0 as usize].get();
+                if !result.is_object() && fp[kind.0 as usize].get().as_number() != crate::build::THROWN {
+                    return Err(self.not_a_result(result).at(self, at));
+                }
+            }
+            OpKind::List(slot, spread, copies) => {
+                return self.list(context, (*slot, *spread, *copies), pc, function, fp, at);
+            }
+            OpKind::GeneratorStart => {
+                self.mark(*pc, Slot(0));
+                return Ok(Done::GeneratorStart);
+            }
+            OpKind::Yield { value, dst, .. } => {
+                let value = value.eval(self, fp)?;
+                self.mark(*pc, *dst);
+                return Ok(Done::Yield(value, false));
+            }
+            OpKind::Delegate(delegate) => return self.delegate(context, delegate, pc, function, fp, at),
+            OpKind::Delegated(delegate) => {
+                if let Some(target) = self.delegated(delegate, fp).map_err(|thrown| thrown.at(self, at))? {
+                    *pc = target as usize;
+                }
+            }
+            OpKind::YieldStar(delegate) => {
+                self.mark(*pc, delegate.received);
+                let is_result = !delegate.is_async && self.is_protocol(fp[delegate.iterator.0 as usize].get());
+                return Ok(Done::Yield(fp[delegate.result.0 as usize].get(), is_result));
+            }
             // These are in the loop above.
             OpKind::Run(_)
             | OpKind::Eval(_)

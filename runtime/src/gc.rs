@@ -1,6 +1,6 @@
 //! Garbage collection: when, and from which roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
 
-use crate::code::{After, Waiter, Waiting};
+use crate::code::{After, Resumer, Waiter, Waiting};
 use crate::error_code::ErrorCode;
 use crate::heap::collect::Marker;
 use crate::node::Op;
@@ -113,8 +113,13 @@ fn mark_waiting(waiting: &crate::heap::Slab<Option<Waiting>>, seen: &mut [bool],
 
 fn after_values(after: After) -> impl Iterator<Item = Value> {
     let (first, second) = match after {
-        After::Async(promise, Waiter::Job(derived)) => (Some(promise), Some(derived)),
-        After::Async(value, Waiter::Nobody | Waiter::Caller) | After::Job(value) => (Some(value), None),
+        After::Async(value, Waiter::Job(derived))
+        | After::AsyncGenerator(value, Waiter::Job(derived))
+        | After::Generator(value, Resumer::Job(derived)) => (Some(value), Some(derived)),
+        After::Async(value, Waiter::Nobody | Waiter::Caller)
+        | After::AsyncGenerator(value, Waiter::Nobody | Waiter::Caller)
+        | After::Generator(value, Resumer::Caller | Resumer::Loop | Resumer::Nested)
+        | After::Job(value) => (Some(value), None),
         After::Call | After::Nested => (None, None),
     };
     first.into_iter().chain(second)

@@ -170,6 +170,11 @@ pub enum Yields {
     Matches,
     /// The keys of `for…in` that are still there: the source is an array of the object and its keys.
     ForIn,
+    /// What an iterator of the script yields: the source is an array of it and its method `next`. Such a record is
+    /// never seen by a script.
+    Script,
+    /// What a generator yields, which is the source. The same.
+    Generator,
 }
 
 /// An iterator over an array, a string, a `Map`, a `Set`, or the keys for `for…in`.

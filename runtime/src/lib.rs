@@ -78,6 +78,7 @@ mod error;
 mod error_code;
 mod execute;
 mod gc;
+mod generator;
 mod heap;
 pub mod host;
 mod idle;

@@ -8,6 +8,7 @@
 mod call;
 mod control;
 mod each;
+mod iterate;
 mod literal;
 mod operand;
 mod operator;
@@ -17,6 +18,7 @@ mod variable;
 pub use call::*;
 pub use control::*;
 pub use each::*;
+pub use iterate::*;
 pub use literal::*;
 pub use operand::*;
 pub use operator::*;
@@ -162,4 +164,69 @@ pub enum OpKind {
     Throw(Expression),
     /// Rethrow at the end of a `finally`.
     Rethrow(Slot),
+    /// An iterator over a value that may be an iterable of the script. [`OpKind::GotIterator`] follows.
+    GetIterator(Box<GetIterator>),
+    /// What `[Symbol.iterator]()` of the script has given becomes an iterator record; skipped where no such function
+    /// was called.
+    GotIterator(Slot, Wrapping),
+    /// Jump if an iterator is one of the script.
+    JumpIfScript(Slot, u32),
+    /// The next item of an iterator that may be one of the script, or a jump when there is none. [`OpKind::Took`]
+    /// follows.
+    Step {
+        /// Holds the iterator.
+        iterator: Slot,
+        /// Gets the item, or the result of `next`.
+        item: Slot,
+        /// Where to go at the end.
+        end: u32,
+        /// Where to go with the item of a built-in iterator.
+        taken: u32,
+    },
+    /// What `next` of an iterator of the script has given: its item, or a jump at the end.
+    Took {
+        /// Holds the iterator.
+        iterator: Slot,
+        /// Holds the result and gets the item.
+        item: Slot,
+        /// Where to go at the end.
+        end: u32,
+    },
+    /// Close an iterator that is not at its end: `return()`. [`OpKind::Closed`] follows.
+    Close {
+        /// Holds the iterator.
+        iterator: Slot,
+        /// Gets the result.
+        result: Slot,
+        /// Where to go if there is nothing to call.
+        none: u32,
+        /// Where to go if the iterator is a built-in one.
+        builtin: u32,
+    },
+    /// What closing has given has to be an object, unless an exception is the reason of the closing.
+    Closed {
+        /// Holds the number of the completion.
+        kind: Slot,
+        /// Holds the result.
+        result: Slot,
+    },
+    /// The value in a slot is spread: where it is an iterable of the script, an array of its items takes its place.
+    List(Slot, Spread, bool),
+    /// The arguments of a generator are bound: a call of it gives the generator object.
+    GeneratorStart,
+    /// `yield`
+    Yield {
+        /// What is yielded.
+        value: Expression,
+        /// Gets what the generator is resumed with.
+        dst: Slot,
+        /// Where to go if it is resumed by `return`.
+        returned: u32,
+    },
+    /// `yield*` calls a method of the inner iterator. [`OpKind::Delegated`] follows.
+    Delegate(Box<Delegate>),
+    /// What that method has given.
+    Delegated(Box<Delegate>),
+    /// `yield*` yields it.
+    YieldStar(Box<Delegate>),
 }

@@ -30,7 +30,9 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
         })
         .collect();
     let function = |body: Option<Body>| match body {
-        Some(Body::Prelude(name)) => by_name.get(name).map(|&index| FunctionRef::prelude(index)),
+        Some(Body::Prelude(name) | Body::Iterating(_, name)) => {
+            by_name.get(name).map(|&index| FunctionRef::prelude(index))
+        }
         _ => None,
     };
     let functions =
@@ -50,10 +52,10 @@ fn compile(origin: Origin<'_>) -> Code {
         fence_tags: &[],
         alternative: &|_| None,
         globals: &|name| registry.global(name).is_some(),
-        plain_call: &|call| match call {
+        plain_call: &|call, iterables| match call {
             PlainCall::Variable(name) => origin == Origin::Leaves && CALLBACKS.contains(&name),
             PlainCall::Global(name) if is_plain_intrinsic(registry, name) => true,
-            call => plain_call(registry, call),
+            call => plain_call(registry, call, iterables),
         },
     };
     // The text is part of the crate, and a test compiles it.
@@ -94,8 +96,8 @@ pub fn for_native(native: u32, construct: bool) -> Option<FunctionRef> {
     PRELUDE_CODE.functions.get(native as usize)?[usize::from(construct)]
 }
 
-/// Whether a call never runs a function of the script.
-pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
+/// Whether a call never runs a function of the script, which may have iterables of its own or not.
+pub fn plain_call(registry: &Registry, call: PlainCall<'_>, iterables: bool) -> bool {
     let native = match call {
         PlainCall::Global(name) => registry.global(name),
         PlainCall::Static(owner, name) => {
@@ -106,15 +108,17 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
             }
         }
         PlainCall::Method(name) => {
-            return registry.atom(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
+            return registry.atom(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name, iterables));
         }
         PlainCall::Variable(_) => return false,
         PlainCall::New(name) => {
             let construct = registry.global(name).and_then(|native| registry.natives[native as usize].construct);
-            return !matches!(construct, Some(Body::Prelude(_)));
+            return construct.is_none_or(|body| {
+                !matches!(body, Body::Prelude(_) | Body::Iterating(..)) || body.as_native(iterables).is_some()
+            });
         }
     };
-    native.is_some_and(|native| matches!(registry.natives[native as usize].call, Body::Native(_)))
+    native.is_some_and(|native| registry.natives[native as usize].call.as_native(iterables).is_some())
 }
 
 fn is_plain_intrinsic(registry: &Registry, name: &str) -> bool {
@@ -129,7 +133,7 @@ mod tests {
     fn every_prelude_row_has_its_function() {
         for (number, native) in registry().natives.iter().enumerate() {
             for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
-                if let Some(Body::Prelude(name)) = body {
+                if let Some(Body::Prelude(name) | Body::Iterating(_, name)) = body {
                     assert!(
                         for_native(number as u32, construct).is_some(),
                         "{} needs {name} in the prelude",

@@ -5,7 +5,7 @@
 
 mod write;
 
-use crate::atom::{Atom, known};
+use crate::atom::{Atom, SYMBOLS, known};
 use crate::atoms::array_index;
 use crate::builtins::Body;
 use crate::builtins::family::Family;
@@ -54,12 +54,23 @@ impl Vm {
             return Ok(PropertyKey::Name(atom));
         }
         let string = self.to_string(value)?;
+        if self.realm.script.code.iterables
+            && let Some(symbol) = self.symbol_of(string)
+        {
+            return Ok(PropertyKey::Name(symbol));
+        }
         if let Some(index) = array_index(self.heap.bytes(string)) {
             return Ok(PropertyKey::Index(index));
         }
         let atom = self.intern(string);
         self.atoms.remember(string, atom);
         Ok(PropertyKey::Name(atom))
+    }
+
+    /// The symbol that a value stands for where the program uses `Symbol.iterator` as a key: the one string that has the
+    /// text of its atom. No script can get it.
+    fn symbol_of(&self, string: Value) -> Option<Atom> {
+        SYMBOLS.into_iter().map(|(atom, _)| atom).find(|&atom| self.atom_strings.get(atom) == Some(string))
     }
 
     /// A key as a name, as plain objects keep it.
@@ -200,6 +211,9 @@ impl Vm {
 
     fn get_slow(&mut self, object: Value, name: Atom) -> Result {
         if object.is_nullish() {
+            if name == known::SYMBOL_ITERATOR {
+                return Err(self.not_iterable(object));
+            }
             let name = self.atom_text(name);
             return Err(self.no_properties(object, "read", "reading", Some(&name)));
         }
@@ -468,7 +482,10 @@ impl Vm {
         let first = keys.len();
         let entries = self.heap.own_entries(named);
         keys.extend(
-            entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.atom_key(name)),
+            entries
+                .into_iter()
+                .filter(|(name, _)| !hidden.contains(name) && !name.is_symbol())
+                .map(|(name, _)| self.atom_key(name)),
         );
         // Indices of plain objects come first, in order; the sort is stable.
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
@@ -495,6 +512,9 @@ impl Vm {
             }
             Kind::Uint8Array => "[object Uint8Array]".into(),
             Kind::ArrayBuffer => "#<ArrayBuffer>".into(),
+            Kind::InternalSlots if matches!(self.family(object), Family::Generator | Family::AsyncGenerator) => {
+                format!("[object {}]", self.heap.internal_slots[object.index()].tag())
+            }
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),

@@ -102,9 +102,9 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
                 || matches!(name, "undefined" | "NaN" | "Infinity")
                 || options.linker.has(name)
         },
-        plain_call: &|call| match call {
+        plain_call: &|call, iterables| match call {
             PlainCall::Global(name) if registry.global(name).is_none() => options.linker.is_plain(name),
-            call => plain_call(registry, call),
+            call => plain_call(registry, call, iterables),
         },
     };
     match agentscript_lang::compile(source, &lang) {

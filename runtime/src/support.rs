@@ -1,6 +1,6 @@
 //! Support for nodes: names and source texts for messages, iteration, copying.
 
-use crate::atom::{Atom, known};
+use crate::atom::{Atom, SYMBOLS, known};
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::execute::function_of;
@@ -48,9 +48,29 @@ impl Vm {
         function_of(&self.realm.script.code, self.realm.prelude, code)
     }
 
-    /// Whether a function is async.
-    pub fn is_async(&self, code: FunctionRef) -> bool {
-        self.function(code).is_async
+    /// The class of a function object, as its tag and `console.log` name it.
+    pub fn function_class(&self, function: Value) -> &'static str {
+        if !function.is(Kind::Function) {
+            return "Function";
+        }
+        let function = self.function(self.heap.closures[function.index()].code);
+        match (function.is_async, function.is_generator) {
+            (false, false) => "Function",
+            (true, false) => "AsyncFunction",
+            (false, true) => "GeneratorFunction",
+            (true, true) => "AsyncGeneratorFunction",
+        }
+    }
+
+    /// The own properties whose keys are symbols.
+    pub fn own_symbols(&mut self, object: Value) -> Result<impl Iterator<Item = (Atom, Value)> + use<>> {
+        let mut found = [None; SYMBOLS.len()];
+        if self.realm.script.code.iterables {
+            for (slot, (symbol, _)) in found.iter_mut().zip(SYMBOLS) {
+                *slot = self.own_property(object, PropertyKey::Name(symbol))?.map(|value| (symbol, value));
+            }
+        }
+        Ok(found.into_iter().flatten())
     }
 
     /// The `name` of a callable, for messages: a long one is cut.
@@ -225,6 +245,12 @@ impl Vm {
             if !taken.contains(&key)
                 && let Some(value) = self.own_property(source, key)?
             {
+                self.define(target, key, value);
+            }
+        }
+        for (symbol, value) in self.own_symbols(source)? {
+            let key = PropertyKey::Name(symbol);
+            if !taken.contains(&key) {
                 self.define(target, key, value);
             }
         }

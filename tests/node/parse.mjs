@@ -9,7 +9,7 @@ const NEWABLE = `Intl.Collator Intl.DateTimeFormat Intl.NumberFormat Date Map Se
 const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
 const REFUSED_NODES = {
   ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',
-  WithStatement: 'with', DebuggerStatement: 'debugger', YieldExpression: 'yield', ImportExpression: 'import',
+  WithStatement: 'with', DebuggerStatement: 'debugger', ImportExpression: 'import',
 };
 
 const dotted = (callee) => (callee.type === 'MemberExpression' && !callee.computed ? `${callee.object.name}.${callee.property.name}` : callee.name);
@@ -59,9 +59,13 @@ function isFunction(node) {
 /** Returns the names of constructs that AgentScript refuses. */
 export function refusals(tree) {
   const found = [];
+  const keys = new Set();
   visit(tree, (node) => {
+    // `Symbol.iterator` is a key only.
+    const symbol = node.type === 'MemberExpression' || node.type === 'Property' ? node.computed && (node.property ?? node.key) : node.operator === 'in' && node.left;
+    if (symbol && /^Symbol\.(asyncI|i)terator$/.test(dotted(symbol))) keys.add(symbol.object);
+    if (keys.has(node)) return;
     if (REFUSED_NODES[node.type]) found.push(REFUSED_NODES[node.type]);
-    if (node.generator) found.push('generator');
     if (node.type === 'Property' && node.kind !== 'init') found.push(node.kind);
     if (node.type === 'Identifier' && ['eval', 'arguments', 'Symbol', 'globalThis', 'Function', 'setImmediate', 'WeakMap'].includes(node.name)) found.push(node.name);
     if (node.type === 'NewExpression' && !NEWABLE.includes(dotted(node.callee))) found.push('new');

@@ -20,6 +20,10 @@ enum Kind {
     Function,
     /// An async function from a number to a number.
     Async,
+    /// A generator of numbers, or an object whose `[Symbol.iterator]` is one, made from a number.
+    Generator,
+    /// An async generator of numbers made from a number.
+    AsyncGenerator,
 }
 
 struct Variable {
@@ -33,6 +37,7 @@ struct Variable {
 struct Around {
     is_async: bool,
     is_function: bool,
+    is_generator: bool,
     in_loop: bool,
     labels: Vec<String>,
     /// The enclosing recursive function and its parameter.
@@ -170,7 +175,7 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self) -> String {
-        match self.form(8, 38) {
+        match self.form(8, 46) {
             0 => format!("console.log({});", self.any()),
             1 | 2 => self.declaration(),
             3 => self.assignment(),
@@ -192,7 +197,10 @@ impl Writer<'_> {
             23 | 24 => self.waiting(),
             25 => self.object_use(),
             26..=28 if self.around.is_async => self.odd_waiting(),
-            36 | 37 => self.started(),
+            36 | 37 => self.generator(),
+            38..=40 => self.iteration(),
+            41..=43 if self.around.is_generator => self.yielding(),
+            44 | 45 => self.started(),
             _ => self.odd_statement(),
         }
     }
@@ -201,7 +209,7 @@ impl Writer<'_> {
         let values: Vec<String> = self
             .variables
             .iter()
-            .filter(|variable| !matches!(variable.kind, Kind::Function | Kind::Async))
+            .filter(|variable| matches!(variable.kind, Kind::Number | Kind::Text | Kind::List | Kind::Object))
             .map(|variable| variable.name.clone())
             .collect();
         match self.byte() % 3 {
@@ -413,6 +421,107 @@ impl Writer<'_> {
         let body = self.function_body(around, &[&parameter]);
         self.declare(&name, if is_async { Kind::Async } else { Kind::Function }, true);
         format!("{keyword} {name}({parameter}{default}, ...others) {{\n{guard}{body}}}")
+    }
+
+    /// Generates a function that makes something to iterate over.
+    fn generator(&mut self) -> String {
+        let (name, parameter) = (self.fresh("y"), self.fresh("n"));
+        let is_async = self.byte() % 4 == 3;
+        let around = Around { is_async, is_generator: true, ..Around::default() };
+        let body = self.inside(around, &[&parameter], |writer| {
+            let mut body = writer.statements();
+            for _ in 0..1 + writer.byte() % 3 {
+                body += &writer.yielding();
+                body.push('\n');
+            }
+            if writer.byte() % 3 == 0 {
+                let cleanup = format!("console.log('{parameter} ends', {});", writer.number());
+                body = format!("try {{\n{body}}} finally {{ {cleanup} }}\n");
+            }
+            body + &writer.returned()
+        });
+        self.declare(&name, if is_async { Kind::AsyncGenerator } else { Kind::Generator }, true);
+        match (is_async, self.byte() % 4) {
+            (true, 0) => {
+                format!("const {name} = (n) => ({{ async *[Symbol.asyncIterator]({parameter} = n) {{\n{body}}} }});")
+            }
+            (true, _) => format!("async function* {name}({parameter}) {{\n{body}}}"),
+            (false, 0) => format!("const {name} = (n) => ({{ *[Symbol.iterator]({parameter} = n) {{\n{body}}} }});"),
+            (false, 1) => format!("const {name} = function* ({parameter}, [other] = [{parameter}]) {{\n{body}}};"),
+            (false, 2) => format!("const {{ {name} }} = {{ *{name}({parameter} = 1) {{\n{body}}} }};"),
+            (false, _) => format!("function* {name}({parameter}) {{\n{body}}}"),
+        }
+    }
+
+    /// Generates something to iterate over synchronously, of few numbers.
+    fn iterable(&mut self) -> String {
+        match self.named(Kind::Generator) {
+            Some(name) => format!("{name}({})", self.number()),
+            None => format!("{}.slice(0, 9)", self.list()),
+        }
+    }
+
+    /// Generates a `yield` as a statement.
+    fn yielding(&mut self) -> String {
+        let name = self.fresh("s");
+        let text = match self.byte() % 8 {
+            0 | 1 => return format!("yield {};", self.number()),
+            2 => format!("const {name} = yield {};", self.number()),
+            3 => return format!("yield* {};", self.iterable()),
+            4 => format!("const {name} = (yield* {}) ?? {};", self.iterable(), self.number()),
+            5 => format!("const [{name} = yield {}] = {};", self.number(), self.iterable()),
+            6 => format!("const {name} = Math.max(yield, ...{}, yield {});", self.iterable(), self.number()),
+            _ => return format!("if ({}) return yield {};", self.condition(), self.number()),
+        };
+        self.declare(&name, Kind::Number, true);
+        text
+    }
+
+    /// Generates a use of something to iterate over.
+    fn iteration(&mut self) -> String {
+        if let (true, 0, Some(name)) = (self.around.is_async, self.byte() % 3, self.named(Kind::AsyncGenerator)) {
+            let item = self.fresh("x");
+            let items = format!("{name}({})", self.number());
+            return self.scoped(|writer| {
+                writer.declare(&item, Kind::Number, true);
+                format!("for await (const {item} of {items}) {}", writer.body())
+            });
+        }
+        let items = self.iterable();
+        let (a, b) = (self.fresh("d"), self.fresh("d"));
+        match self.byte() % 8 {
+            0 | 1 => self.scoped(|writer| {
+                writer.declare(&a, Kind::Number, true);
+                format!("for (const {a} of {items}) {}", writer.body())
+            }),
+            2 => {
+                self.declare(&a, Kind::Number, true);
+                format!("const [{a}, {b} = {}] = {items};", self.number())
+            }
+            3 => {
+                self.declare(&b, Kind::List, true);
+                format!("const [{a}, ...{b}] = {items};")
+            }
+            4 => {
+                self.declare(&a, Kind::List, true);
+                format!("const {a} = [{}, ...{items}, {}];", self.number(), self.number())
+            }
+            5 => {
+                format!("console.log(Math.max(...{items}), new Set({items}).size, Array.from({items}, (x) => {}));", {
+                    let around = Around::default();
+                    self.callback(around, &["x"])
+                })
+            }
+            6 => format!(
+                "const {a} = {items}[Symbol.iterator](); console.log({a}.next({}), {a}.return?.({}), {a}.next());",
+                self.number(),
+                self.number()
+            ),
+            _ => format!(
+                "const {a} = {items}[Symbol.iterator](); try {{ console.log({a}.next(), {a}.throw?.({})); }} catch ({b}) {{ console.log({b}, {a}.next()); }}",
+                self.number()
+            ),
+        }
     }
 
     fn arrow(&mut self) -> String {

@@ -231,7 +231,7 @@ impl Printer {
             self.put("async ");
         }
         if !function.is_arrow {
-            self.put("function ");
+            self.put(if function.is_generator { "function* " } else { "function " });
             if let Some(name) = &function.name {
                 self.put(name.text);
             }

@@ -89,6 +89,8 @@ impl Depth for ExprKind<'_> {
             Self::Object(properties) => properties.depth(),
             Self::Tagged(tag, _, holes) => deepest!(tag, holes),
             Self::Update { target, .. } => target.depth(),
+            Self::Yield(value) => value.depth(),
+            Self::YieldStar(value) => value.depth(),
         }
     }
 }

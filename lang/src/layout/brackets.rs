@@ -68,7 +68,7 @@ impl<'s> Layout<'s> {
                 let arrow = matches!(opener, Some((_, Token::Arrow, _)));
                 self.close(Token::RBrace, Position::After, span)?;
                 if arrow {
-                    self.ended = Ended::Arrow;
+                    self.ended = Ended::Whole;
                 }
                 Ok(())
             }

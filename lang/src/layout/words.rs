@@ -21,8 +21,7 @@ impl<'s> Layout<'s> {
         match modifier {
             "get" if is_key => Err(refuse("getter", Span::new(start, end))),
             "set" if is_key => Err(refuse("setter", Span::new(start, end))),
-            "async" if token == T::Star => Err(refuse("generator", span)),
-            "async" if is_key && !newline => {
+            "async" if (is_key || token == T::Star) && !newline => {
                 *before = T::Async;
                 self.position = Position::Operand;
                 Ok(())
@@ -105,7 +104,11 @@ fn declared_name<'s>(raw: &logos::Lexer<'s, Token<'s>>) -> Option<&'s str> {
     if next == Token::Contextual("async") {
         next = ahead.next()?.ok()?;
     }
-    match (next, ahead.next()?.ok()?) {
+    let mut name = ahead.next()?.ok()?;
+    if name == Token::Star {
+        name = ahead.next()?.ok()?;
+    }
+    match (next, name) {
         (Token::Function, Token::Ident(name) | Token::Contextual(name)) => Some(name),
         _ => None,
     }

@@ -22,7 +22,9 @@ impl<P> Expr<P> {
             | ExprKind::TypeofGlobal(_)
             | ExprKind::Uninitialized(_)
             | ExprKind::IteratorNext(_)
-            | ExprKind::IteratorRest(_) => {}
+            | ExprKind::IteratorRest(_)
+            | ExprKind::IteratorClose(_)
+            | ExprKind::GeneratorStart => {}
             ExprKind::Sequence(parts) | ExprKind::ObjectRest(_, parts) => {
                 parts.iter().for_each(visit);
             }
@@ -46,6 +48,8 @@ impl<P> Expr<P> {
             | ExprKind::DeleteMember(value, _)
             | ExprKind::Unary(_, value)
             | ExprKind::Await(value)
+            | ExprKind::Yield(value)
+            | ExprKind::YieldStar(value)
             | ExprKind::RequireObject { value, .. }
             | ExprKind::Iterator(value, _) => visit(value),
             ExprKind::Index(a, b)

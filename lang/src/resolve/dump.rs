@@ -25,7 +25,8 @@ impl Dumper<'_> {
         let name = function.name.map(|name| self.text(name)).unwrap_or_default();
         if id > 0 {
             let asyncness = if function.is_async { "async " } else { "" };
-            let _ = write!(self.out, "f{id} {asyncness}{name}({})", function.parameters);
+            let star = if function.is_generator { "*" } else { "" };
+            let _ = write!(self.out, "f{id} {asyncness}{star}{name}({})", function.parameters);
             if function.length != function.parameters {
                 let _ = write!(self.out, " length {}", function.length);
             }
@@ -342,6 +343,12 @@ impl Dumper<'_> {
             ExprKind::IteratorRest(slot) => {
                 let _ = write!(self.out, "rest:%{}", slot.0);
             }
+            ExprKind::IteratorClose(slot) => {
+                let _ = write!(self.out, "close:%{}", slot.0);
+            }
+            ExprKind::Yield(value) => self.form("yield", &[value]),
+            ExprKind::YieldStar(value) => self.form("yield*", &[value]),
+            ExprKind::GeneratorStart => self.put("start"),
         }
     }
 

@@ -43,6 +43,11 @@ impl Resolver<'_> {
             E::Unary(ast::Unary::Delete, operand) => return self.delete(operand, span),
             E::Unary(operator, operand) => self.unary(*operator, operand),
             E::Update { delta, prefix, target } => return self.update_target(target, *delta, *prefix, span),
+            E::Yield(value) => self.yielding(value.as_deref(), span),
+            E::YieldStar(items) => {
+                self.check_yield(span);
+                ExprKind::YieldStar(self.boxed(items))
+            }
         };
         expr(kind, span)
     }
@@ -115,7 +120,38 @@ impl Resolver<'_> {
         }
     }
 
+    fn yielding(&mut self, value: Option<&Ast<'_>>, span: Span) -> ExprKind {
+        self.check_yield(span);
+        ExprKind::Yield(match value {
+            Some(value) => self.boxed(value),
+            None => boxed(ExprKind::Undefined, span),
+        })
+    }
+
+    /// `yield` stands only in the body of generators.
+    fn check_yield(&mut self, span: Span) {
+        let keyword = Span::new(span.start, span.start + 5);
+        if self.current.is_generator && self.current.in_parameters {
+            self.error(Diagnostic::syntax("Yield expression not allowed in formal parameter", span));
+        } else if !self.current.is_generator {
+            let hint = if self.in_generator {
+                "`yield` stands in the generator itself, not in a function inside it; replace the callback by a loop: \
+                 `for (const item of items) yield item`"
+            } else {
+                "write `*` behind the `function` that contains it: `function* pages() { yield 1 }`; an arrow function \
+                 cannot be a generator"
+            };
+            self.error(Diagnostic::syntax("Unexpected strict mode reserved word", keyword).with_hint(hint));
+        }
+    }
+
     fn binary(&mut self, operator: Binary, left: &Ast<'_>, right: &Ast<'_>) -> ExprKind {
+        if operator == Binary::In
+            && let Some(symbol) = self.symbol_key(left)
+        {
+            let left = boxed(ExprKind::String(symbol), left.span);
+            return ExprKind::Binary(operator, left, self.boxed(right));
+        }
         let left = self.boxed(left);
         ExprKind::Binary(operator, left, self.boxed(right))
     }
@@ -210,7 +246,10 @@ impl Resolver<'_> {
     fn object(&mut self, properties: &[P<'_>]) -> ExprKind {
         let site = self.object_sites;
         self.object_sites += 1;
-        ExprKind::Object(site, properties.iter().map(|property| self.property(property)).collect())
+        let mark = self.holders.literal();
+        let properties = properties.iter().map(|property| self.property(property)).collect();
+        self.holders.end(mark);
+        ExprKind::Object(site, properties)
     }
 
     fn property(&mut self, property: &P<'_>) -> Property {
@@ -218,7 +257,8 @@ impl Resolver<'_> {
             P::Method(key, function) => match self.key(key) {
                 Ok(name) => {
                     self.texts.facts(name).written = true;
-                    let id = self.function(function, Some(name));
+                    let own = self.function_name(name);
+                    let id = self.function(function, Some(own));
                     Property::Named(name, expr(ExprKind::Function(id), function.span))
                 }
                 Err(key) => {
@@ -235,7 +275,12 @@ impl Resolver<'_> {
             P::Spread(value) => Property::Spread(self.expression(value)),
             P::Value(key, value) => match self.key(key) {
                 Ok(name) => {
-                    let value = self.named(value, name);
+                    let own = self.function_name(name);
+                    let mark = matches!(value.kind, E::Object(_)).then(|| self.holders.property(name));
+                    let value = self.named(value, own);
+                    if let Some(mark) = mark {
+                        self.holders.end(mark);
+                    }
                     self.note_written(name, &value);
                     Property::Named(name, value)
                 }
@@ -319,7 +364,11 @@ impl Resolver<'_> {
         span: Span,
         guards: &mut Vec<Expr>,
     ) -> Expr {
+        if is_this(object) {
+            self.member_of_this = Some(name.text.to_owned());
+        }
         let object = self.link_object(object, optional, guards);
+        self.member_of_this = None;
         let key = self.property_name(name.text.as_bytes(), name.span);
         self.check_static(&object, key, span, None);
         expr(ExprKind::Member(Box::new(object), key), span)
@@ -381,7 +430,11 @@ impl Resolver<'_> {
     ) -> Callee {
         match &callee.kind {
             E::Member(object, name, optional_member) => {
+                if is_this(object) {
+                    self.member_of_this = Some(name.text.to_owned());
+                }
                 let object = self.link_object(object, *optional_member, guards);
+                self.member_of_this = None;
                 let key = self.property_name(name.text.as_bytes(), name.span);
                 self.check_static(&object, key, callee.span, arguments);
                 self.method(ExprKind::Member(Box::new(object), key), callee.span, optional, guards)
@@ -471,6 +524,10 @@ impl Resolver<'_> {
     }
 }
 
+fn is_this(object: &Ast<'_>) -> bool {
+    matches!(object.kind, E::Name("this"))
+}
+
 /// The value behind its guards.
 fn guarded(guards: Vec<Expr>, value: Expr, short: &ExprKind) -> Expr {
     if guards.is_empty() {
@@ -511,6 +568,8 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::ObjectRest(..)
         | ExprKind::Iterator(..)
         | ExprKind::IteratorRest(_)
+        | ExprKind::IteratorClose(_)
+        | ExprKind::GeneratorStart
         | ExprKind::Uninitialized(_) => false,
         ExprKind::Conditional(_, yes, no) => may_be_function(yes) || may_be_function(no),
         ExprKind::Logical(_, left, right) => may_be_function(left) || may_be_function(right),
@@ -529,6 +588,8 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::SetIndex(..)
         | ExprKind::Call(_)
         | ExprKind::Await(_)
+        | ExprKind::Yield(_)
+        | ExprKind::YieldStar(_)
         | ExprKind::RequireObject { .. }
         | ExprKind::IteratorNext(_) => true,
     }

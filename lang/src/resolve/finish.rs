@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 
 /// Completes a program.
 pub(super) fn finish(resolver: Resolver<'_>) -> Program {
-    let Resolver { options, texts, bindings, functions, captured, captures, .. } = resolver;
+    let Resolver { options, texts, bindings, functions, captured, captures, iterables, .. } = resolver;
     let (texts, written) = texts.into_parts();
     let mut finisher = Finisher {
         options,
@@ -22,6 +22,8 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         parameters: 0,
         shift: 0,
         splits: false,
+        iterables,
+        awaits_return: false,
     };
     let mut functions: Vec<Function> = functions
         .into_iter()
@@ -53,8 +55,13 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         templates: resolver.templates,
         iterated: resolver.iterated,
         object_sites: resolver.object_sites,
+        iterables,
         written,
     }
+}
+
+fn is_close(value: &draft::Expr) -> bool {
+    matches!(value.kind, ExprKind::IteratorClose(_))
 }
 
 /// Where the enclosing function keeps what a function captures.
@@ -100,13 +107,19 @@ struct Finisher<'a> {
     shift: u32,
     /// Whether some part splits of the statement or expression that is being finished.
     splits: bool,
+    /// Whether iterating may run functions of the script.
+    iterables: bool,
+    /// Whether the function is an async generator, where `return value` awaits the value.
+    awaits_return: bool,
 }
 
 impl<'a> Finisher<'a> {
     fn function(&mut self, function: draft::Function) -> Function {
+        self.awaits_return = function.is_async && function.is_generator;
         Function {
             name: function.name,
             is_async: function.is_async,
+            is_generator: function.is_generator,
             is_arrow: function.is_arrow,
             parameters: function.parameters,
             rest: function.rest.map(|slot| self.slot(slot)),
@@ -148,7 +161,10 @@ impl<'a> Finisher<'a> {
     // ---- Statements ----------------------------------------------------------------------------
 
     fn statements(&mut self, statements: Vec<draft::Stmt>) -> Vec<Stmt> {
-        statements.into_iter().map(|statement| self.statement(statement)).collect()
+        let iterables = self.iterables;
+        let closes = |statement: &draft::Stmt| matches!(&statement.kind, StmtKind::Expr(value) if is_close(value));
+        let keeps = move |statement: &draft::Stmt| iterables || !closes(statement);
+        statements.into_iter().filter(keeps).map(|statement| self.statement(statement)).collect()
     }
 
     fn boxed_statement(&mut self, statement: draft::Stmt) -> Box<Stmt> {
@@ -178,7 +194,10 @@ impl<'a> Finisher<'a> {
             StmtKind::Labeled(label, body) => StmtKind::Labeled(label, self.boxed_statement(*body)),
             StmtKind::Break(label) => StmtKind::Break(label),
             StmtKind::Continue(label) => StmtKind::Continue(label),
-            StmtKind::Return(value) => StmtKind::Return(value.map(|value| self.expression(value))),
+            StmtKind::Return(value) => {
+                self.splits |= self.awaits_return && value.is_some();
+                StmtKind::Return(value.map(|value| self.expression(value)))
+            }
         };
         let splits = std::mem::replace(&mut self.splits, outer);
         self.splits |= splits;
@@ -206,7 +225,7 @@ impl<'a> Finisher<'a> {
     }
 
     fn for_each(&mut self, each: draft::EachLoop) -> StmtKind {
-        self.splits |= each.kind == ForEach::AwaitOf;
+        self.splits |= each.kind == ForEach::AwaitOf || each.kind == ForEach::Of && self.iterables;
         StmtKind::ForEach(Box::new(EachLoop {
             label: each.label,
             kind: each.kind,
@@ -303,7 +322,10 @@ impl<'a> Finisher<'a> {
             ExprKind::Conditional(test, yes, no) => {
                 ExprKind::Conditional(self.boxed(*test), self.boxed(*yes), self.boxed(*no))
             }
-            ExprKind::Sequence(parts) => ExprKind::Sequence(self.expressions(parts)),
+            ExprKind::Sequence(mut parts) => {
+                parts.retain(|part| self.iterables || !is_close(part));
+                ExprKind::Sequence(self.expressions(parts))
+            }
             ExprKind::Call(call) => self.call(*call),
             ExprKind::New(new) => self.construct(*new),
             ExprKind::Await(value) => {
@@ -314,17 +336,42 @@ impl<'a> Finisher<'a> {
                 ExprKind::RequireObject { value: self.boxed(*value), first, origin }
             }
             ExprKind::ObjectRest(object, keys) => ExprKind::ObjectRest(self.slot(object), self.expressions(keys)),
-            ExprKind::Iterator(value, origin) => ExprKind::Iterator(self.boxed(*value), origin),
-            ExprKind::IteratorNext(iterator) => ExprKind::IteratorNext(self.slot(iterator)),
-            ExprKind::IteratorRest(iterator) => ExprKind::IteratorRest(self.slot(iterator)),
+            ExprKind::Yield(value) => {
+                self.splits = true;
+                ExprKind::Yield(self.boxed(*value))
+            }
+            ExprKind::YieldStar(items) => {
+                self.splits = true;
+                ExprKind::YieldStar(self.boxed(*items))
+            }
+            ExprKind::GeneratorStart => {
+                self.splits = true;
+                ExprKind::GeneratorStart
+            }
+            ExprKind::Iterator(value, origin) => {
+                self.splits |= self.iterables;
+                ExprKind::Iterator(self.boxed(*value), origin)
+            }
+            ExprKind::IteratorNext(iterator) => ExprKind::IteratorNext(self.step(iterator)),
+            ExprKind::IteratorRest(iterator) => ExprKind::IteratorRest(self.step(iterator)),
+            ExprKind::IteratorClose(iterator) => ExprKind::IteratorClose(self.step(iterator)),
         }
+    }
+
+    /// The slot of an iterator, whose steps may run functions of the script.
+    fn step(&mut self, iterator: Slot) -> Slot {
+        self.splits |= self.iterables;
+        self.slot(iterator)
     }
 
     fn array(&mut self, elements: Vec<draft::Element>) -> ExprKind {
         let element = |element| match element {
             Element::Hole => Element::Hole,
             Element::Item(value) => Element::Item(self.expression(value)),
-            Element::Spread(value) => Element::Spread(self.expression(value)),
+            Element::Spread(value) => {
+                self.splits |= self.iterables;
+                Element::Spread(self.expression(value))
+            }
         };
         ExprKind::Array(elements.into_iter().map(element).collect())
     }
@@ -372,7 +419,10 @@ impl<'a> Finisher<'a> {
     }
 
     fn arguments(&mut self, arguments: Vec<draft::Argument>) -> Vec<Argument> {
-        let argument = |draft::Argument { value, spread }| Argument { value: self.expression(value), spread };
+        let argument = |draft::Argument { value, spread }| {
+            self.splits |= spread && self.iterables;
+            Argument { value: self.expression(value), spread }
+        };
         arguments.into_iter().map(argument).collect()
     }
 
@@ -390,15 +440,15 @@ impl<'a> Finisher<'a> {
             Callee::Member(_, name) if !is_tag && !self.written[name.0 as usize] => PlainCall::Method(self.text(*name)),
             Callee::Value(_) | Callee::Member(..) | Callee::Index(..) | Callee::With { .. } => return false,
         };
-        (self.options.plain_call)(call)
+        (self.options.plain_call)(call, self.iterables)
     }
 
     fn is_plain_new(&self, names: &[TextId]) -> bool {
         match names {
-            [name] => (self.options.plain_call)(PlainCall::New(self.text(*name))),
+            [name] => (self.options.plain_call)(PlainCall::New(self.text(*name)), self.iterables),
             _ => {
                 let names = names.iter().map(|name| self.text(*name)).collect::<Vec<_>>();
-                (self.options.plain_call)(PlainCall::New(&names.join(".")))
+                (self.options.plain_call)(PlainCall::New(&names.join(".")), self.iterables)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::draft::*;
 use super::label::Labels;
-use super::pattern::{Bind, is_undefined};
+use super::pattern::{Bind, effect, is_undefined};
 use super::scope::{Binding, Kind, ScopeKind, each_name};
 use super::statement::{Tail, discard_result, is_empty};
 use super::{Captured, Resolver, count, expr, stmt};
@@ -17,6 +17,7 @@ type Pattern<'s> = ast::Node<PatternKind<'s>>;
 pub(super) struct Running {
     pub(super) id: u32,
     pub(super) is_async: bool,
+    pub(super) is_generator: bool,
     /// How many slots hold arguments.
     pub(super) parameters: u32,
     /// Slots given away so far, not counting captures.
@@ -30,12 +31,20 @@ pub(super) struct Running {
     pub(super) completion: Option<Slot>,
 }
 
+/// What the head of a function says of it.
+#[derive(Clone, Copy, Default)]
+struct Form {
+    is_async: bool,
+    is_generator: bool,
+    is_arrow: bool,
+}
+
 impl Resolver<'_> {
     /// The main function.
     pub(super) fn main(&mut self, script: &ast::Script<'_>) {
         let statements = script.body;
         let end = statements.last().map_or(0, |last| last.span.end);
-        self.begin(None, true, false, Span::new(0, end));
+        self.begin(None, Form { is_async: true, ..Form::default() }, Span::new(0, end));
         self.current.is_async = true;
         self.enter(ScopeKind::Main);
         let mut body = Vec::with_capacity(statements.len() + 1);
@@ -83,10 +92,14 @@ impl Resolver<'_> {
 
     fn any_function(&mut self, function: &ast::Function<'_>, name: Option<TextId>, is_declared: bool) -> FunctionId {
         let own = function.name.as_ref().map(|name| self.texts.intern(name.text.as_bytes()));
-        let id = self.begin(own.or(name), function.is_async, function.is_arrow, function.span);
+        let &ast::Function { is_async, is_generator, is_arrow, span, .. } = function;
+        self.iterables |= is_generator;
+        let id = self.begin(own.or(name), Form { is_async, is_generator, is_arrow }, span);
         let parameters = count(function.params.iter().filter(|parameter| !is_rest(parameter)).count());
-        let inner = Running { id, is_async: function.is_async, parameters, slots: parameters, ..Running::default() };
+        let inner = Running { id, is_async, is_generator, parameters, slots: parameters, ..Running::default() };
         let outer = std::mem::replace(&mut self.current, inner);
+        let in_generator = self.in_generator;
+        self.in_generator |= is_generator;
         // The name of a declaration belongs to the scope around it.
         let itself = function.name.as_ref().filter(|_| !is_declared).map(|name| {
             self.enter(ScopeKind::Block);
@@ -102,16 +115,19 @@ impl Resolver<'_> {
         }
         self.functions[id as usize].slots = self.current.slots;
         self.current = outer;
+        self.in_generator = in_generator;
         FunctionId(id)
     }
 
     /// Begins a function, which is empty for the present.
-    fn begin(&mut self, name: Option<TextId>, is_async: bool, is_arrow: bool, span: Span) -> u32 {
+    fn begin(&mut self, name: Option<TextId>, form: Form, span: Span) -> u32 {
+        let Form { is_async, is_generator, is_arrow } = form;
         let id = count(self.functions.len());
         self.captured.push(Captured { parent: self.current.id, bindings: Vec::new() });
         self.functions.push(Function {
             name,
             is_async,
+            is_generator,
             is_arrow,
             parameters: 0,
             rest: None,
@@ -162,6 +178,10 @@ impl Resolver<'_> {
         self.declare_lexical(statements);
         self.declare_vars(statements, !is_simple && params.iter().any(|parameter| has_expression(parameter)), body);
         self.hoist(statements, body);
+        if self.current.is_generator {
+            let span = self.functions[self.current.id as usize].span;
+            effect(ExprKind::GeneratorStart, span, body);
+        }
         self.statements(statements, body);
     }
 

@@ -119,6 +119,7 @@ impl Resolver<'_> {
                 }
             }
         }
+        effect(ExprKind::IteratorClose(iterator), span, out);
     }
 
     fn object_pattern(

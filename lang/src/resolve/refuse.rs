@@ -5,6 +5,7 @@ use super::{Resolver, count};
 use crate::ast::{self, ExprKind as E};
 use crate::diagnostic::{Code, Diagnostic, Refusal};
 use crate::options::Loops;
+use crate::program::{SYMBOL_ASYNC_ITERATOR, SYMBOL_ITERATOR};
 use crate::refused::{self, Refused};
 use crate::span::Span;
 use std::borrow::Cow;
@@ -71,6 +72,58 @@ impl Loop {
     }
 }
 
+/// What holds the object literals around the position of the walk: a variable and its properties, as hints on `this`
+/// name it.
+#[derive(Default)]
+pub(super) struct Holders {
+    names: Vec<TextId>,
+    /// Where the path of the present literal begins.
+    start: usize,
+    /// Whether the next literal is held by the last of the names.
+    held: bool,
+}
+
+impl Holders {
+    /// A variable is assigned the literal that comes next; gives the mark for [`Self::end`].
+    pub(super) fn variable(&mut self, name: TextId) -> (usize, usize) {
+        let mark = (self.start, self.names.len());
+        self.start = self.names.len();
+        self.names.push(name);
+        self.held = true;
+        mark
+    }
+
+    /// A property of the present literal is the literal that comes next.
+    pub(super) fn property(&mut self, name: TextId) -> (usize, usize) {
+        let mark = (self.start, self.names.len());
+        if self.start < self.names.len() {
+            self.names.push(name);
+            self.held = true;
+        }
+        mark
+    }
+
+    /// A literal begins.
+    pub(super) fn literal(&mut self) -> (usize, usize) {
+        let mark = (self.start, self.names.len());
+        if !std::mem::take(&mut self.held) {
+            self.start = self.names.len();
+        }
+        mark
+    }
+
+    /// The end of what began with a mark.
+    pub(super) fn end(&mut self, (start, length): (usize, usize)) {
+        self.start = start;
+        self.names.truncate(length);
+        self.held = false;
+    }
+
+    fn path(&self) -> &[TextId] {
+        self.names.get(self.start..).unwrap_or(&[])
+    }
+}
+
 impl Resolver<'_> {
     // ---- Names ---------------------------------------------------------------------------------
 
@@ -94,13 +147,36 @@ impl Resolver<'_> {
         let disabled = self.options.disabled.iter().find(|(disabled, _)| disabled == name);
         self.texts.facts(id).refused_name = Some(row.is_some() || disabled.is_some());
         if let Some(row) = row {
-            self.refuse(row.at(span));
+            let refusal = row.at(span);
+            let hint = (name == "this").then(|| self.instead_of_this()).flatten();
+            self.refuse(match hint {
+                Some(hint) => refusal.with_hint(hint),
+                None => refusal,
+            });
         } else if let Some((_, refusal)) = disabled {
             let message = format!("Identifier '{name}' is not allowed in AgentScript");
             let hint = "it is switched off by the policy of this run";
             self.refuse(Diagnostic::refused(*refusal, message, span).with_hint(hint));
         }
         row.is_none() && disabled.is_none()
+    }
+
+    /// What to write instead of `this` or `this.name` here.
+    fn instead_of_this(&self) -> Option<String> {
+        let member = self.member_of_this.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
+        let path = self.holders.path().iter().map(|&name| self.texts.lossy(name));
+        let path = path.collect::<Vec<_>>().join(".");
+        Some(match Some(path).filter(|path| !path.is_empty()) {
+            Some(holder) => {
+                format!(
+                    "a method uses the variable that holds its object: `{holder}{member}` instead of `this{member}`"
+                )
+            }
+            None if member.is_empty() => return None,
+            None => format!(
+                "give the object a name and use that: `const self = {{ … }};`, `self{member}` instead of `this{member}`, `return self;`"
+            ),
+        })
     }
 
     /// Checks an assignment to a free name.
@@ -131,8 +207,43 @@ impl Resolver<'_> {
 
     /// The key of `[key]` where it is known, checked.
     pub(super) fn constant_key(&mut self, key: &Ast<'_>) -> Option<TextId> {
+        if let Some(symbol) = self.symbol_key(key) {
+            return Some(symbol);
+        }
         let text = constant_text(key)?;
         Some(self.property_name(&text, key.span))
+    }
+
+    /// `Symbol.iterator` and `Symbol.asyncIterator` as a key: a text that no string of a script can be.
+    pub(super) fn symbol_key(&mut self, key: &Ast<'_>) -> Option<TextId> {
+        let mut key = key;
+        while let E::Paren(inner) = &key.kind {
+            key = inner;
+        }
+        let E::Member(object, name, false) = &key.kind else { return None };
+        if !matches!(object.kind, E::Name("Symbol")) {
+            return None;
+        }
+        let symbol = match name.text {
+            "iterator" => SYMBOL_ITERATOR,
+            "asyncIterator" => SYMBOL_ASYNC_ITERATOR,
+            _ => return None,
+        };
+        let global = self.texts.intern(b"Symbol");
+        if self.texts.facts(global).binding.is_some() {
+            return None;
+        }
+        self.iterables = true;
+        Some(self.texts.intern(symbol))
+    }
+
+    /// The name of a function that is a property of this name.
+    pub(super) fn function_name(&mut self, property: TextId) -> TextId {
+        match self.texts.get(property) {
+            SYMBOL_ITERATOR => self.texts.intern(b"[Symbol.iterator]"),
+            SYMBOL_ASYNC_ITERATOR => self.texts.intern(b"[Symbol.asyncIterator]"),
+            _ => property,
+        }
     }
 
     /// Checks `Object.name`, and its arguments where it is called.

@@ -218,7 +218,15 @@ impl Resolver<'_> {
     fn initial_value(&mut self, name: &str, init: &Value<'_>) -> Expr {
         let id = self.texts.intern(name.as_bytes());
         let binding = self.texts.facts(id).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
-        let Some(binding) = binding else { return self.named(init, id) };
+        let Some(binding) = binding else {
+            if !matches!(init.kind, ast::ExprKind::Object(_)) {
+                return self.named(init, id);
+            }
+            let mark = self.holders.variable(id);
+            let value = self.named(init, id);
+            self.holders.end(mark);
+            return value;
+        };
         self.bindings[binding].in_own_function = true;
         let value = self.named(init, id);
         self.bindings[binding].in_own_function = false;

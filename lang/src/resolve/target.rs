@@ -174,7 +174,11 @@ impl Resolver<'_> {
         let span = member.span;
         match &member.kind {
             E::Member(object, name, _) => {
+                if matches!(object.kind, E::Name("this")) {
+                    self.member_of_this = Some(name.text.to_owned());
+                }
                 let object = self.expression(object);
+                self.member_of_this = None;
                 let key = self.property_name(name.text.as_bytes(), name.span);
                 self.check_static(&object, key, span, None);
                 Member { object, key: MemberKey::Name(key), span }

@@ -6,7 +6,7 @@ use crate::{Failure, Loops, Options, PlainCall, Refusal, compile};
 const BUILT_INS: &[&str] =
     &["Array", "Boolean", "Date", "JSON", "Map", "Math", "Number", "Object", "Promise", "String", "Symbol", "console"];
 
-fn plain(call: PlainCall<'_>) -> bool {
+fn plain(call: PlainCall<'_>, _: bool) -> bool {
     match call {
         PlainCall::Global(name) => name == "Number",
         PlainCall::Static(object, _) => matches!(object, "Math" | "String" | "Object"),
@@ -404,6 +404,27 @@ fn early_errors_are_those_of_strict_javascript() {
     let wait = "await is only valid in async functions and the top level bodies of modules <await 1>";
     refuses("function f() { await 1 }", wait);
     refuses("async (x = await 1) => 1", "Illegal await-expression in formal parameters of async function <await 1>");
+    for source in [
+        "yield 1",
+        "function f() { yield 1 }",
+        "function* f() { [].map((x) => yield 1) }",
+        "function* f() { function g() { yield 1 } }",
+        "function* f() { (x = yield 1) => x }",
+        "async (x) => { yield 1 }",
+        "x = { f() { yield* 1 } }",
+    ] {
+        refuses(source, "Unexpected strict mode reserved word <yield>");
+    }
+    refuses("function* f(a = yield 1) {}", "Yield expression not allowed in formal parameter <yield 1>");
+    refuses("async function* f({ [yield]: a }) {}", "Yield expression not allowed in formal parameter <yield>");
+    refuses("function* f() { await 1 }", wait);
+    refuses(
+        "async function* f(a = await 1) {}",
+        "Illegal await-expression in formal parameters of async function <await 1>",
+    );
+    refuses("function* f(a, a) {}", "Duplicate parameter name not allowed in this context <a>");
+    refuses("function* f() {} function* f() {} const g = function* f() { yield f; };", "nothing");
+    refuses("{ function* x() {} function x() {} }", &again("x"));
 }
 
 #[test]

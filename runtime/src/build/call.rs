@@ -50,11 +50,11 @@ impl Lowering<'_, '_> {
     /// Whether a call is an operation of its own and not a node.
     pub(super) fn is_op(&self, call: &program::Call) -> bool {
         match self.known(&call.callee) {
-            Some((native, _)) => !matches!(registry().natives[native as usize].call, NativeBody::Native(_)),
+            Some((native, _)) => registry().natives[native as usize].call.as_native(self.builder.iterables).is_none(),
             None => match &call.callee {
                 program::Callee::Member(_, name) => {
                     self.builder.program.written[name.0 as usize]
-                        || !registry().is_plain_method(self.builder.atom(*name))
+                        || !registry().is_plain_method(self.builder.atom(*name), self.builder.iterables)
                 }
                 program::Callee::Value(callee) => {
                     !self.is_leaf_callback(callee) || call.arguments.iter().any(|argument| argument.value.splits)
@@ -74,7 +74,7 @@ impl Lowering<'_, '_> {
         let callee_span = call.callee_span;
         let spread = call.arguments.iter().any(|argument| argument.spread);
         if let Some((native, this)) = self.known(&call.callee) {
-            let NativeBody::Native(function) = registry().natives[native as usize].call else {
+            let Some(function) = registry().natives[native as usize].call.as_native(self.builder.iterables) else {
                 return Built::Constant(Constant(Value::UNDEFINED));
             };
             if spread {
@@ -107,7 +107,7 @@ impl Lowering<'_, '_> {
             }
         };
         // If arguments are operations, the method is read first.
-        if call.arguments.iter().any(|argument| argument.value.splits) {
+        if call.arguments.iter().any(|argument| self.suspends(argument)) {
             let callee = self.early_callee(call);
             return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
@@ -146,7 +146,10 @@ impl Lowering<'_, '_> {
     }
 
     fn arguments(&mut self, arguments: &[program::Argument]) -> Box<[Argument]> {
-        let nodes = self.plain_arguments(arguments);
+        let nodes = match self.builder.iterables {
+            true => self.spread_arguments(arguments).into_iter().map(Built::node).collect(),
+            false => self.plain_arguments(arguments),
+        };
         nodes.into_iter().zip(spreads(arguments)).map(|(value, spread)| Argument { value, spread }).collect()
     }
 
@@ -175,13 +178,17 @@ impl Lowering<'_, '_> {
         exprs.extend(call.arguments.iter().map(|argument| &argument.value));
         // JavaScript reads the method before the arguments are evaluated, so if an argument can suspend, the callee is
         // read first.
-        let late = call.arguments.iter().any(|argument| argument.value.splits);
+        let late = call.arguments.iter().any(|argument| self.suspends(argument));
         let mut callee = None;
         if late && !apply {
             callee = Some(self.early_callee(call));
             exprs.drain(..exprs.len() - call.arguments.len());
         }
-        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let built = match late && !apply {
+            true => self.spread_arguments(&call.arguments),
+            false => self.operand_list(&exprs),
+        };
+        let mut nodes = built.into_iter().map(Built::node);
         let mut next = || nodes.next().unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED)));
         let callee = match callee {
             Some(callee) => callee,
@@ -265,7 +272,7 @@ impl Lowering<'_, '_> {
 
     /// Whether it is a call that only the prelude can write: `$call(function, receiver, arguments)`, or
     /// `$wait(promise)` of a promise that a variable holds.
-    fn is_prelude_call(&self, call: &program::Call, wanted: &str) -> bool {
+    pub(super) fn is_prelude_call(&self, call: &program::Call, wanted: &str) -> bool {
         self.builder.is_prelude
             && matches!(&call.callee, program::Callee::Value(Expr { kind: ExprKind::Global(name), .. })
                 if self.builder.text(*name) == wanted)
@@ -284,28 +291,29 @@ impl Lowering<'_, '_> {
         };
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
-            Some(NativeBody::Native(function)) => {
+            Some(body) if let Some(function) = body.as_native(self.builder.iterables) => {
                 if arguments.iter().any(|argument| argument.spread.is_some()) {
                     return Built::from_node(SpreadNew { function, arguments, at });
                 }
                 let arguments = arguments.into_iter().map(|argument| argument.value).collect();
                 Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, located: true })
             }
-            Some(NativeBody::Prelude(_)) => {
+            Some(NativeBody::Prelude(_) | NativeBody::Iterating(..)) => {
                 let slot = self.temp();
                 self.at = at;
                 self.emit(OpKind::Construct(native, arguments, slot));
                 Built::Local(node::Local(slot.0 as usize))
             }
-            Some(NativeBody::Namespace | NativeBody::Accessor { .. }) | None => {
-                Built::from_node(node::NotAConstructor { name, at })
-            }
+            Some(
+                NativeBody::Native(_) | NativeBody::Namespace | NativeBody::Accessor { .. } | NativeBody::Resume(..),
+            )
+            | None => Built::from_node(node::NotAConstructor { name, at }),
         }
     }
 }
 
 /// The position of each spread argument.
-fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Spread>> + '_ {
+pub(super) fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Spread>> + '_ {
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {
         let is_only = first == Some(index) && index + 1 == arguments.len();

@@ -18,7 +18,7 @@ pub(super) const USUAL: usize = 4;
 
 /// Most later operands that are searched for an assignment to a variable, because searching all of them takes
 /// quadratic time.
-const MANY: usize = 64;
+pub(super) const MANY: usize = 64;
 
 impl Lowering<'_, '_> {
     /// An expression that cannot suspend.
@@ -84,6 +84,7 @@ impl Lowering<'_, '_> {
                 self.variable(variable, at).update(f64::from(*delta), *prefix)
             }
             ExprKind::Temp(slot) => Built::Local(node::Local(slot.0 as usize)),
+            ExprKind::SetTemp(slot, value) if self.is_script_pattern(value) => self.begin_pattern(*slot, value),
             ExprKind::SetTemp(slot, value) => node::write_slot(slot.0 as usize, self.value(value)),
             ExprKind::Global(name) => self.global(*name, false, at),
             ExprKind::TypeofGlobal(name) => {
@@ -154,8 +155,18 @@ impl Lowering<'_, '_> {
             ExprKind::Iterator(value, origin) => {
                 Built::from_node(MakeIterator { value: self.value(value).node(), origin: *origin, at })
             }
+            ExprKind::IteratorNext(slot) if self.builder.iterables => self.pattern_item(*slot, at),
+            ExprKind::IteratorRest(slot) if self.builder.iterables => self.pattern_rest(*slot, at),
             ExprKind::IteratorNext(slot) => Built::from_node(node::IteratorNext(slot.0 as usize)),
             ExprKind::IteratorRest(slot) => Built::from_node(node::IteratorRest(slot.0 as usize)),
+            ExprKind::IteratorClose(slot) => self.end_pattern(*slot, at),
+            ExprKind::Yield(value) => self.yielding(value, at),
+            ExprKind::YieldStar(items) => self.delegate(items, at),
+            ExprKind::GeneratorStart => {
+                self.at = at;
+                self.emit(OpKind::GeneratorStart);
+                Built::Constant(Constant(Value::UNDEFINED))
+            }
         }
     }
 
@@ -224,7 +235,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn await_into(&mut self, value: &Expr, slot: Slot, at: u32) {
+    pub(super) fn await_into(&mut self, value: &Expr, slot: Slot, at: u32) {
         let value = self.value(value).node();
         self.at = at;
         self.emit(OpKind::Await(value, slot));
@@ -276,7 +287,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A value that is not changed by what is evaluated after it: saved to a temporary where it could be.
-    fn save(&mut self, value: Built, later: &[&Expr]) -> Built {
+    pub(super) fn save(&mut self, value: Built, later: &[&Expr]) -> Built {
         match value {
             Built::Constant(_) => value,
             Built::Local(local)
@@ -297,6 +308,9 @@ impl Lowering<'_, '_> {
             Element::Hole => None,
             Element::Item(value) | Element::Spread(value) => Some(value),
         });
+        if self.builder.iterables && elements.iter().any(|element| matches!(element, Element::Spread(_))) {
+            return self.spread_array(elements, at);
+        }
         let nodes = self.nodes(exprs);
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
             return Built::from_node(Items(nodes.into()));

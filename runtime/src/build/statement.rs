@@ -16,7 +16,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A statement that is a tree.
-    fn statement_tree(&mut self, statement: &Stmt) -> AnyStatement {
+    pub(super) fn statement_tree(&mut self, statement: &Stmt) -> AnyStatement {
         self.builder.note(super::NODE_BYTES);
         let at = statement.span.start;
         match &statement.kind {
@@ -98,7 +98,7 @@ impl Lowering<'_, '_> {
         {
             op.repeats = true;
         }
-        self.temp = keep;
+        self.temp = keep.max(self.pinned);
     }
 
     fn lower_statement(&mut self, statement: &Stmt) {
@@ -215,13 +215,13 @@ impl Lowering<'_, '_> {
         Turns { update, body, fresh, counted }.with(test.node())
     }
 
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         if !self.builder.is_prelude {
             self.emit(OpKind::Turn);
         }
     }
 
-    fn loop_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target) {
+    pub(super) fn loop_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target) {
         self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: Some(next) });
         self.statement(body);
         self.scopes.pop();
@@ -245,6 +245,9 @@ impl Lowering<'_, '_> {
     }
 
     fn lower_each(&mut self, label: Label, kind: ForEach, iterable: &Expr, slots: (Slot, Slot), body: &Stmt) {
+        if let Some(iterable) = self.script_iterable(kind, iterable) {
+            return self.lower_script_each(label, kind, iterable, slots, body);
+        }
         let (iterator, item) = slots;
         let value = self.value(iterable).node();
         self.at(iterable.span);
@@ -319,6 +322,11 @@ impl Lowering<'_, '_> {
 
     fn lower_return(&mut self, value: Option<&Expr>, at: u32) {
         let value: Expression = match value {
+            Some(value) if self.awaits_return => {
+                let slot = self.temp();
+                self.await_into(value, slot, at);
+                Box::new(Local(slot.0 as usize))
+            }
             Some(value) => self.value(value).node(),
             None => Box::new(Constant(Value::UNDEFINED)),
         };
@@ -378,11 +386,28 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit `body` guarded by `finally`, which runs on every exit.
-    fn guarded(&mut self, (kind, value): (Slot, Slot), body: impl FnOnce(&mut Self), finally: impl FnOnce(&mut Self)) {
-        let (start, caught) = (self.target(), self.target());
-        let from = self.ops.len() as u32;
-        self.scopes.push(Scope::Finally { kind, value, start, exits: Vec::new() });
+    pub(super) fn guarded(
+        &mut self,
+        completion: (Slot, Slot),
+        body: impl FnOnce(&mut Self),
+        finally: impl FnOnce(&mut Self),
+    ) {
+        let guard = self.guard(completion);
         body(self);
+        self.unguard(guard, finally);
+    }
+
+    /// What is emitted from here on is guarded.
+    pub(super) fn guard(&mut self, (kind, value): (Slot, Slot)) -> Guard {
+        let start = self.target();
+        self.scopes.push(Scope::Finally { kind, value, start, exits: Vec::new() });
+        Guard { kind, value, start, from: self.ops.len() as u32 }
+    }
+
+    /// The end of what is guarded; `finally` runs on every exit.
+    pub(super) fn unguard(&mut self, guard: Guard, finally: impl FnOnce(&mut Self)) {
+        let Guard { kind, value, start, from } = guard;
+        let caught = self.target();
         let Some(Scope::Finally { exits, .. }) = self.scopes.pop() else { return };
         self.set_number(kind, ENDED);
         let to = self.ops.len() as u32;
@@ -412,7 +437,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Return the value in a slot, through the enclosing finalizers.
-    fn return_slot(&mut self, slot: Slot) {
+    pub(super) fn return_slot(&mut self, slot: Slot) {
         let value: Expression = Box::new(Local(slot.0 as usize));
         let outer = self.scopes.iter().rev().find_map(|scope| match scope {
             Scope::Finally { value, .. } => Some(*value),
@@ -439,6 +464,14 @@ impl Lowering<'_, '_> {
         self.statements(handler);
         self.bind(end);
     }
+}
+
+/// The beginning of what is guarded by a finalizer.
+pub(super) struct Guard {
+    kind: Slot,
+    value: Slot,
+    start: Target,
+    from: u32,
 }
 
 /// New cells for the variables of a loop.

@@ -541,7 +541,7 @@ pub fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
     let name = match yields {
         Yields::Keys => "keys",
         Yields::Entries => "entries",
-        Yields::Values | Yields::Matches | Yields::ForIn => "values",
+        Yields::Values | Yields::Matches | Yields::ForIn | Yields::Script | Yields::Generator => "values",
     };
     validate(vm, this, name)?;
     Ok(vm.heap.new_iterator(this, yields))

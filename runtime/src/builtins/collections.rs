@@ -14,7 +14,7 @@ pub const GLOBALS: &[Global] = &[
         name: "Map",
         length: 0,
         call: Body::Native(call_map),
-        construct: Some(Body::Native(new_map)),
+        construct: Some(Body::Iterating(new_map, "Map_new")),
         functions: &[prelude("groupBy", 2, "Map_groupBy")],
         numbers: &[],
     },
@@ -22,7 +22,7 @@ pub const GLOBALS: &[Global] = &[
         name: "Set",
         length: 0,
         call: Body::Native(call_set),
-        construct: Some(Body::Native(new_set)),
+        construct: Some(Body::Iterating(new_set, "Set_new")),
         functions: &[],
         numbers: &[],
     },
@@ -67,6 +67,7 @@ pub const INTRINSICS: &[Row] = &[
     native("$lastKey", 1, super::iterator::last_key),
     native("$isIterator", 1, is_iterator),
     native("$setLike", 3, set_like),
+    native("$putEntry", 2, put_entry),
 ];
 
 /// `map.size`, `set.size`
@@ -209,6 +210,13 @@ fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$isIterator(value)`
 fn is_iterator(_: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::bool(arg(arguments, 0).is(Kind::Iterator)))
+}
+
+/// `$putEntry(map, entry)`
+fn put_entry(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (key, value) = vm.entry_of(arg(arguments, 1))?;
+    put(vm, arg(arguments, 0), key, value)?;
+    Ok(Value::UNDEFINED)
 }
 
 /// `$setLike(self, other, name)`: the size of something like a set (ECMAScript 24.2.1.2).

@@ -67,4 +67,8 @@ families! {
     AbortSignal,
     /// The event of a signal.
     AbortEvent,
+    /// Generators.
+    Generator,
+    /// Async generators.
+    AsyncGenerator,
 }

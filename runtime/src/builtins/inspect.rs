@@ -350,6 +350,7 @@ impl Inspector<'_> {
             | InternalSlots::TextDecoder(_)
             | InternalSlots::Timeout(_)
             | InternalSlots::AbortEvent(_) => (String::default(), format!("{class} {{")), // bounded: as above
+            InternalSlots::Generator(_) => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
             InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
@@ -372,8 +373,7 @@ impl Inspector<'_> {
             let open = format!("Object [{}] {{", self.vm.callable_name(callable)); // bounded: a name of ours
             return Ok(Outline::with_base(String::default(), open, "Object"));
         };
-        let is_async = callable.is(Kind::Function) && self.vm.is_async(self.vm.heap.closures[callable.index()].code);
-        let class = if is_async { "AsyncFunction" } else { "Function" };
+        let class = self.vm.function_class(callable);
         // bounded: the name is checked above
         let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
         Ok(Outline::with_base(base, "{".into(), class))
@@ -400,7 +400,8 @@ impl Inspector<'_> {
             let entries = self.vm.enumerable_entries(object)?;
             self.vm.work(entries.len())?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
-            entries.into_iter().map(shown).collect() // charged: above
+            let symbols = self.vm.own_symbols(object)?.map(|(symbol, value)| (PropertyKey::Name(symbol), value));
+            entries.into_iter().chain(symbols).map(shown).collect() // charged: above
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::NativeClosure);
         if self.options.hidden && self.vm.heap.regexp(object).is_some() {
@@ -429,7 +430,7 @@ impl Inspector<'_> {
         let key = self.vm.atoms.text(atom);
         let name = if atom == known::PROTO {
             "['__proto__']".into()
-        } else if !property.enumerable {
+        } else if !property.enumerable || atom.is_symbol() {
             format!("[{}]", self.vm.atom_text(atom)) // bounded: a name of ours
         } else if is_identifier(key) {
             crate::wtf8::lossy(key).into_owned() // charged: above
@@ -575,7 +576,7 @@ impl Inspector<'_> {
             let value = if source.is(Kind::Set) { key } else { value };
             let text = match yields {
                 Yields::Keys | Yields::ForIn => self.value(key, depth)?,
-                Yields::Values | Yields::Matches => self.value(value, depth)?,
+                Yields::Values | Yields::Matches | Yields::Script | Yields::Generator => self.value(value, depth)?,
                 Yields::Entries => {
                     let mut pair = Output::default();
                     for part in [key, value] {

@@ -1,20 +1,151 @@
-//! Iterators of built-in collections, for `for…of`, spread and `next()`.
-//!
-//! Only built-in values are iterable: scripts have no `Symbol.iterator`.
+//! Iterators of built-in collections, for `for…of`, spread and `next()`, and the iterator records of iterables of the
+//! script, whose methods only operations and the prelude call.
 
-use super::{Row, native};
-use crate::atom::known;
+use super::family::Family;
+use super::{Row, native, prelude};
+use crate::activation::Called;
+use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::heap::{Entry, InternalSlots, Iterator, Yields};
+use crate::node::{Walker, Wrapping};
+use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
+use agentscript_lang::Walk;
+use agentscript_lang::program::{ForEach, Origin};
 
 /// Methods of iterators.
 pub const METHODS: &[Row] = &[native("next", 0, next)];
 
+/// Methods whose keys are symbols, by family.
+pub const SYMBOL_METHODS: &[(&[Family], Atom, &Row)] = &[
+    (&[Family::String], known::SYMBOL_ITERATOR, &native("[Symbol.iterator]", 0, string_iterator)),
+    (&[Family::Iterator, Family::Generator], known::SYMBOL_ITERATOR, &native("[Symbol.iterator]", 0, itself)),
+    (&[Family::AsyncGenerator], known::SYMBOL_ASYNC_ITERATOR, &native("[Symbol.asyncIterator]", 0, itself)),
+];
+
+/// Functions that only the prelude and the evaluator can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] = &[
+    native("$isScriptIterable", 1, is_script_iterable),
+    native("$asyncIterable", 1, is_async_iterable),
+    native("$notAResult", 1, not_a_result),
+    prelude("$listed", 1, "Iterable_list"),
+    prelude("$asyncFromSync", 2, "Iterable_asyncFromSync"),
+];
+
+/// How an iteration begins.
+pub enum Begun {
+    /// The iterator record is there.
+    Record(Value),
+    /// A method of the script makes the iterator.
+    Call {
+        /// `[Symbol.iterator]` or `[Symbol.asyncIterator]`.
+        method: Value,
+        /// Whether it is the latter.
+        is_async: bool,
+    },
+}
+
 impl Vm {
+    /// The property `[Symbol.iterator]` of a value that the script has given to it.
+    fn script_method(&mut self, value: Value, symbol: Atom) -> Result<Option<Value>> {
+        let may = self.realm.script.code.iterables && value.is_object();
+        if may { self.own_property(value, PropertyKey::Name(symbol)) } else { Ok(None) }
+    }
+
+    /// Whether to iterate over a value runs functions of the script: it has a method `[Symbol.iterator]`, or is a
+    /// generator.
+    pub fn is_script_iterable(&mut self, value: Value) -> bool {
+        match self.script_method(value, known::SYMBOL_ITERATOR) {
+            Ok(Some(method)) => method.is_callable(),
+            Ok(None) | Err(_) => self.is_generator(value),
+        }
+    }
+
+    /// Begin to iterate over a value of any kind (ECMAScript 7.4.4).
+    pub(crate) fn begin_walk(&mut self, value: Value, walker: Walker) -> Result<Begun> {
+        if walker.is_async() {
+            match self.script_method(value, known::SYMBOL_ASYNC_ITERATOR)? {
+                Some(method) if method.is_callable() => return Ok(Begun::Call { method, is_async: true }),
+                Some(method) if !method.is_nullish() => return Err(self.cannot_walk(value, walker)),
+                _ => {}
+            }
+            if self.family(value) == Family::AsyncGenerator {
+                return self.iterator_record(value, Wrapping::None).map(Begun::Record);
+            }
+        }
+        match self.script_method(value, known::SYMBOL_ITERATOR)? {
+            Some(method) if method.is_callable() => return Ok(Begun::Call { method, is_async: false }),
+            Some(_) => return Err(self.cannot_walk(value, walker)),
+            None => {}
+        }
+        if self.is_generator(value) {
+            let own_next = self.own_property(value, PropertyKey::Name(known::NEXT))?.is_some();
+            if walker.is_async() || own_next {
+                let wrapping = if walker.is_async() { Wrapping::AsyncFromSync } else { Wrapping::None };
+                return self.iterator_record(value, wrapping).map(Begun::Record);
+            }
+            return Ok(Begun::Record(self.heap.new_iterator(value, Yields::Generator)));
+        }
+        if !self.is_iterable(value) {
+            return Err(self.cannot_walk(value, walker));
+        }
+        let iterator = self.iterate(value)?;
+        match walker {
+            Walker::AsyncDelegate => self.iterator_record(iterator, Wrapping::AsyncFromSync).map(Begun::Record),
+            Walker::Loop(_) | Walker::AwaitLoop(_) | Walker::Pattern(..) | Walker::Delegate => {
+                Ok(Begun::Record(iterator))
+            }
+        }
+    }
+
+    /// The error for a value that is not iterable.
+    #[cold]
+    fn cannot_walk(&mut self, value: Value, walker: Walker) -> Thrown {
+        match walker {
+            Walker::Loop(span) => self.not_iterable_at(value, span, Walk::Loop),
+            Walker::Pattern(Origin::Source(_), span) => self.not_iterable_at(value, span, Walk::Pattern),
+            Walker::Pattern(Origin::Item, _) => self.not_iterable_item(value),
+            Walker::AwaitLoop(span) => match self.begin_iteration(ForEach::AwaitOf, value, span) {
+                Err(thrown) => thrown,
+                Ok(_) => self.not_iterable(value),
+            },
+            Walker::AsyncDelegate if value.is_nullish() => {
+                self.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
+            }
+            Walker::AsyncDelegate => self.type_error("undefined is not a function"),
+            Walker::Pattern(Origin::Value | Origin::Part, _) | Walker::Delegate => self.not_iterable(value),
+        }
+    }
+
+    /// The record of an iterator of the script (ECMAScript 7.4.2).
+    pub(crate) fn iterator_record(&mut self, iterator: Value, wrapping: Wrapping) -> Result {
+        if !iterator.is_object() {
+            let symbol = if wrapping == Wrapping::Async { "Symbol.asyncIterator" } else { "Symbol.iterator" };
+            return Err(self.type_error(&format!("Result of the {symbol} method is not an object")));
+        }
+        let mut iterator = iterator;
+        let mut next = self.get(iterator, known::NEXT)?;
+        if wrapping == Wrapping::AsyncFromSync {
+            iterator = match self.call_intrinsic("$asyncFromSync", iterator, &[next])? {
+                Called::Value(wrapper) => wrapper,
+                Called::Frame(_) => Value::UNDEFINED,
+            };
+            next = self.get(iterator, known::NEXT)?;
+        }
+        let source = self.heap.new_array(vec![iterator, next]); // bounded: two
+        Ok(self.heap.new_iterator(source, Yields::Script))
+    }
+
+    /// The error for what `next` or `return` has given.
+    #[cold]
+    pub(crate) fn not_a_result(&mut self, result: Value) -> Thrown {
+        let what = self.describe(result);
+        self.type_error(&format!("Iterator result {what} is not an object"))
+    }
+
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array)
@@ -123,7 +254,7 @@ impl Vm {
     fn yielded(&mut self, yields: Yields, key: Value, value: Value) -> Value {
         match yields {
             Yields::Keys => key,
-            Yields::Values | Yields::ForIn | Yields::Matches => value,
+            Yields::Values | Yields::ForIn | Yields::Matches | Yields::Script | Yields::Generator => value,
             Yields::Entries => self.heap.new_array(vec![key, value]), // bounded: two
         }
     }
@@ -211,6 +342,37 @@ fn next(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(result)
 }
 
+/// `string[Symbol.iterator]()`
+fn string_iterator(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let string = vm.to_string(this)?;
+    Ok(vm.heap.new_iterator(string, Yields::Values))
+}
+
+/// `iterator[Symbol.iterator]()`
+fn itself(_: &mut Vm, this: Value, _: &[Value]) -> Result {
+    Ok(this)
+}
+
+/// `$isScriptIterable(value)`
+fn is_script_iterable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(Value::bool(vm.is_script_iterable(super::arg(arguments, 0))))
+}
+
+/// `$asyncIterable(value)`: whether `for await` takes it; an error for `undefined` and `null`.
+fn is_async_iterable(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let value = super::arg(arguments, 0);
+    let method = vm.script_method(value, known::SYMBOL_ASYNC_ITERATOR)?;
+    if method.is_some_and(Value::is_callable) || vm.family(value) == Family::AsyncGenerator {
+        return Ok(Value::TRUE);
+    }
+    iterable(vm, this, arguments)
+}
+
+/// `$notAResult(value)`: throws.
+fn not_a_result(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Err(vm.not_a_result(super::arg(arguments, 0)))
+}
+
 /// The key of the last entry that an iterator of a map gave.
 pub fn last_key(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let &Iterator { source, position, .. } = &vm.heap.iterators[super::arg(arguments, 0).index()];
@@ -224,5 +386,5 @@ pub fn iterable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if value.is_nullish() {
         return Err(vm.not_iterable(value));
     }
-    Ok(Value::bool(vm.is_iterable(value)))
+    Ok(Value::bool(vm.is_script_iterable(value) || vm.is_iterable(value)))
 }

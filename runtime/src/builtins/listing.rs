@@ -89,9 +89,12 @@ pub fn callables() -> Vec<Callable> {
         functions(registry, String::new(), name, number, &mut all);
     }
     for (family, name, body) in registry.family_methods() {
+        if name.starts_with("Symbol(") {
+            continue;
+        }
         let mut add = |way| all.push(Callable { owner: format!("{family:?}"), name, way });
         match body {
-            Body::Native(_) | Body::Prelude(_) => add(Use::Method),
+            Body::Native(_) | Body::Iterating(..) | Body::Prelude(_) | Body::Resume(..) => add(Use::Method),
             Body::Accessor { set, .. } => {
                 add(Use::Get);
                 if set.is_some() {

@@ -4,7 +4,7 @@
 //! not exist.
 
 use super::registry::registry;
-use super::{Body, Global, Row, arg, function, native, prelude};
+use super::{Body, Global, Row, arg, function, iterating, native, prelude};
 use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error_code::ErrorCode;
@@ -27,7 +27,7 @@ pub const GLOBALS: &[Global] = &[Global {
         native("create", 2, create),
         native("entries", 1, entries),
         native("freeze", 1, freeze),
-        native("fromEntries", 1, from_entries),
+        iterating("fromEntries", 1, from_entries, "Object_fromEntries"),
         native("getOwnPropertyNames", 1, get_own_property_names),
         prelude("groupBy", 2, "Object_groupBy"),
         native("hasOwn", 2, has_own),
@@ -58,6 +58,7 @@ pub const INTRINSICS: &[Row] = &[
     native("$arguments", 1, function::list_of_arguments),
     native("$bind", 2, function::bind_receiver),
     native("$callable", 1, function::callable),
+    native("$defineEntry", 2, define_entry),
     native("$group", 3, group),
 ];
 
@@ -78,6 +79,9 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             } else {
                 vm.set_key(target, key, value)?;
             }
+        }
+        for (symbol, value) in vm.own_symbols(source)? {
+            vm.set_key(target, PropertyKey::Name(symbol), value)?;
         }
     }
     Ok(target)
@@ -218,9 +222,9 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::BigInt => "BigInt",
         Kind::Array => "Array",
         Kind::Object if vm.heap.class(this).is_error() => "Error",
-        Kind::Function if vm.function(vm.heap.closures[this.index()].code).is_async => "AsyncFunction",
+        Kind::Function => vm.function_class(this),
         Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].name,
-        Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
+        Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",
         Kind::Set => "Set",
         Kind::Promise => "Promise",
@@ -242,6 +246,14 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     object(vm, this)
+}
+
+/// `$defineEntry(object, entry)`
+fn define_entry(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (key, value) = vm.entry_of(arg(arguments, 1))?;
+    let key = vm.to_property_key(key)?;
+    vm.define(arg(arguments, 0), key, value);
+    Ok(Value::UNDEFINED)
 }
 
 /// `$group(groups, key, item)`: put an item into its group.
@@ -309,7 +321,7 @@ pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, V
         let properties = vm.counted_properties(value)?;
         let mut pairs = Buffer::with_capacity(vm, properties.len())?;
         let mut indices = false;
-        for (name, value) in properties {
+        for (name, value) in properties.into_iter().filter(|(name, _)| !name.is_symbol()) {
             let key = vm.atom_key(name);
             indices |= matches!(key, PropertyKey::Index(_));
             pairs.push(vm, (key, value))?;

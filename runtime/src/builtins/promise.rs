@@ -135,8 +135,10 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$combinable(value)`: the value; an error unless it is iterable.
 fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
+    if vm.is_script_iterable(value) || vm.is_iterable(value) {
+        return Ok(value);
+    }
     let what: Cow<'_, str> = match value.kind() {
-        Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array => return Ok(value),
         Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
         Kind::Null => "object null".into(),
         Kind::Number | Kind::Boolean => {
@@ -271,7 +273,7 @@ impl Vm {
     }
 
     /// How V8 names a receiver in messages.
-    fn receiver_text(&mut self, value: Value) -> String {
+    pub fn receiver_text(&mut self, value: Value) -> String {
         match value.kind() {
             Kind::Object
             | Kind::Array

@@ -4,7 +4,7 @@
 
 use super::family::{FAMILIES, Family};
 use super::{Body, DirectFn, Global, NativeFn, Row};
-use crate::atom::{Atom, known};
+use crate::atom::{Atom, SYMBOLS, known};
 use crate::dialect::Dialect;
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -15,6 +15,14 @@ const ALIASES: &[(Family, &str, &str)] = &[
     (Family::Set, "keys", "values"),
     (Family::String, "trimLeft", "trimStart"),
     (Family::String, "trimRight", "trimEnd"),
+];
+
+/// The methods that are also `[Symbol.iterator]`.
+const ITERATORS: &[(Family, Atom, &str)] = &[
+    (Family::Array, known::SYMBOL_ITERATOR, "values"),
+    (Family::Map, known::SYMBOL_ITERATOR, "entries"),
+    (Family::Set, known::SYMBOL_ITERATOR, "values"),
+    (Family::Params, known::SYMBOL_ITERATOR, "entries"),
 ];
 
 /// A built-in function or namespace.
@@ -65,8 +73,8 @@ pub struct Registry {
     statics: HashMap<(u32, Atom), Static>,
     static_names: HashMap<u32, Vec<Atom>>,
     globals: HashMap<&'static str, u32>,
-    /// For each fixed atom, [`Self::is_plain_method`], and the number of the global plus one.
-    plain: Vec<bool>,
+    /// For each fixed atom, [`Self::is_plain_method`] without and with iterables, and the number of the global plus one.
+    plain: Vec<[bool; 2]>,
     global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
     families: Vec<(String, Family)>,
@@ -104,6 +112,11 @@ impl Registry {
         };
         for text in known::TEXTS {
             this.name(text);
+        }
+        // No string is one of these keys, only what programs name them by.
+        for (symbol, text) in SYMBOLS {
+            this.atoms.remove(known::TEXTS[symbol.0 as usize].as_bytes());
+            this.atoms.insert(text, symbol);
         }
         use super::*;
         let globals: &[&[Global]] = &[
@@ -180,6 +193,8 @@ impl Registry {
             (Family::AbortController, abort::CONTROLLER_METHODS),
             (Family::AbortSignal, abort::SIGNAL_METHODS),
             (Family::AbortEvent, abort::EVENT_METHODS),
+            (Family::Generator, generator::METHODS),
+            (Family::AsyncGenerator, generator::ASYNC_METHODS),
         ];
         for &(family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
@@ -193,7 +208,16 @@ impl Registry {
             let (name, other) = (this.name(name), this.name(other));
             this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
         }
+        for &(family, symbol, other) in ITERATORS {
+            let other = this.name(other);
+            this.methods[symbol.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
+        }
+        for (families, symbol, row) in iterator::SYMBOL_METHODS {
+            let number = this.row(row) as u16 + 1;
+            families.iter().for_each(|&family| this.methods[symbol.0 as usize][family as usize] = number);
+        }
         let intrinsics: &[&[Row]] = &[
+            iterator::INTRINSICS,
             array::INTRINSICS,
             bytes::INTRINSICS,
             crypto::INTRINSICS,
@@ -222,7 +246,11 @@ impl Registry {
                     (0, 0) => None,
                     (0, number) | (number, _) => match this.natives[usize::from(number) - 1].call {
                         Body::Native(function) => Some(function),
-                        Body::Prelude(_) | Body::Accessor { .. } | Body::Namespace => None,
+                        Body::Iterating(..)
+                        | Body::Prelude(_)
+                        | Body::Accessor { .. }
+                        | Body::Resume(..)
+                        | Body::Namespace => None,
                     },
                 })
             })
@@ -233,7 +261,9 @@ impl Registry {
             text.extend_from_slice(name.as_bytes());
         }
         this.text = text.into();
-        this.plain = (0..this.methods.len()).map(|atom| this.has_plain_method(atom)).collect();
+        this.plain = (0..this.methods.len())
+            .map(|atom| [false, true].map(|iterables| this.has_plain_method(atom, iterables)))
+            .collect();
         this.global_numbers = vec![0; this.names.len()];
         for (&name, &number) in &this.globals {
             if let Some(atom) = this.atoms.get(name.as_bytes()) {
@@ -331,19 +361,27 @@ impl Registry {
         }
     }
 
-    /// Whether some family has a method of that name, and none of these methods runs functions of the script.
+    /// Whether some family has a method of that name, and none of these methods runs functions of a script, which may
+    /// have iterables of its own or not.
     #[inline]
-    pub fn is_plain_method(&self, name: Atom) -> bool {
-        self.plain.get(name.0 as usize).copied().unwrap_or(false)
+    pub fn is_plain_method(&self, name: Atom, iterables: bool) -> bool {
+        self.plain.get(name.0 as usize).is_some_and(|plain| plain[usize::from(iterables)])
     }
 
-    fn has_plain_method(&self, atom: usize) -> bool {
-        let numbers = self.methods[atom];
-        numbers.iter().any(|&number| number != 0)
-            && numbers
-                .iter()
-                .filter(|&&number| number != 0)
-                .all(|&number| matches!(self.natives[usize::from(number) - 1].call, Body::Native(_)))
+    fn has_plain_method(&self, atom: usize, iterables: bool) -> bool {
+        let mut found = false;
+        for number in self.methods[atom].into_iter().filter(|&number| number != 0) {
+            let call = self.natives[usize::from(number) - 1].call;
+            // Only generators have these.
+            if matches!(call, Body::Resume(..)) && !iterables {
+                continue;
+            }
+            found = true;
+            if call.as_native(iterables).is_none() {
+                return false;
+            }
+        }
+        found
     }
 
     /// A static property.
@@ -359,14 +397,14 @@ impl Registry {
     /// The names of the methods of a family, those of `Object.prototype` not among them.
     pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
         let rows = self.methods.iter().zip(&self.names);
-        rows.filter(move |(row, _)| row[family as usize] != 0).map(|(_, &name)| name)
+        rows.filter(move |(row, name)| row[family as usize] != 0 && !name.starts_with("Symbol(")).map(|(_, &name)| name)
     }
 
     /// The names of the methods and computed properties of what a global makes, in alphabetical order.
     pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Atom> {
         let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
         let has = |row: &[u16; FAMILIES]| family.is_some_and(|family| row[family as usize] != 0);
-        let rows = self.methods.iter().enumerate().filter(|(_, row)| has(row));
+        let rows = self.methods.iter().enumerate().filter(|(index, row)| has(row) && !Atom(*index as u32).is_symbol());
         let mut atoms: Vec<Atom> = rows.map(|(index, _)| Atom(index as u32)).collect();
         atoms.sort_by_key(|atom| self.names[atom.0 as usize]);
         atoms.into_iter()

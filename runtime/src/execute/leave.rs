@@ -1,7 +1,7 @@
 //! Leaving frames: returns, exceptions, and suspension.
 
 use super::{Active, Context, Exit, Onward};
-use crate::code::{After, Frame, Waiter, Waiting};
+use crate::code::{After, Frame, Resumer, Waiter, Waiting};
 use crate::promise::{Reaction, State};
 use crate::stack::Slots;
 use crate::thrown::{Cause, Result, Thrown};
@@ -39,11 +39,17 @@ impl Vm {
                 Err(Exit::Idle)
             }
             After::Nested => Err(Exit::Nested(Ok(value))),
+            After::Generator(generator, resumer) => self.leave_generator(context, generator, resumer, value),
+            After::AsyncGenerator(generator, waiter) => {
+                let promise = self.generator_promise(generator);
+                self.end_async_generator(generator, Ok(value));
+                self.hand_over(context, promise, waiter)
+            }
         }
     }
 
     /// Resume the caller of a popped frame with a value.
-    fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
+    pub(super) fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         if self.stack.frames.len() <= context.base {
             return Err(Exit::Nested(Ok(value)));
         }
@@ -54,7 +60,7 @@ impl Vm {
     }
 
     /// An async function waits or has ended: hand its promise over.
-    fn hand_over<'s>(&mut self, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
+    pub(super) fn hand_over<'s>(&mut self, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
         match waiter {
             Waiter::Caller => return self.resume_caller(context, promise),
             Waiter::Job(derived) => self.end_job(derived, Ok(promise)),
@@ -66,16 +72,15 @@ impl Vm {
     /// Suspend the current frame until a promise is settled.
     pub(super) fn suspend<'s>(&mut self, context: &Context<'s>, promise: Value) -> Onward<'s> {
         let Some(frame) = self.stack.frames.pop() else { return Err(Exit::Idle) };
-        let After::Async(result, waiter) = frame.after else { return Err(Exit::Idle) };
-        let length = context.function(frame.code).slots;
-        let slots = self.take_slots(length);
-        for (to, from) in slots.iter().zip(&context.stack.slots(frame.slots)[..length as usize]) {
-            to.set(from.get());
-        }
-        // Clear values of an earlier frame.
-        slots[length as usize..].iter().for_each(|slot| slot.set(Value::UNDEFINED));
-        let (mut waiting, _) = frame.with(slots);
-        waiting.after = After::Async(result, Waiter::Nobody);
+        let (result, waiter, after) = match frame.after {
+            After::Async(result, waiter) => (result, waiter, After::Async(result, Waiter::Nobody)),
+            After::AsyncGenerator(generator, waiter) => {
+                (self.generator_promise(generator), waiter, After::AsyncGenerator(generator, Waiter::Nobody))
+            }
+            After::Call | After::Job(_) | After::Nested | After::Generator(..) => return Err(Exit::Idle),
+        };
+        let mut waiting = self.take_frame(context, frame);
+        waiting.after = after;
         let number = self.stack.suspended.add(Some(waiting));
         self.heap.meter.add_bytes(Waiting::COST);
         self.react(promise, Reaction::Await(number));
@@ -119,6 +124,22 @@ impl Vm {
                     return Err(Exit::Idle);
                 }
                 After::Nested => break,
+                After::Generator(generator, resumer) => {
+                    self.end_generator(generator);
+                    match resumer {
+                        Resumer::Caller | Resumer::Loop => {}
+                        Resumer::Job(derived) => {
+                            self.end_job(derived, Err(value));
+                            return Err(Exit::Idle);
+                        }
+                        Resumer::Nested => break,
+                    }
+                }
+                After::AsyncGenerator(generator, waiter) => {
+                    let promise = self.generator_promise(generator);
+                    self.end_async_generator(generator, Err(value));
+                    return self.hand_over(context, promise, waiter);
+                }
             }
         }
         Err(Exit::Nested(Err(Thrown::value(value))))

@@ -10,6 +10,7 @@ use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
+use crate::generator::Generator;
 use crate::regexp::Program;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub enum InternalSlots {
     AbortSignal(Box<SignalState>),
     /// The event that a signal is aborted.
     AbortEvent(Value),
+    /// A generator object.
+    Generator(Box<Generator>),
 }
 
 /// The internal slots of a regular expression.
@@ -73,6 +76,8 @@ impl InternalSlots {
             Self::AbortController(_) => Family::AbortController,
             Self::AbortSignal(_) => Family::AbortSignal,
             Self::AbortEvent(_) => Family::AbortEvent,
+            Self::Generator(generator) if generator.is_async => Family::AsyncGenerator,
+            Self::Generator(_) => Family::Generator,
         }
     }
 
@@ -92,6 +97,7 @@ impl InternalSlots {
             Self::AbortController(_) => "AbortController",
             Self::AbortSignal(_) => "AbortSignal",
             Self::AbortEvent(_) => "Event",
+            Self::Generator(_) => "Object",
         }
     }
 
@@ -105,6 +111,8 @@ impl InternalSlots {
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
+            Self::Generator(generator) if generator.is_async => "AsyncGenerator",
+            Self::Generator(_) => "Generator",
         }
     }
 
@@ -112,7 +120,7 @@ impl InternalSlots {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            Self::TextEncoder | Self::TextDecoder(_) => None,
+            Self::TextEncoder | Self::TextDecoder(_) | Self::Generator(_) => None,
             Self::DateTimeFormat(_) | Self::Timeout(_) => None,
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
@@ -133,6 +141,7 @@ impl InternalSlots {
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
             // Those who share a program pay a part of it each, the script or cache that owns it excepted.
             Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),
+            Self::Generator(generator) => generator.cost(),
         };
         slab_cost::<Self>() + block(beside)
     }
@@ -149,6 +158,7 @@ impl InternalSlots {
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
             Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),
+            Self::Generator(generator) => generator.trace(work),
         }
     }
 }

@@ -35,6 +35,9 @@ impl Record {
     /// `None` where the names are too long to be worth caching, or one has to be charged each time that it is written.
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
+        if keys.iter().any(|key| key.is_symbol()) {
+            return None;
+        }
         let length: usize = keys.iter().map(|&atom| vm.atoms.text(atom).len() + size_of::<Name>()).sum();
         if length > MAX_NAME_LIST_BYTES || keys.iter().any(|&atom| vm.atoms.text(atom).len() > LONG) {
             return None;

@@ -44,8 +44,9 @@ impl Argument {
 }
 
 impl Spread {
+    /// The error for a value that is not iterable.
     #[cold]
-    fn not_iterable(self, vm: &mut Vm, value: Value) -> Thrown {
+    pub fn not_iterable(self, vm: &mut Vm, value: Value) -> Thrown {
         match self {
             Self::Element(span) => vm.not_iterable_at(value, span, Walk::Spread),
             Self::Last(span) if value.is_nullish() => {

@@ -107,6 +107,9 @@ impl Printer {
                     self.put(symbol);
                 }
             }
+            ExprKind::Yield(None) => self.put("yield"),
+            ExprKind::Yield(Some(value)) => self.prefixed("yield", value),
+            ExprKind::YieldStar(value) => self.prefixed("yield*", value),
         }
     }
 
@@ -161,6 +164,9 @@ impl Printer {
             Property::Method(key, function) => {
                 if function.is_async {
                     self.put("async ");
+                }
+                if function.is_generator {
+                    self.put("*");
                 }
                 self.key(key);
                 self.signature(function);

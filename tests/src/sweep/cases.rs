@@ -137,7 +137,9 @@ impl Cases {
     pub fn add(&mut self, target: &str, values: &[(&Kind, &str)], measured: &str) {
         let changes = CHANGING.contains(&target)
             || target.contains("#set ")
-            || ["Iterator#", "Url#set", "console.", "mcp"].iter().any(|beginning| target.starts_with(beginning));
+            || ["Iterator#", "Generator#", "AsyncGenerator#", "Url#set", "console.", "mcp"]
+                .iter()
+                .any(|beginning| target.starts_with(beginning));
         let is_used_up = |kind: &Kind| kind.name.starts_with("iterator:") || kind.name == "function:grows";
         let alone = changes || !self.compiles || values.iter().any(|(kind, _)| is_used_up(kind));
         self.put(target, values, measured, alone);

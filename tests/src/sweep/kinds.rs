@@ -307,6 +307,14 @@ pub fn receivers(family: &str) -> Vec<Kind> {
             more("numbers:compact", "new Intl.NumberFormat('en', { notation: 'compact' })"),
             more("numbers:unit", "new Intl.NumberFormat('en', { style: 'unit', unit: 'kilometer-per-hour' })"),
         ],
+        "Generator" => vec![
+            more(
+                "iterator:generator",
+                "(function* (list) { try { yield* list } finally { yield list } })(Array(1e6 * S))",
+            ),
+            more("iterator:fresh", "(function* () { yield 1 })()"),
+        ],
+        "AsyncGenerator" => vec![more("iterator:async", "(async function* () { yield 1; yield await 2 })()")],
         other => panic!("the family {other} has no receivers: add some"),
     }
 }

@@ -132,8 +132,8 @@ impl Vm {
     fn call_global(&mut self, name: &str, value: Value) -> Result<String> {
         let native = registry().global(name).map(|number| registry().natives[number as usize].call);
         let number = match native {
-            Some(Body::Native(function)) => function(self, Value::UNDEFINED, &[value])?,
-            Some(Body::Prelude(_) | Body::Namespace | Body::Accessor { .. }) | None => {
+            Some(Body::Native(function) | Body::Iterating(function, _)) => function(self, Value::UNDEFINED, &[value])?,
+            Some(Body::Prelude(_) | Body::Namespace | Body::Accessor { .. } | Body::Resume(..)) | None => {
                 Value::number(self.to_number(value)?)
             }
         };

@@ -81,7 +81,7 @@ impl Inspector<'_> {
             let Some((name, value)) = self.vm.pair_at(source, position + items.len()) else { break };
             let item = match yields {
                 Yields::Keys | Yields::ForIn | Yields::Matches => name,
-                Yields::Values => value,
+                Yields::Values | Yields::Script | Yields::Generator => value,
                 Yields::Entries => self.vm.heap.new_array(vec![name, value]), // bounded: two
             };
             items.push(self.vm, item)?;

@@ -181,13 +181,13 @@ function Array_toLocaleString(self, locales, options) {
 }
 
 function Array_from(self, items, fn, thisArg) {
-  if (fn === undefined) return $list(items);
+  if (fn === undefined) return $isScriptIterable(items) ? Iterable_list(undefined, items) : $list(items);
   $callable(fn);
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
   if ($iterable(items)) {
     const out = [];
     let i = 0;
-    for (const item of items) {
+    for (const item of $each(items)) {
       out.push(fn(item, i));
       i++;
     }
@@ -206,7 +206,7 @@ async function Array_fromAsync(self, items, fn, thisArg) {
   }
   const out = [];
   let i = 0;
-  for await (const item of $iterable(items) ? items : $list(items)) {
+  for await (const item of $each($asyncIterable(items) ? items : $list(items))) {
     out.push(fn === undefined ? item : await fn(item, i));
     i++;
   }

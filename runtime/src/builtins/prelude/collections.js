@@ -10,7 +10,7 @@ function Map_groupBy(self, items, fn) {
   $callable(fn);
   const groups = new Map();
   let i = 0;
-  for (const item of items) {
+  for (const item of $each(items)) {
     const key = fn(item, i);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [item]);
@@ -93,6 +93,6 @@ function Set_keys(other) {
   if ($isIterator(keys)) return keys;
   const next = keys.next;
   const out = [];
-  for (let step = next(); !step.done; step = next()) out.push(step.value);
+  for (let step = $call(next, keys, []); !step.done; step = $call(next, keys, [])) out.push(step.value);
   return out;
 }

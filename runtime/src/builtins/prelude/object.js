@@ -5,7 +5,7 @@ function Object_groupBy(self, items, fn) {
   $callable(fn);
   const groups = Object.create(null);
   let i = 0;
-  for (const item of items) {
+  for (const item of $each(items)) {
     $group(groups, fn(item, i), item);
     i++;
   }

@@ -1,5 +1,5 @@
 function AggregateError_new(receiver, errors, message, options) {
-  return $aggregate_error([...$combinable(errors)], message, options);
+  return $aggregate_error(Iterable_items($combinable(errors)), message, options);
 }
 
 function Promise_new(receiver, executor) {
@@ -15,7 +15,7 @@ function Promise_new(receiver, executor) {
 function Promise_all(receiver, iterable) {
   $promise_class(receiver, 'Promise.all');
   try {
-    return $promise_all([...$combinable(iterable)]);
+    return $promise_all(Iterable_items($combinable(iterable)));
   } catch (error) {
     return $promise_reject(error);
   }
@@ -24,7 +24,7 @@ function Promise_all(receiver, iterable) {
 function Promise_allSettled(receiver, iterable) {
   $promise_class(receiver, 'Promise.allSettled');
   try {
-    return $promise_all_settled([...$combinable(iterable)]);
+    return $promise_all_settled(Iterable_items($combinable(iterable)));
   } catch (error) {
     return $promise_reject(error);
   }
@@ -33,7 +33,7 @@ function Promise_allSettled(receiver, iterable) {
 function Promise_any(receiver, iterable) {
   $promise_class(receiver, 'Promise.any');
   try {
-    return $promise_any([...$combinable(iterable)]);
+    return $promise_any(Iterable_items($combinable(iterable)));
   } catch (error) {
     return $promise_reject(error);
   }
@@ -42,7 +42,7 @@ function Promise_any(receiver, iterable) {
 function Promise_race(receiver, iterable) {
   $promise_class(receiver, 'Promise.race');
   try {
-    return $promise_race([...$combinable(iterable)]);
+    return $promise_race(Iterable_items($combinable(iterable)));
   } catch (error) {
     return $promise_reject(error);
   }

@@ -25,7 +25,7 @@ pub const GLOBALS: &[Global] = &[Global {
     name: "URLSearchParams",
     length: 0,
     call: Body::Native(call_params),
-    construct: Some(Body::Native(new_params)),
+    construct: Some(Body::Iterating(new_params, "Params_new")),
     functions: &[],
     numbers: &[],
 }];
