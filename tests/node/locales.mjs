@@ -62,7 +62,9 @@ const dateCase = () => pick([
 const rangeCase = () => {
   const from = moment();
   const to = from + pick([1, 1000, 6e4, 36e5, 432e5, 864e5, 864e6, 3e9, 3e10, 1e11]) * random(30);
-  return `f('${localeOf()}', ${formatOptions()}).${pick(['formatRange', 'formatRangeToParts'])}(${from}, ${to})`;
+  const format = `f('${localeOf()}', ${formatOptions()})`;
+  // Node aborts where a pattern of the Persian or Buddhist calendar has an offset.
+  return `${format}.${/fa-IR|th-TH|persian|buddhist/.test(format) ? 'formatRange' : pick(['formatRange', 'formatRangeToParts'])}(${from}, ${to})`;
 };
 
 const LETTERS = ['a', 'A', 'b', 'B', 'z', 'Z', 'é', 'É', 'e', 'ä', 'Ä', 'ö', 'ø', 'å', 'aa', 'ñ', 'n', 'ch', 'c', 'č', 'h', 'll', 'l', 'ł', 'đ', 'd', 'dž', 'þ', 'ı', 'I', 'i', 'İ', 'ü', 'y', 'ß', 'ss', 'æ', 'õ', 'š', 's', 'ž', 'ğ', 'g', 'q', 'w', 'v', 'ij', 'œ', 'ț', 'ă', 'â', 'cs', 'dzs', 'gy'];
