@@ -1,9 +1,11 @@
-//! `Intl` (ECMA-402): formatting in the only locale en-US, to which others fall back.
+//! `Intl` (ECMA-402), with the locales and the data of CLDR that Node has.
 //!
-//! This file has the namespace and what its constructors share: locales and options.
+//! This file has the namespace and what its constructors share: requested locales and options.
 
 pub mod collator;
+pub mod data;
 pub mod date_time_format;
+pub mod locale;
 pub mod number_format;
 pub mod zone;
 
@@ -13,6 +15,7 @@ use crate::property::PropertyKey;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use locale::{Invalid, Resolved};
 
 /// The namespace.
 pub const GLOBALS: &[Global] = &[Global {
@@ -36,12 +39,18 @@ fn get_canonical_locales(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(texts(vm, &tags))
 }
 
-/// `supportedLocalesOf(locales)`: the requested locales that are English.
+/// `supportedLocalesOf(locales, options)`: the requested locales that there are.
 fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut tags = canonical_locales(vm, super::arg(arguments, 0))?;
-    tags.retain(|tag| tag.split('-').next() == Some("en"));
+    let options = options(vm, super::arg(arguments, 1))?;
+    choice(vm, options, "Intl", "localeMatcher", MATCHERS)?;
+    vm.work(tags.len())?;
+    tags.retain(|tag| locale::available(tag).is_some());
     Ok(texts(vm, &tags))
 }
+
+/// The values of the option `localeMatcher`, which all mean the same.
+pub const MATCHERS: &[&str] = &["lookup", "best fit"];
 
 fn texts(vm: &mut Vm, texts: &[String]) -> Value {
     let items = texts.iter().map(|text| vm.string(text)).collect(); // bounded: by the tags of a list, counted there
@@ -64,14 +73,11 @@ pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     Ok(if end < bytes.len() { text + "…" } else { text }.into())
 }
 
-/// The resolved locale: the requested one where it is a form of en-US, else `en-US`.
-pub fn resolved_locale(vm: &mut Vm, locales: Value) -> Result<String> {
+/// What the argument `locales` resolves to.
+pub fn resolved(vm: &mut Vm, locales: Value) -> Result<Resolved> {
     let tags = canonical_locales(vm, locales)?;
-    Ok(match tags.first() {
-        Some(tag) if tag == "en" || tag == "en-US" => tag.clone(),
-        Some(tag) if tag.starts_with("en-u-") || tag.starts_with("en-x-") => "en".into(),
-        Some(_) | None => "en-US".into(),
-    })
+    vm.work(tags.len())?;
+    Ok(Resolved::new(&tags))
 }
 
 /// `CanonicalizeLocaleList` (ECMA-402 9.2.1)
@@ -102,75 +108,18 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
         }
         let text = word(vm, item)?;
         vm.work(1 + text.len() / 8 + tags.len() / 8)?;
-        match canonical_tag(&text) {
-            Some(tag) if tags.contains(&tag) => {}
-            Some(tag) => {
+        match locale::canonical(&text) {
+            Ok(tag) if tags.contains(&tag) => {}
+            Ok(tag) => {
                 hold.grow(vm, 64 + 2 * tag.len())?;
                 tags.push(tag);
             }
-            None => {
-                return Err(vm.range_error("Incorrect locale information provided"));
-            }
+            Err(Invalid::Language) => return Err(vm.range_error("Incorrect locale information provided")),
+            // bounded: a word
+            Err(Invalid::Rest) => return Err(vm.range_error(&format!("Invalid language tag: {text}"))),
         }
     }
     Ok(tags)
-}
-
-/// The canonical form of a language tag; `None` where it is invalid (UTS 35, section 3).
-fn canonical_tag(tag: &str) -> Option<String> {
-    let mut parts = tag.split('-').peekable();
-    let is_alpha = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let language = parts.next().filter(|part| is_alpha(part) && matches!(part.len(), 2 | 3 | 5..=8))?;
-    // bounded: by the longest word, here and below
-    let mut out = vec![language.to_ascii_lowercase()];
-    if let Some(script) = parts.next_if(|part| part.len() == 4 && is_alpha(part)) {
-        out.push(script[..1].to_ascii_uppercase() + &script[1..].to_ascii_lowercase());
-    }
-    let is_region = |part: &&str| {
-        part.len() == 2 && is_alpha(part) || part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    if let Some(region) = parts.next_if(is_region) {
-        out.push(region.to_ascii_uppercase());
-    }
-    let is_variant = |part: &&str| {
-        is_word(part) && (matches!(part.len(), 5..=8) || part.len() == 4 && part.as_bytes()[0].is_ascii_digit())
-    };
-    let mut variants = Vec::new(); // bounded: by the tag
-    while let Some(variant) = parts.next_if(is_variant) {
-        let variant = variant.to_ascii_lowercase();
-        if variants.contains(&variant) {
-            return None;
-        }
-        variants.push(variant);
-    }
-    variants.sort();
-    out.extend(variants);
-    let mut extensions: Vec<String> = Vec::new(); // bounded: by the tag
-    while let Some(singleton) = parts.next() {
-        if singleton.len() != 1 || !is_word(singleton) {
-            return None;
-        }
-        let is_private = singleton.eq_ignore_ascii_case("x");
-        let shortest = if is_private { 1 } else { 2 };
-        let mut extension = singleton.to_ascii_lowercase();
-        if extensions.iter().any(|other| other.starts_with(&extension)) {
-            return None;
-        }
-        let mut count = 0;
-        while let Some(part) = parts.next_if(|part| is_word(part) && part.len() <= 8 && part.len() >= shortest) {
-            extension.push('-');
-            extension.push_str(&part.to_ascii_lowercase());
-            count += 1;
-        }
-        if count == 0 || is_private && parts.peek().is_some() {
-            return None;
-        }
-        extensions.push(extension);
-    }
-    extensions.sort_by_key(|extension| (extension.starts_with('x'), extension.clone()));
-    out.extend(extensions);
-    Some(out.join("-")) // bounded: by the tag
 }
 
 /// An options argument: `null` is no object (ECMA-402 9.2.12).

@@ -1,7 +1,7 @@
 //! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the Unicode collation algorithm with the root order of CLDR,
 //! which is that of English.
 
-use super::{SUPPORTED_LOCALES_OF, choice, flag, resolved_locale};
+use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, flag, resolved};
 use crate::builtins::string::normalize;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::Buffer;
@@ -74,12 +74,12 @@ const DEFAULT: Order = Order { sensitivity: 3, ignore_punctuation: false, numeri
 
 fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Collator> {
     vm.work(4)?;
-    let locale = resolved_locale(vm, locales)?;
+    let locale = resolved(vm, locales)?.tag(|_, _| false);
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined"))); // bounded: a name
     }
     let search = choice(vm, options, service, "usage", USAGES)? == Some(1);
-    choice(vm, options, service, "localeMatcher", &["lookup", "best fit"])?;
+    choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let numeric = flag(vm, options, "numeric")?.unwrap_or(false);
     let case_first = choice(vm, options, service, "caseFirst", CASE_FIRST)?.unwrap_or(2);
     let sensitivity = choice(vm, options, service, "sensitivity", SENSITIVITIES)?.unwrap_or(3);

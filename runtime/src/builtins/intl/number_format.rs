@@ -9,7 +9,7 @@ mod pattern;
 mod range;
 mod units;
 
-use super::{SUPPORTED_LOCALES_OF, choice, number, option, parts_value, resolved_locale};
+use super::{SUPPORTED_LOCALES_OF, choice, number, option, parts_value, resolved};
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::{Buffer, Hold};
 use crate::convert::Hint;
@@ -165,7 +165,7 @@ pub fn to_locale_string(vm: &mut Vm, value: Value, arguments: &[Value], service:
 /// Read the options (ECMA-402 16.1.2).
 fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<NumberFormat> {
     vm.work(8)?;
-    let locale = resolved_locale(vm, locales)?;
+    let locale = resolved(vm, locales)?.tag(|_, _| false);
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined")));
     }

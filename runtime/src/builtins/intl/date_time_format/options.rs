@@ -2,7 +2,7 @@
 
 use super::pattern::{Field, Item, Kind, best, fields, parse};
 use crate::builtins::intl::zone::Zone;
-use crate::builtins::intl::{canonical_locales, choice, flag, number, option, options, resolved_locale};
+use crate::builtins::intl::{canonical_locales, choice, flag, number, option, options, resolved};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -144,7 +144,7 @@ fn pattern_text(pattern: &[Item]) -> String {
 impl DateTimeFormat {
     /// Reads the arguments of a constructor (ECMA-402 11.1.2).
     pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result<Self> {
-        let locale = resolved_locale(vm, locales)?;
+        let locale = resolved(vm, locales)?.tag(|_, _| false);
         let tags = canonical_locales(vm, locales)?;
         let given = options(vm, given)?;
         for (name, message) in [("calendar", "Invalid calendar"), ("numberingSystem", "Invalid numberingSystem")] {

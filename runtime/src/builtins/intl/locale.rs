@@ -1,0 +1,256 @@
+//! Locales: canonical language tags (UTS 35), and the one that a request resolves to (ECMA-402 9.2.7).
+//!
+//! bounded: by a tag, which is a word, see [`super::word`]
+
+use icu_locale::LocaleCanonicalizer;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// The default locale.
+pub const DEFAULT: &str = "en-US";
+
+/// A locale that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// Its tag, without extensions.
+    pub tag: &'static str,
+    /// The name of its data in the packs.
+    pub data: &'static str,
+    /// Its calendar.
+    pub calendar: &'static str,
+    /// Its numbering system.
+    pub numbering: &'static str,
+    /// Its hour cycle.
+    pub hour_cycle: &'static str,
+}
+
+/// The locales by tag.
+static AVAILABLE: LazyLock<HashMap<&'static str, Available>> = LazyLock::new(|| {
+    let line = |line: &'static str| {
+        let mut words = line.split(' ');
+        let mut word = || words.next().unwrap_or_default();
+        let (tag, data, calendar, numbering, hour_cycle) = (word(), word(), word(), word(), word());
+        (tag, Available { tag, data, calendar, numbering, hour_cycle })
+    };
+    include_str!("data/locales.txt").lines().map(line).collect()
+});
+
+/// The locale of the longest prefix of a tag that there is (`BestAvailableLocale`).
+pub fn available(tag: &str) -> Option<Available> {
+    let mut candidate = without_extensions(tag);
+    loop {
+        if let Some(&found) = AVAILABLE.get(candidate) {
+            return Some(found);
+        }
+        candidate = candidate.rsplit_once('-')?.0;
+    }
+}
+
+/// What a request resolves to: the locale, and the keywords of the extension `u` in the requested tag.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The locale.
+    pub locale: Available,
+    /// Keys and values, with `""` for `true`, in order.
+    keywords: Vec<(String, String)>,
+}
+
+impl Resolved {
+    /// The first of the canonical tags that there is; the default locale where there is none.
+    pub fn new(tags: &[String]) -> Self {
+        let found = tags.iter().find_map(|tag| Some((available(tag)?, tag.as_str())));
+        match found {
+            Some((locale, tag)) => Self { locale, keywords: keywords(tag) },
+            None => Self { locale: default(), keywords: Vec::new() },
+        }
+    }
+
+    /// The value of a keyword of the requested tag.
+    pub fn keyword(&self, key: &str) -> Option<&str> {
+        self.keywords.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The resolved tag: that of the locale with the keywords that `supports` admits.
+    pub fn tag(&self, supports: impl Fn(&str, &str) -> bool) -> String {
+        let mut out = self.locale.tag.to_owned();
+        let mut is_first = true;
+        for (key, value) in self.keywords.iter().filter(|(key, value)| supports(key, value)) {
+            out.push_str(if is_first { "-u-" } else { "-" });
+            is_first = false;
+            out.push_str(key);
+            if !value.is_empty() {
+                out.push('-');
+                out.push_str(value);
+            }
+        }
+        out
+    }
+}
+
+/// The default locale.
+pub fn default() -> Available {
+    const NONE: Available =
+        Available { tag: DEFAULT, data: "en", calendar: "gregory", numbering: "latn", hour_cycle: "h12" };
+    AVAILABLE.get(DEFAULT).copied().unwrap_or(NONE)
+}
+
+/// A canonical tag up to its first extension.
+pub fn without_extensions(tag: &str) -> &str {
+    let mut end = 0_usize;
+    for part in tag.split('-') {
+        if part.len() == 1 {
+            return tag.get(..end.saturating_sub(1)).unwrap_or_default();
+        }
+        end += part.len() + 1;
+    }
+    tag
+}
+
+/// The keywords of the extension `u` of a canonical tag.
+fn keywords(tag: &str) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = Vec::new();
+    let mut parts = tag.split('-').skip(1).skip_while(|part| part.len() != 1);
+    while let Some(singleton) = parts.next() {
+        if singleton == "x" {
+            break;
+        }
+        if singleton != "u" {
+            // What follows is another extension's, up to the next singleton.
+            let rest: Vec<&str> = parts.skip_while(|part| part.len() != 1).collect();
+            return keywords(&format!("und-{}", rest.join("-")));
+        }
+        for part in parts {
+            match (part.len(), out.last_mut()) {
+                (1, _) => return out,
+                (2, _) => out.push((part.to_owned(), String::new())),
+                (_, Some((_, value))) => {
+                    if !value.is_empty() {
+                        value.push('-');
+                    }
+                    value.push_str(part);
+                }
+                // An attribute.
+                (_, None) => {}
+            }
+        }
+        return out;
+    }
+    out
+}
+
+/// Why a tag has no canonical form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// It does not begin with a language, as UTS 35 has it.
+    Language,
+    /// What follows is invalid.
+    Rest,
+}
+
+/// The canonical form of a language tag (UTS 35, annex C).
+pub fn canonical(tag: &str) -> Result<String, Invalid> {
+    if AVAILABLE.contains_key(tag) {
+        return Ok(tag.to_owned());
+    }
+    check(tag)?;
+    let Ok(mut locale) = icu_locale::Locale::try_from_str(tag) else { return Err(Invalid::Rest) };
+    // It borrows its tables, so making one costs nothing.
+    LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
+    Ok(locale.to_string())
+}
+
+/// Whether a tag has the form of a `unicode_locale_id` without what ECMA-402 excludes.
+fn check(tag: &str) -> Result<(), Invalid> {
+    let mut parts = tag.split('-').peekable();
+    let is_alpha = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let language = parts.next().unwrap_or_default();
+    if !is_alpha(language) || !matches!(language.len(), 2 | 3 | 5..=8) {
+        return Err(Invalid::Language);
+    }
+    parts.next_if(|part| part.len() == 4 && is_alpha(part));
+    let is_region = |part: &&str| {
+        part.len() == 2 && is_alpha(part) || part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    parts.next_if(is_region);
+    let is_variant = |part: &&str| {
+        is_word(part) && (matches!(part.len(), 5..=8) || part.len() == 4 && part.as_bytes()[0].is_ascii_digit())
+    };
+    let mut variants = Vec::new();
+    while let Some(variant) = parts.next_if(is_variant) {
+        variants.push(variant.to_ascii_lowercase());
+    }
+    if parts.peek().is_some_and(|part| part.len() != 1 || !is_word(part)) {
+        return Err(Invalid::Language);
+    }
+    variants.sort();
+    if variants.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Invalid::Rest);
+    }
+    let mut singletons = Vec::new();
+    while let Some(singleton) = parts.next() {
+        let singleton = singleton.to_ascii_lowercase();
+        let is_private = singleton == "x";
+        if singleton.len() != 1 || !is_word(&singleton) || singletons.contains(&singleton) {
+            return Err(Invalid::Rest);
+        }
+        singletons.push(singleton);
+        let shortest = if is_private { 1 } else { 2 };
+        let mut count = 0;
+        while parts.next_if(|part| is_word(part) && part.len() <= 8 && part.len() >= shortest).is_some() {
+            count += 1;
+        }
+        if count == 0 || is_private && parts.peek().is_some() {
+            return Err(Invalid::Rest);
+        }
+    }
+    Ok(())
+}
+
+/// The ten digits of a numbering system; `None` for an unknown one.
+pub fn digits(system: &str) -> Option<[char; 10]> {
+    static DIGITS: LazyLock<HashMap<&'static str, [char; 10]>> = LazyLock::new(|| {
+        let line = |line: &'static str| {
+            let (name, digits) = line.split_once(' ')?;
+            let digits: Vec<char> = digits.chars().collect();
+            Some((name, digits.try_into().ok()?))
+        };
+        include_str!("data/digits.txt").lines().filter_map(line).collect()
+    });
+    DIGITS.get(system).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(tag: &str) -> Resolved {
+        Resolved::new(&[canonical(tag).unwrap()])
+    }
+
+    #[test]
+    fn a_request_resolves_to_the_longest_prefix() {
+        for (tag, locale, data) in [
+            ("de-DE", "de-DE", "de"),
+            ("de-XX", "de", "de"),
+            ("nb-NO", "nb", "nb"),
+            ("zh-TW", "zh-TW", "zh-Hant"),
+            ("sr-ME", "sr-ME", "sr-Latn-ME"),
+            ("tlh", "en-US", "en"),
+            ("iw", "he", "he"),
+            ("de-u-nu-arab-x-foo", "de", "de"),
+        ] {
+            let found = resolved(tag).locale;
+            assert_eq!((found.tag, found.data), (locale, data), "{tag}");
+        }
+    }
+
+    #[test]
+    fn keywords_are_those_of_the_extension() {
+        let found = resolved("de-a-nu-arab-u-attr-nu-latn-kn-co-phonebk-x-u-hc-h12");
+        assert_eq!(found.keyword("nu"), Some("latn"));
+        assert_eq!(found.keyword("kn"), Some(""));
+        assert_eq!(found.keyword("hc"), None);
+        assert_eq!(found.tag(|key, _| key != "co"), "de-u-kn-nu-latn");
+    }
+}

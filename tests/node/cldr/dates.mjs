@@ -1,0 +1,69 @@
+#!/usr/bin/env node
+// Writes runtime/src/builtins/intl/data/dates.bin: names and patterns of dates. Lists are joined by `|`. Keys:
+//   CALENDAR/months/{format,stand-alone}/{wide,abbreviated,narrow}   and days, from Sunday
+//   CALENDAR/periods/{format,stand-alone}/WIDTH                      in the order of PERIODS, empty where there is none
+//   CALENDAR/eras/{names,abbr,narrow}
+//   CALENDAR/{date,time,glue,at}/{full,long,medium,short}
+//   CALENDAR/available/SKELETON, CALENDAR/append/FIELD
+//   CALENDAR/interval/SKELETON/FIELD, CALENDAR/interval/fallback
+//   fields/FIELD      names of fields, for `append`
+//   decimal/SYSTEM    the decimal separator by numbering system
+//   periods           rules of parts of the day: NAME=FROM-BEFORE in minutes, or NAME=AT
+import { main, parent, supplemental, writePack } from './pack.mjs';
+
+const WIDTHS = ['wide', 'abbreviated', 'narrow'];
+const STYLES = ['full', 'long', 'medium', 'short'];
+const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+const PERIODS = ['am', 'pm', 'midnight', 'noon', 'morning1', 'morning2', 'afternoon1', 'afternoon2', 'evening1', 'evening2', 'night1', 'night2'];
+const rules = supplemental('dayPeriods').dayPeriodRuleSet;
+const ruleKeys = new Set(Object.keys(rules).map((tag) => (tag === 'root' ? 'und' : tag)));
+
+const minutes = (time) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+function ruleText(locale) {
+  let at = locale;
+  while (at !== undefined && !ruleKeys.has(at)) at = parent(at);
+  const own = rules[at] ?? rules[locale.split('-')[0]] ?? {};
+  return Object.entries(own).map(([name, rule]) => {
+    const short = name.replace('-type-', '').replace(/^dayPeriodRule/, '');
+    return `${short}=${rule._at ? minutes(rule._at) : `${minutes(rule._from)}-${minutes(rule._before)}`}`;
+  }).join('|');
+}
+
+const isWanted = (skeleton) => !/-|[QwW]/.test(skeleton);
+
+function* texts(locale) {
+  for (const [name, file] of [['gregorian', 'ca-gregorian'], ['generic', 'ca-generic']]) {
+    const data = main('dates-full', locale, file)?.dates.calendars[name];
+    if (!data) continue;
+    if (name === 'gregorian') {
+      for (const form of ['format', 'stand-alone']) {
+        for (const width of WIDTHS) {
+          yield [`${name}/months/${form}/${width}`, Array.from({ length: 12 }, (_, index) => data.months[form][width][index + 1]).join('|')];
+          yield [`${name}/days/${form}/${width}`, DAYS.map((day) => data.days[form][width][day]).join('|')];
+          yield [`${name}/periods/${form}/${width}`, PERIODS.map((period) => data.dayPeriods[form][width][period] ?? '').join('|')];
+        }
+      }
+    }
+    if (name === 'gregorian') for (const [key, from] of [['names', 'eraNames'], ['abbr', 'eraAbbr'], ['narrow', 'eraNarrow']]) yield [`${name}/eras/${key}`, [data.eras[from][0], data.eras[from][1]].join('|')];
+    const text = (value) => (typeof value === 'object' ? value._value : value);
+    for (const style of STYLES) {
+      yield [`${name}/date/${style}`, text(data.dateFormats[style])];
+      if (name === 'gregorian') yield [`${name}/time/${style}`, text(data.timeFormats[style])];
+      yield [`${name}/glue/${style}`, text(data.dateTimeFormats[style])];
+      yield [`${name}/at/${style}`, text(data['dateTimeFormats-atTime']?.standard[style])];
+    }
+    for (const [skeleton, pattern] of Object.entries(data.dateTimeFormats.availableFormats)) if (isWanted(skeleton)) yield [`${name}/available/${skeleton}`, pattern];
+    if (name === 'gregorian') for (const [field, pattern] of Object.entries(data.dateTimeFormats.appendItems)) yield [`append/${field}`, pattern];
+    for (const [skeleton, patterns] of Object.entries(data.dateTimeFormats.intervalFormats)) {
+      if (skeleton === 'intervalFormatFallback') yield [`${name}/interval/fallback`, patterns];
+      else if (isWanted(skeleton)) for (const [field, pattern] of Object.entries(patterns)) if (isWanted(field)) yield [`${name}/interval/${skeleton}/${field}`, pattern];
+    }
+  }
+  const fields = main('dates-full', locale, 'dateFields')?.dates.fields;
+  for (const field of ['era', 'year', 'quarter', 'month', 'week', 'weekday', 'day', 'dayperiod', 'hour', 'minute', 'second', 'zone']) yield [`fields/${field}`, fields?.[field].displayName];
+  const numbers = main('numbers-full', locale, 'numbers')?.numbers ?? {};
+  for (const [key, symbols] of Object.entries(numbers)) if (key.startsWith('symbols-numberSystem-')) yield [`decimal/${key.slice(21)}`, symbols.decimal];
+  yield ['periods', ruleText(locale)];
+}
+
+writePack('dates.bin', texts);
