@@ -9,7 +9,7 @@
 //   fields/FIELD      names of fields, for `append`
 //   decimal/SYSTEM    the decimal separator by numbering system
 //   periods           rules of parts of the day: NAME=FROM-BEFORE in minutes, or NAME=AT
-import { main, parent, supplemental, writePack } from './pack.mjs';
+import { main, supplemental, writePack } from './pack.mjs';
 
 const WIDTHS = ['wide', 'abbreviated', 'narrow'];
 const STYLES = ['full', 'long', 'medium', 'short'];
@@ -21,12 +21,28 @@ const ruleKeys = new Set(Object.keys(rules).map((tag) => (tag === 'root' ? 'und'
 const minutes = (time) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 function ruleText(locale) {
   let at = locale;
-  while (at !== undefined && !ruleKeys.has(at)) at = parent(at);
-  const own = rules[at] ?? rules[locale.split('-')[0]] ?? {};
+  while (at && !ruleKeys.has(at)) at = at.slice(0, Math.max(0, at.lastIndexOf('-')));
+  const own = rules[at] ?? {};
   return Object.entries(own).map(([name, rule]) => {
     const short = name.replace('-type-', '').replace(/^dayPeriodRule/, '');
     return `${short}=${rule._at ? minutes(rule._at) : `${minutes(rule._from)}-${minutes(rule._before)}`}`;
   }).join('|');
+}
+
+// Names that no package has: months and eras of other calendars, as Node has them.
+const PROBES = { long: 'wide', short: 'abbreviated', narrow: 'narrow' };
+const ERAS = { long: 'names', short: 'abbr', narrow: 'narrow' };
+function* ofNode(locale) {
+  const tag = locale === 'und' ? 'en' : locale;
+  const part = (calendar, type, options, time) =>
+    new Intl.DateTimeFormat(`${tag}-u-ca-${calendar}-nu-latn`, { timeZone: 'UTC', ...options }).formatToParts(time).find((one) => one.type === type)?.value ?? '';
+  const now = Date.UTC(2024, 0, 15);
+  for (const [width, key] of Object.entries(ERAS)) for (const calendar of ['buddhist', 'persian']) yield [`${calendar}/eras/${key}`, part(calendar, 'era', { era: width, year: 'numeric' }, now)];
+  const firsts = Array.from({ length: 12 }, (_, index) => Date.UTC(2024, 2, 28) + index * 30.5 * 86_400_000);
+  for (const [width, key] of Object.entries(PROBES)) {
+    yield [`persian/months/format/${key}`, firsts.map((time) => part('persian', 'month', { month: width, day: 'numeric' }, time)).join('|')];
+    yield [`persian/months/stand-alone/${key}`, firsts.map((time) => part('persian', 'month', { month: width }, time)).join('|')];
+  }
 }
 
 const isWanted = (skeleton) => !/-|[QwW]/.test(skeleton);
@@ -64,6 +80,7 @@ function* texts(locale) {
   const numbers = main('numbers-full', locale, 'numbers')?.numbers ?? {};
   for (const [key, symbols] of Object.entries(numbers)) if (key.startsWith('symbols-numberSystem-')) yield [`decimal/${key.slice(21)}`, symbols.decimal];
   yield ['periods', ruleText(locale)];
+  yield* ofNode(locale);
 }
 
 writePack('dates.bin', texts);

@@ -5,9 +5,11 @@
 //   keys      in order: u32 text of the key
 //   entries   of a locale by key: u16 key, 3 bytes text
 //   texts     u32 where each one begins, and the end of the last one; then the texts in UTF-8
+// A large one is compressed as a whole (zlib).
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 
 const require = createRequire(import.meta.url);
 export const OUT = join(import.meta.dirname, '../../../runtime/src/builtins/intl/data');
@@ -53,7 +55,7 @@ export const LOCALES = FILES.filter((tag) => tag === 'und' || inNode(tag));
 const GONE = '\u0000';
 
 /** Writes a pack; `texts(locale)` gives an object or an iterable of pairs of key and text, with all inherited ones. */
-export function writePack(file, texts, locales = LOCALES) {
+export function writePack(file, texts, { locales = LOCALES, compress = false } = {}) {
   const names = [...locales].sort((a, b) => (a < b ? -1 : 1));
   const all = new Map(names.map((name) => {
     const given = texts(name) ?? {};
@@ -93,13 +95,14 @@ export function writePack(file, texts, locales = LOCALES) {
   const bodies = [...strings.keys()].map((text) => Buffer.from(text));
   let at = 0;
   const starts = [...bodies.map((body) => { const start = at; at += body.length; return start; }), at];
-  const bytes = Buffer.concat([
+  const plain = Buffer.concat([
     Buffer.from('PACK'), ...[names.length, keys.length, strings.size, entries.length].map(u32),
     ...localeRows.flat().map(u32), ...keyRows.map(u32),
     ...entries.map(([key, text]) => Buffer.from([key & 255, key >> 8, text & 255, (text >> 8) & 255, text >> 16])),
     ...starts.map(u32), ...bodies,
   ]);
+  const bytes = compress ? deflateSync(plain, { level: 9 }) : plain;
   mkdirSync(OUT, { recursive: true });
   writeFileSync(join(OUT, file), bytes);
-  console.log(`${file}: ${bytes.length} bytes, ${names.length} locales, ${keys.length} keys, ${entries.length} entries, ${strings.size} texts of ${at} bytes`);
+  console.log(`${file}: ${bytes.length} bytes (${plain.length}), ${names.length} locales, ${keys.length} keys, ${entries.length} entries, ${strings.size} texts of ${at} bytes`);
 }

@@ -28,7 +28,15 @@ const GONE: &str = "\0";
 /// Patterns and names of dates.
 pub static DATES: LazyLock<Pack> = LazyLock::new(|| Pack::new(include_bytes!("data/dates.bin")));
 
+/// Names of time zones.
+pub static ZONES: LazyLock<Pack> = LazyLock::new(|| Pack::inflated(include_bytes!("data/zones.bin")));
+
 impl Pack {
+    /// The pack in a compressed file; it stays in memory once it is read.
+    pub fn inflated(bytes: &'static [u8]) -> Self {
+        Self::new(miniz_oxide::inflate::decompress_to_vec_zlib(bytes).unwrap_or_default().leak())
+    }
+
     /// The pack in a file.
     pub const fn new(bytes: &'static [u8]) -> Self {
         let mut this = Self { bytes, locales: 0, keys: 0, texts: 0, entries: 0 };

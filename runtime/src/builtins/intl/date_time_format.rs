@@ -1,8 +1,10 @@
 //! `Intl.DateTimeFormat` (ECMA-402 11), and `toLocaleString` of dates with it.
 
+mod calendar;
 mod options;
 mod pattern;
 mod range;
+mod symbols;
 mod write;
 
 pub use options::{DateTimeFormat, Wanted};

@@ -207,17 +207,23 @@ fn check(tag: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
+static DIGITS: LazyLock<HashMap<&'static str, [char; 10]>> = LazyLock::new(|| {
+    let line = |line: &'static str| {
+        let (name, digits) = line.split_once(' ')?;
+        let digits: Vec<char> = digits.chars().collect();
+        Some((name, digits.try_into().ok()?))
+    };
+    include_str!("data/digits.txt").lines().filter_map(line).collect()
+});
+
 /// The ten digits of a numbering system; `None` for an unknown one.
 pub fn digits(system: &str) -> Option<[char; 10]> {
-    static DIGITS: LazyLock<HashMap<&'static str, [char; 10]>> = LazyLock::new(|| {
-        let line = |line: &'static str| {
-            let (name, digits) = line.split_once(' ')?;
-            let digits: Vec<char> = digits.chars().collect();
-            Some((name, digits.try_into().ok()?))
-        };
-        include_str!("data/digits.txt").lines().filter_map(line).collect()
-    });
     DIGITS.get(system).copied()
+}
+
+/// The name of a numbering system, if there is one of it.
+pub fn numbering_system(name: &str) -> Option<&'static str> {
+    DIGITS.get_key_value(name).map(|(&name, _)| name)
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
-//! Time zones: their offsets, from the bundled database, and their names in English.
+//! Time zones: their offsets, from the bundled database, and their names.
 //!
-//! `zones.txt` is written by `tests/node/zones.mjs`, which describes it.
+//! `zones.txt` has the names in English by time; `tests/node/zones.mjs` writes and describes it. The names of other
+//! locales are found by the English ones.
 //!
 //! bounded: by the longest line of `zones.txt`; what names a zone is a word, see [`super::word`]
 
+use super::data::{View, ZONES};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use std::collections::HashMap;
@@ -118,9 +120,10 @@ impl Zone {
     }
 
     /// The name of the zone at a time.
-    pub fn name_at(&self, time: f64, style: Style) -> String {
+    pub fn name_at(&self, time: f64, style: Style, locale: &Locale) -> String {
         let offset = self.offset(time);
         let minute = (time / MINUTE).floor();
+        let is_generic = matches!(style, Style::ShortGeneric | Style::LongGeneric);
         let pair = match style {
             Style::ShortOffset | Style::LongOffset => None,
             Style::Short | Style::Long => {
@@ -138,23 +141,79 @@ impl Zone {
         };
         let (long, short) = pair.and_then(|pair| TABLE.pairs.get(pair).copied()).unwrap_or_default();
         let is_long = matches!(style, Style::Long | Style::LongOffset | Style::LongGeneric);
-        match if is_long { long } else { short } {
-            "" => offset_text(offset, is_long),
-            name => name.to_owned(),
+        if locale.is_english {
+            return match if is_long { long } else { short } {
+                "" => locale.offset_text(offset, is_long),
+                name => name.to_owned(),
+            };
+        }
+        let width = if is_long { "long" } else { "short" };
+        let (base, is_partial) = match long.split_once(" (") {
+            Some((base, _)) => (base, true),
+            None => (long, false),
+        };
+        let named = locale.names.get(&format!("{width}/{base}")).filter(|_| !base.is_empty());
+        match named {
+            Some(name) if is_partial => {
+                let place = locale.place(self.name).unwrap_or_default();
+                locale.names.text("fallback").replace("{0}", place).replace("{1}", name)
+            }
+            Some(name) => name.to_owned(),
+            None => match locale.place(self.name).filter(|_| is_generic && pair.is_some()) {
+                Some(place) => locale.names.text("region").replace("{0}", place),
+                None => locale.offset_text(offset, is_long),
+            },
         }
     }
 }
 
-/// `GMT-05:00` or `GMT-5`
-fn offset_text(offset: i32, is_long: bool) -> String {
-    let sign = if offset < 0 { '-' } else { '+' };
-    let (hours, minutes, seconds) = (offset.abs() / 3600, offset.abs() / 60 % 60, offset.abs() % 60);
-    let mut text = if is_long { format!("GMT{sign}{hours:02}") } else { format!("GMT{sign}{hours}") };
-    if is_long || minutes > 0 || seconds > 0 {
-        text.push_str(&format!(":{minutes:02}"));
+/// How a locale names zones.
+#[derive(Clone, Debug)]
+pub struct Locale {
+    names: View,
+    is_english: bool,
+    digits: [char; 10],
+}
+
+impl Locale {
+    /// By the name of the data of the locale.
+    pub fn new(data: &str, digits: [char; 10]) -> Self {
+        Self { names: ZONES.view(data), is_english: data == "en", digits }
     }
-    if seconds > 0 {
-        text.push_str(&format!(":{seconds:02}"));
+
+    /// The place that stands for a zone.
+    fn place(&self, zone: &str) -> Option<&'static str> {
+        let key = self.names.get(&format!("place/{zone}"))?;
+        // Without a name it is that of the zone.
+        let own = key.rsplit('/').next().filter(|_| key.starts_with("city/"));
+        self.names.get(key).or(own)
     }
-    text
+
+    /// `GMT-05:00` or `GMT-5`
+    fn offset_text(&self, offset: i32, is_long: bool) -> String {
+        if offset == 0 {
+            return self.names.text("zero").to_owned();
+        }
+        let formats = self.names.text("hours").split_once(';').unwrap_or_default();
+        let format = if offset < 0 { formats.1 } else { formats.0 };
+        let (hours, minutes, seconds) = (offset.abs() / 3600, offset.abs() / 60 % 60, offset.abs() % 60);
+        let (prefix, rest) = format.split_at(format.find('H').unwrap_or(format.len()));
+        let (separator, suffix) = rest.trim_start_matches('H').split_once("mm").unwrap_or_default();
+        let number = |number: i32, least: usize| with_digits(&format!("{number:0least$}"), &self.digits);
+        let mut text = format!("{prefix}{}", number(hours, if is_long { 2 } else { 1 }));
+        if is_long || minutes > 0 || seconds > 0 {
+            text += &format!("{separator}{}", number(minutes, 2));
+        }
+        if seconds > 0 {
+            text += &format!("{separator}{}", number(seconds, 2));
+        }
+        text += suffix;
+        self.names.text("gmt").replace("{0}", &text)
+    }
+}
+
+/// A text with these digits in the place of ASCII's.
+pub fn with_digits(text: &str, digits: &[char; 10]) -> String {
+    let digit = |c: char| c.to_digit(10).map_or(c, |digit| digits[digit as usize]);
+    text.chars().map(digit).collect()
 }

@@ -1,11 +1,15 @@
 //! The options of a format: reading and resolving them, and `resolvedOptions`.
 
-use super::pattern::{Field, Item, Kind, best, fields, parse};
-use crate::builtins::intl::zone::Zone;
-use crate::builtins::intl::{canonical_locales, choice, flag, number, option, options, resolved};
+use super::calendar::{self, Calendar};
+use super::pattern::{Field, Generator, Item, Kind, fields, joined, parse};
+use super::symbols::Symbols;
+use crate::builtins::intl::locale::{Resolved as Requested, digits, numbering_system};
+use crate::builtins::intl::zone::{self, Zone};
+use crate::builtins::intl::{MATCHERS, choice, flag, number, option, options, resolved, word};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use std::sync::Arc;
 
 /// The default fields, where the options name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,17 @@ pub enum Wanted {
 pub struct DateTimeFormat {
     /// The resolved locale.
     locale: String,
+    /// The name of its data.
+    data: &'static str,
+    /// Its patterns and names.
+    pub symbols: Symbols,
+    /// How it names zones.
+    pub zone_names: zone::Locale,
+    /// The calendar.
+    pub calendar: Calendar,
+    numbering: &'static str,
+    /// The digits of the numbering system.
+    pub digits: [char; 10],
     /// Its zone.
     pub zone: Zone,
     /// What is shown.
@@ -144,38 +159,46 @@ fn pattern_text(pattern: &[Item]) -> String {
 impl DateTimeFormat {
     /// Reads the arguments of a constructor (ECMA-402 11.1.2).
     pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result<Self> {
-        let locale = resolved(vm, locales)?.tag(|_, _| false);
-        let tags = canonical_locales(vm, locales)?;
+        let requested = resolved(vm, locales)?;
         let given = options(vm, given)?;
-        for (name, message) in [("calendar", "Invalid calendar"), ("numberingSystem", "Invalid numberingSystem")] {
-            let value = option(vm, given, name)?;
-            if !value.is_undefined() {
-                let text = crate::builtins::intl::word(vm, value)?;
-                let is_type = text
-                    .split('-')
-                    .all(|part| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-                if !is_type {
-                    return Err(vm.range_error(&format!("{message} : {text}")));
-                }
-            }
-        }
+        choice(vm, given, SERVICE, "localeMatcher", MATCHERS)?;
+        let calendar = type_option(vm, given, "calendar", "Invalid calendar")?;
+        let numbering = type_option(vm, given, "numberingSystem", "Invalid numberingSystem")?;
         let hour12 = flag(vm, given, "hour12")?;
         let hour_cycle = choice(vm, given, SERVICE, "hourCycle", CYCLES)?;
-        let in_locale = || {
-            let tag = tags.first()?;
-            // bounded: a word
-            CYCLES.iter().position(|cycle| tag.contains("-u-") && tag.contains(&format!("-hc-{cycle}")))
-        };
+        let in_locale = requested.keyword("hc").and_then(cycle_of);
+        let default = cycle_of(requested.locale.hour_cycle).unwrap_or(1);
+        let is_odd = default == 0 || default == 2;
         let cycle = match hour12 {
-            Some(true) => 1,
-            Some(false) => 3,
-            None => hour_cycle.or_else(in_locale).unwrap_or(1),
+            Some(true) => usize::from(!is_odd),
+            Some(false) => {
+                if is_odd {
+                    2
+                } else {
+                    3
+                }
+            }
+            None => hour_cycle.or(in_locale).unwrap_or(default),
         };
+        let Extensions { tag, calendar, numbering } =
+            extensions(&requested, calendar.as_deref(), numbering.as_deref(), |own| {
+                hour12.is_none() && hour_cycle.is_none_or(|cycle| cycle == own)
+            });
+        let Some(calendar) = Calendar::find(calendar) else {
+            // bounded: a name of a calendar
+            return Err(vm.range_error(&format!(
+                "Dates in the calendar {calendar} are not supported; give the calendar 'gregory', 'buddhist' or 'persian'"
+            )));
+        };
+        let data = requested.locale.data;
+        let symbols = Symbols::new(data, calendar, numbering);
+        let digits = digits(numbering).unwrap_or(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        let zone_names = zone::Locale::new(data, digits);
         let zone = option(vm, given, "timeZone")?;
         let zone = if zone.is_undefined() {
             Zone::utc()
         } else {
-            let name = crate::builtins::intl::word(vm, zone)?;
+            let name = word(vm, zone)?;
             match Zone::find(&name) {
                 Some(zone) => zone,
                 None => return Err(vm.range_error(&format!("Invalid time zone specified: {name}"))),
@@ -203,7 +226,7 @@ impl DateTimeFormat {
             [choice(vm, given, SERVICE, "dateStyle", STYLES)?, choice(vm, given, SERVICE, "timeStyle", STYLES)?];
         let pattern = if styles == [None, None] {
             complete(&mut request, wanted, LETTERS[cycle]);
-            best(&request)
+            with_cycle(symbols.generator(data).best(&request), cycle)
         } else {
             if let Some(name) = explicit {
                 let style = if styles[0].is_some() { "dateStyle" } else { "timeStyle" };
@@ -214,17 +237,30 @@ impl DateTimeFormat {
                 (Wanted::Time, [Some(_), _]) => return Err(vm.type_error("Invalid option : dateStyle")),
                 _ => {}
             }
-            styled(styles, cycle)
+            styled(&symbols, data, styles, cycle)
         };
         let has_hour = styles[1].is_some() || request.iter().any(|field| field.kind() == Kind::Hour);
-        let locale = match in_locale() {
-            Some(own) if hour12.is_none() && hour_cycle.is_none_or(|cycle| cycle == own) => {
-                format!("{locale}-u-hc-{}", CYCLES[own]) // bounded: a locale that there is
-            }
-            _ => locale,
-        };
         let hour_cycle = has_hour.then_some(cycle as u8);
-        Ok(Self { locale, zone, pattern, styles, hour_cycle, function: Value::UNDEFINED })
+        let function = Value::UNDEFINED;
+        Ok(Self {
+            locale: tag,
+            data,
+            symbols,
+            zone_names,
+            calendar,
+            numbering,
+            digits,
+            zone,
+            pattern,
+            styles,
+            hour_cycle,
+            function,
+        })
+    }
+
+    /// The patterns of the locale.
+    pub fn generator(&self) -> Arc<Generator> {
+        self.symbols.generator(self.data)
     }
 
     /// What `resolvedOptions` says, in its order.
@@ -233,8 +269,8 @@ impl DateTimeFormat {
         // bounded: by the table below
         let mut out = vec![
             ("locale", text(&self.locale)),
-            ("calendar", text("gregory")),
-            ("numberingSystem", text("latn")),
+            ("calendar", text(self.calendar.name())),
+            ("numberingSystem", text(self.numbering)),
             ("timeZone", text(self.zone.name)),
         ];
         if let Some(cycle) = self.hour_cycle {
@@ -281,24 +317,102 @@ fn complete(request: &mut Vec<Field>, wanted: Wanted, hour: u8) {
 }
 
 /// The pattern of `dateStyle` and `timeStyle`.
-fn styled([date, time]: [Option<usize>; 2], cycle: usize) -> Vec<Item> {
-    let date_text = date.map_or("", |style| ["EEEE, MMMM d, y", "MMMM d, y", "MMM d, y", "M/d/yy"][style]);
-    let time_text = time.map_or("", |style| match cycle {
-        0 | 1 => ["h:mm:ss~a zzzz", "h:mm:ss~a z", "h:mm:ss~a", "h:mm~a"][style],
-        _ => ["HH:mm:ss zzzz", "HH:mm:ss z", "HH:mm:ss", "HH:mm"][style],
-    });
-    let glue = match (date, time) {
-        (Some(0 | 1), Some(_)) => " 'at' ",
-        (Some(_), Some(_)) => ", ",
-        _ => "",
-    };
-    let mut pattern = parse(&format!("{date_text}{glue}{time_text}")); // bounded: by the longest styles
-    for item in &mut pattern {
-        if let Item::Field(field) = item
-            && field.kind() == Kind::Hour
-        {
-            field.letter = LETTERS[cycle];
+fn styled(symbols: &Symbols, data: &'static str, [date, time]: [Option<usize>; 2], cycle: usize) -> Vec<Item> {
+    let date_pattern = date.map(|style| parse(symbols.date_style(style)));
+    let Some(style) = time else { return date_pattern.unwrap_or_default() };
+    let mut pattern = parse(symbols.time_style(style));
+    if let Some((date, date_pattern)) = date.zip(date_pattern) {
+        pattern = joined(symbols.glue_at(date), &[&pattern, &date_pattern]);
+    }
+    let hour = fields(&pattern).find(|field| field.kind() == Kind::Hour);
+    if hour.is_none_or(|hour| hour.letter == LETTERS[cycle]) {
+        return pattern;
+    }
+    // Another one for the same fields.
+    let is_kept = |field: &Field| !matches!(field.letter, b'a' | b'b' | b'B');
+    // bounded: by a pattern
+    let mut request: Vec<Field> = fields(&pattern).filter(is_kept).collect();
+    for field in request.iter_mut().filter(|field| field.kind() == Kind::Hour) {
+        field.letter = LETTERS[cycle];
+    }
+    with_cycle(symbols.generator(data).best(&request), cycle)
+}
+
+/// A pattern with hours of this cycle, which a space separates from a day before.
+fn with_cycle(pattern: Vec<Item>, cycle: usize) -> Vec<Item> {
+    let mut out: Vec<Item> = Vec::new(); // bounded: by a pattern
+    for item in pattern {
+        match item {
+            Item::Field(field) if field.kind() == Kind::Hour => {
+                if matches!(out.last(), Some(Item::Field(Field { letter: b'd', .. }))) {
+                    out.push(Item::Literal(" ".into()));
+                }
+                out.push(Item::Field(Field { letter: LETTERS[cycle], ..field }));
+            }
+            item => out.push(item),
         }
     }
-    pattern
+    out
+}
+
+/// The index of a word among [`CYCLES`].
+fn cycle_of(word: &str) -> Option<usize> {
+    CYCLES.iter().position(|&cycle| cycle == word)
+}
+
+/// An option that is a type of an extension of a tag: it may be one that nobody knows.
+fn type_option(vm: &mut Vm, given: Value, name: &str, message: &str) -> Result<Option<String>> {
+    let value = option(vm, given, name)?;
+    if value.is_undefined() {
+        return Ok(None);
+    }
+    let text = word(vm, value)?;
+    let is_part = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !text.split('-').all(is_part) {
+        return Err(vm.range_error(&format!("{message} : {text}"))); // bounded: a word
+    }
+    Ok(Some(text))
+}
+
+/// What a tag and the options of a format have together.
+struct Extensions {
+    tag: String,
+    calendar: &'static str,
+    numbering: &'static str,
+}
+
+/// The resolved tag, calendar and numbering system; `keeps_cycle` tells whether an hour cycle of the tag is used.
+fn extensions(
+    requested: &Requested,
+    calendar: Option<&str>,
+    numbering: Option<&str>,
+    keeps_cycle: impl Fn(usize) -> bool,
+) -> Extensions {
+    let known_calendar = |name: &str| {
+        let name = match name {
+            "islamicc" => "islamic-civil",
+            "ethiopic-amete-alem" => "ethioaa",
+            name => name,
+        };
+        calendar::NAMES.iter().copied().find(|known| known.eq_ignore_ascii_case(name))
+    };
+    let in_tag = |key: &str, option: Option<&str>| {
+        // An option replaces what is in the tag, also one that is unknown.
+        let value = requested.keyword(key)?;
+        option.is_none_or(|option| option == value).then_some(value)
+    };
+    let tag_calendar = in_tag("ca", calendar).and_then(known_calendar);
+    let tag_numbering = in_tag("nu", numbering).and_then(numbering_system);
+    let tag = requested.tag(|key, value| match key {
+        "ca" => tag_calendar.is_some(),
+        "nu" => tag_numbering.is_some(),
+        "hc" => cycle_of(value).is_some_and(&keeps_cycle),
+        _ => false,
+    });
+    let locale = requested.locale;
+    Extensions {
+        tag,
+        calendar: calendar.and_then(known_calendar).or(tag_calendar).unwrap_or(locale.calendar),
+        numbering: numbering.and_then(numbering_system).or(tag_numbering).unwrap_or(locale.numbering),
+    }
 }

@@ -1,9 +1,10 @@
-//! The pattern of en-US for requested fields, by the distance between them and the fields of the patterns of CLDR (UTS
-//! 35, part 4, "Matching Skeletons").
+//! The pattern of a locale for requested fields, by the distance between them and the fields of the patterns of CLDR
+//! (UTS 35, part 4, "Matching Skeletons"); the order of the patterns is that of ICU, because of equal distances the
+//! first one counts.
 //!
-//! bounded: by the tables of patterns, and by a request that has a field of a kind once
+//! bounded: by the patterns of a locale, and by a request that has a field of a kind once
 
-use std::sync::LazyLock;
+use super::symbols::Symbols;
 
 /// A kind of field, in the order of significance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,8 @@ pub enum Kind {
     Zone,
 }
 
-const KINDS: usize = Kind::Zone as usize + 1;
+/// The number of kinds.
+pub const KINDS: usize = Kind::Zone as usize + 1;
 const FIRST_OF_TIME: usize = Kind::DayPeriod as usize;
 const TIME: u16 = !0 << FIRST_OF_TIME;
 
@@ -53,9 +55,9 @@ impl Field {
             b'G' => Kind::Era,
             b'y' => Kind::Year,
             b'M' | b'L' => Kind::Month,
-            b'E' | b'c' => Kind::Weekday,
+            b'E' | b'c' | b'e' => Kind::Weekday,
             b'd' => Kind::Day,
-            b'a' | b'B' => Kind::DayPeriod,
+            b'a' | b'b' | b'B' => Kind::DayPeriod,
             b'h' | b'H' | b'k' | b'K' => Kind::Hour,
             b'm' => Kind::Minute,
             b's' => Kind::Second,
@@ -83,6 +85,8 @@ impl Field {
             b'G' | b'M' | b'E' | b'a' => text,
             b'L' => text - STEP,
             b'c' => text - 2 * STEP,
+            b'e' => text - STEP,
+            b'b' => text - STEP,
             b'B' => text - 3 * STEP,
             b'H' => number + 10 * STEP,
             b'k' => number + 11 * STEP,
@@ -92,6 +96,18 @@ impl Field {
             b'z' => text,
             _ => number,
         }
+    }
+
+    /// The same with the least length of its form.
+    fn base(self) -> Self {
+        let count = match (self.letter, self.count) {
+            (b'M' | b'L', 1 | 2) => 1,
+            (b'M' | b'L' | b'c' | b'e', 3) => 3,
+            (b'v' | b'z' | b'O', 4) => 4,
+            (b'G' | b'M' | b'L' | b'E' | b'c' | b'e' | b'a' | b'b' | b'B', count @ 4..) => count,
+            _ => 1,
+        };
+        Self { count, ..self }
     }
 
     fn is_number(self) -> bool {
@@ -108,81 +124,181 @@ pub enum Item {
     Field(Field),
 }
 
-/// The patterns of en-US by what they show; `~` is a narrow no-break space. Of equally near ones, the one that lacks
-/// less significant fields is taken, then the first.
-const PATTERNS: &[(&str, &str)] = &[
-    ("Bh", "h B"),
-    ("Bhm", "h:mm B"),
-    ("Bhms", "h:mm:ss B"),
-    ("E", "ccc"),
-    ("EBh", "E h B"),
-    ("EBhm", "E h:mm B"),
-    ("EBhms", "E h:mm:ss B"),
-    ("Ed", "d E"),
-    ("Eh", "E h~a"),
-    ("EHm", "E HH:mm"),
-    ("EHms", "E HH:mm:ss"),
-    ("Ehm", "E h:mm~a"),
-    ("Ehms", "E h:mm:ss~a"),
-    ("G", "G"),
-    ("Gy", "y G"),
-    ("GyM", "M/y G"),
-    ("GyMd", "M/d/y G"),
-    ("GyMEd", "E, M/d/y G"),
-    ("GyMMM", "MMM y G"),
-    ("GyMMMd", "MMM d, y G"),
-    ("GyMMMEd", "E, MMM d, y G"),
-    ("H", "HH"),
-    ("Hm", "HH:mm"),
-    ("Hms", "HH:mm:ss"),
-    ("Hmsv", "HH:mm:ss v"),
-    ("Hmv", "HH:mm v"),
-    ("Hv", "HH'h' v"),
-    ("M", "L"),
-    ("MEd", "E, M/d"),
-    ("MMM", "LLL"),
-    ("MMMEd", "E, MMM d"),
-    ("MMMMd", "MMMM d"),
-    ("MMMd", "MMM d"),
-    ("Md", "M/d"),
-    ("S", "S"),
-    ("a", "a"),
-    ("d", "d"),
-    ("h", "h~a"),
-    ("hm", "h:mm~a"),
-    ("hms", "h:mm:ss~a"),
-    ("hmsv", "h:mm:ss~a v"),
-    ("hmv", "h:mm~a v"),
-    ("hv", "h~a v"),
-    ("m", "m"),
-    ("ms", "mm:ss"),
-    ("s", "s"),
-    ("v", "v"),
-    ("y", "y"),
-    ("yyMd", "M/d/yy"),
-    ("yMMMMEEEEd", "EEEE, MMMM d, y"),
-    ("yMMMMd", "MMMM d, y"),
-    ("yMMMd", "MMM d, y"),
-    ("yM", "M/y"),
-    ("yMEd", "E, M/d/y"),
-    ("yMMM", "MMM y"),
-    ("yMMMEd", "E, MMM d, y"),
-    ("yMMMM", "MMMM y"),
-    ("yMd", "M/d/y"),
+/// A pattern of a locale.
+#[derive(Clone, Debug)]
+struct Known {
+    skeleton: Skeleton,
+    pattern: Vec<Item>,
+    /// Its fields in their shortest form, by which ICU orders patterns.
+    base: Vec<Field>,
+    /// Whether CLDR names its fields, which else are those of the pattern.
+    is_named: bool,
+}
+
+/// The patterns of a locale and a calendar.
+#[derive(Debug)]
+pub struct Generator {
+    known: Vec<Known>,
+    /// How fields are appended, by kind, and their names.
+    append: Vec<(&'static str, &'static str)>,
+    /// How date and time are joined: full, long, medium, short.
+    glue: [&'static str; 4],
+    decimal: &'static str,
+}
+
+/// The names of [`Kind`]s in `append/…` and `fields/…`; CLDR has none for some.
+const APPENDED: [(&str, &str); KINDS] = [
+    ("Era", "era"),
+    ("Year", "year"),
+    ("Month", "month"),
+    ("Day-Of-Week", "weekday"),
+    ("Day", "day"),
+    ("", "dayperiod"),
+    ("Hour", "hour"),
+    ("Minute", "minute"),
+    ("Second", "second"),
+    ("", ""),
+    ("Timezone", "zone"),
 ];
 
-/// The same, read once a process.
-static KNOWN: LazyLock<Vec<(Skeleton, Vec<Item>)>> = LazyLock::new(|| {
-    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::from_fields(fields(&parse(skeleton))), parse(pattern));
-    PATTERNS.iter().map(known).collect()
-});
+impl Generator {
+    /// The patterns of a locale.
+    pub fn new(symbols: &Symbols) -> Self {
+        let mut this = Self { known: Vec::new(), append: Vec::new(), glue: [""; 4], decimal: symbols.decimal };
+        for letter in *b"GyMEdaHmsSv" {
+            this.add(vec![Item::Field(Field { letter, count: 1 })], None);
+        }
+        for style in 0..4 {
+            this.add(parse(symbols.date_style(style)), None);
+            let time = parse(symbols.time_style(style));
+            let minutes = time.iter().position(|item| matches!(item, Item::Field(Field { letter: b'm', .. })));
+            let seconds = time.iter().position(|item| matches!(item, Item::Field(Field { letter: b's', .. })));
+            let both =
+                minutes.zip(seconds).and_then(|(minutes, seconds)| time.get(minutes..=seconds).map(<[_]>::to_vec));
+            this.add(time, None);
+            if let Some(both) = both.filter(|_| style == 2) {
+                this.add(both, None);
+            }
+            this.glue[style] = symbols.glue_at(style);
+        }
+        for (skeleton, pattern) in symbols.available() {
+            this.add(parse(pattern), Some(skeleton));
+        }
+        // Those of a letter follow each other, in the order in which they were added.
+        this.known.sort_by_key(|known| known.base.first().map_or(0, |field| field.letter));
+        for (kind, (append, field)) in APPENDED.into_iter().enumerate() {
+            let format = if append.is_empty() { "" } else { symbols.append(append) };
+            let name = if field.is_empty() { "" } else { symbols.field_name(field) };
+            let format = if format.is_empty() { "{0} \u{251c}{2}: {1}\u{2524}" } else { format };
+            this.append.push((format, if name.is_empty() && kind == Kind::Fraction as usize { "F14" } else { name }));
+        }
+        this
+    }
+
+    /// Adds a pattern, unless what there is comes first.
+    fn add(&mut self, pattern: Vec<Item>, named: Option<&str>) {
+        let is_named = named.is_some();
+        let skeleton = match named {
+            Some(text) => Skeleton::from_fields(fields(&parse(text))),
+            None => Skeleton::from_fields(fields(&pattern)),
+        };
+        let own = skeleton.fields.iter().enumerate().filter_map(|(kind, field)| Some((kind, (*field)?)));
+        let added = |kind: usize| kind == Kind::DayPeriod as usize && skeleton.has_added_period;
+        let base: Vec<Field> = own.filter(|&(kind, _)| !added(kind)).map(|(_, field)| field.base()).collect();
+        if base.is_empty() || !is_named && self.known.iter().any(|known| known.base == base) {
+            return;
+        }
+        let is_same = |known: &Known| known.base == base && known.skeleton.grades() == skeleton.grades();
+        let new = Known { skeleton, pattern, base: base.clone(), is_named };
+        match self.known.iter_mut().find(|known| is_same(known)) {
+            Some(known) if known.is_named => {}
+            Some(known) => *known = new,
+            None => self.known.push(new),
+        }
+    }
+
+    /// The pattern for these fields.
+    pub fn best(&self, request: &[Field]) -> Vec<Item> {
+        self.assembled(&Skeleton::from_fields(request.iter().copied()))
+    }
+
+    /// The pattern for these fields, with hours as long as the pattern has them.
+    pub fn best_with_own_hours(&self, request: &[Field]) -> Vec<Item> {
+        self.assembled(&Skeleton { own_hours: true, ..Skeleton::from_fields(request.iter().copied()) })
+    }
+
+    fn assembled(&self, wanted: &Skeleton) -> Vec<Item> {
+        let all = wanted.mask();
+        let Some((known, missing)) = self.nearest(wanted, all) else { return Vec::new() };
+        if missing == 0 && known.skeleton.mask() & !all == 0 {
+            return merged(wanted.adjusted(known.pattern.clone(), known));
+        }
+        let date = self.appended(wanted, all & !TIME);
+        let time = self.appended(wanted, all & TIME);
+        if date.is_empty() || time.is_empty() {
+            return merged(if date.is_empty() { time } else { date });
+        }
+        let style = match wanted.fields[Kind::Month as usize].map(|field| field.count) {
+            Some(4) if wanted.fields[Kind::Weekday as usize].is_some() => 0,
+            Some(4) => 1,
+            Some(3) => 2,
+            _ => 3,
+        };
+        joined(self.glue[style], &[&time, &date])
+    }
+
+    /// The nearest pattern for the fields in the mask, and which of them are missing in it.
+    fn nearest(&self, wanted: &Skeleton, mask: u16) -> Option<(&Known, u16)> {
+        // Of two at the same distance the one that lacks later fields, else the first one.
+        let ranked = self.known.iter().map(|known| (wanted.distance(&known.skeleton, mask), known));
+        let best = ranked.min_by_key(|&((distance, missing), _)| (distance, std::cmp::Reverse(missing)));
+        best.map(|((_, missing), known)| (known, missing))
+    }
+
+    /// The nearest pattern for the fields in the mask; more patterns are appended where some are missing.
+    fn appended(&self, wanted: &Skeleton, mask: u16) -> Vec<Item> {
+        if mask == 0 {
+            return Vec::new();
+        }
+        let Some((known, mut missing)) = self.nearest(wanted, mask) else { return Vec::new() };
+        let mut pattern = wanted.adjusted(known.pattern.clone(), known);
+        let [second, fraction] = [Kind::Second, Kind::Fraction].map(|kind| 1_u16 << kind as usize);
+        let mut last = 0;
+        while missing != 0 && missing != last {
+            if missing & (second | fraction) == fraction && mask & (second | fraction) == second | fraction {
+                let is_second = |item: &Item| matches!(item, Item::Field(field) if field.kind() == Kind::Second);
+                if let (Some(at), Some(field)) =
+                    (pattern.iter().position(is_second), wanted.fields[Kind::Fraction as usize])
+                {
+                    pattern.splice(at + 1..at + 1, [Item::Literal(self.decimal.into()), Item::Field(field)]);
+                }
+                missing &= !fraction;
+                continue;
+            }
+            let start = missing;
+            let Some((more, still)) = self.nearest(wanted, missing) else { break };
+            missing = still;
+            let found = start & !missing;
+            let kind = 15_u32.saturating_sub(found.leading_zeros()) as usize;
+            let more = wanted.adjusted(more.pattern.clone(), more);
+            if let Some(&(format, name)) = self.append.get(kind).filter(|_| found != 0) {
+                let name = Item::Literal(name.into());
+                pattern = joined(format, &[&pattern, &more, &[name]]);
+            }
+            last = start;
+        }
+        pattern
+    }
+}
 
 /// The fields of a request or of a pattern, by kind.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Skeleton {
     fields: [Option<Field>; KINDS],
     /// Whether hours have the length of the pattern, not of the request.
     own_hours: bool,
+    /// Whether the field of the half day was added to the hours.
+    has_added_period: bool,
 }
 
 impl Skeleton {
@@ -199,15 +315,22 @@ impl Skeleton {
         let hour = this.fields[Kind::Hour as usize].map(|hour| hour.letter);
         let period = &mut this.fields[Kind::DayPeriod as usize];
         match hour {
-            Some(b'h' | b'K') => _ = period.get_or_insert(Field { letter: b'a', count: 1 }),
-            Some(_) => *period = None,
-            None => {}
+            Some(b'h' | b'K') if period.is_none() => {
+                *period = Some(Field { letter: b'a', count: 1 });
+                this.has_added_period = true;
+            }
+            Some(b'H' | b'k') => *period = None,
+            _ => {}
         }
         this
     }
 
     fn mask(&self) -> u16 {
         self.fields.iter().enumerate().map(|(kind, field)| u16::from(field.is_some()) << kind).sum()
+    }
+
+    fn grades(&self) -> [i32; KINDS] {
+        self.fields.map(|field| field.map_or(0, Field::grade))
     }
 
     /// The distance of a pattern from the requested fields in the mask, and which of them it lacks.
@@ -228,17 +351,8 @@ impl Skeleton {
         (distance, missing)
     }
 
-    /// The nearest pattern, and which fields are missing in it.
-    fn nearest(&self, mask: u16) -> (Vec<Item>, u16) {
-        // Of two at the same distance the one that lacks later fields, else the first one.
-        let ranked = KNOWN.iter().map(|(skeleton, pattern)| (self.distance(skeleton, mask), skeleton, pattern));
-        let best = ranked.min_by_key(|&((distance, missing), ..)| (distance, std::cmp::Reverse(missing)));
-        let Some(((_, missing), skeleton, pattern)) = best else { return (Vec::new(), 0) };
-        (self.adjusted(pattern.clone(), skeleton), missing)
-    }
-
     /// A pattern with fields of the requested length.
-    fn adjusted(&self, mut pattern: Vec<Item>, skeleton: &Self) -> Vec<Item> {
+    fn adjusted(&self, mut pattern: Vec<Item>, known: &Known) -> Vec<Item> {
         for item in &mut pattern {
             let Item::Field(field) = item else { continue };
             let kind = field.kind();
@@ -246,8 +360,9 @@ impl Skeleton {
             let keeps_length = match kind {
                 Kind::Minute | Kind::Second => true,
                 Kind::Hour if self.own_hours => true,
+                _ if !known.is_named => false,
                 _ => {
-                    let given = skeleton.fields[kind as usize].map_or(0, |field| field.count);
+                    let given = known.skeleton.fields[kind as usize].map_or(0, |field| field.count);
                     given == wanted.count || field.is_number() != wanted.is_number()
                 }
             };
@@ -260,94 +375,42 @@ impl Skeleton {
         }
         pattern
     }
+}
 
-    /// The nearest pattern for the fields in the mask; one more pattern is appended where some are missing.
-    fn appended(&self, mask: u16) -> Vec<Item> {
-        let (mut pattern, mut missing) = self.nearest(mask);
-        let [second, fraction] = [Kind::Second, Kind::Fraction].map(|kind| 1_u16 << kind as usize);
-        if missing & (second | fraction) == fraction && mask & self.mask() & second != 0 {
-            let is_second = |item: &Item| matches!(item, Item::Field(field) if field.kind() == Kind::Second);
-            if let (Some(at), Some(field)) = (pattern.iter().position(is_second), self.fields[Kind::Fraction as usize])
-            {
-                pattern.splice(at + 1..at + 1, [Item::Literal(".".into()), Item::Field(field)]);
-            }
-            missing &= !fraction;
-        }
-        if missing == 0 {
-            return pattern;
-        }
-        let (more, still) = self.nearest(missing);
-        let found = missing & !still;
-        let (before, after) = append_format(15_u32.saturating_sub(found.leading_zeros()) as usize);
-        pattern.push(Item::Literal(before.into()));
-        pattern.extend(more);
-        if !after.is_empty() {
-            pattern.push(Item::Literal(after.into()));
-        }
-        pattern
+/// A pattern with the arguments in the places of `{0}`, `{1}`, ….
+pub fn joined(format: &str, arguments: &[&[Item]]) -> Vec<Item> {
+    let mut out = Vec::new();
+    let mut rest = format;
+    while let Some((before, (argument, after))) =
+        rest.split_once('{').and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    {
+        out.extend(parse(before));
+        let number = argument.parse().ok().and_then(|number: usize| arguments.get(number));
+        out.extend(number.into_iter().flat_map(|items| items.iter().cloned()));
+        rest = after;
     }
-}
-
-/// What stands before and after a field that is appended.
-fn append_format(kind: usize) -> (&'static str, &'static str) {
-    match kind {
-        2 => (" (month: ", ")"),
-        4 => (" (day: ", ")"),
-        5 => (" \u{251c}AM/PM: ", "\u{2524}"),
-        6 => (" (hour: ", ")"),
-        7 => (" (minute: ", ")"),
-        8 => (" (second: ", ")"),
-        9 => (" \u{251c}F14: ", "\u{2524}"),
-        _ => (" ", ""),
-    }
-}
-
-/// The pattern for these fields.
-pub fn best(request: &[Field]) -> Vec<Item> {
-    assembled(Skeleton::from_fields(request.iter().copied()))
-}
-
-/// The pattern for these fields, with hours as long as the pattern has them.
-pub fn best_with_own_hours(request: &[Field]) -> Vec<Item> {
-    assembled(Skeleton { own_hours: true, ..Skeleton::from_fields(request.iter().copied()) })
-}
-
-fn assembled(skeleton: Skeleton) -> Vec<Item> {
-    let all = skeleton.mask();
-    let (pattern, missing) = skeleton.nearest(all);
-    if missing == 0 && fields(&pattern).all(|field| all & 1 << field.kind() as usize != 0) {
-        return merged(pattern);
-    }
-    merged(match (all & !TIME != 0, all & TIME != 0) {
-        (true, true) => {
-            let mut pattern = skeleton.appended(all & !TIME);
-            let is_long = matches!(skeleton.fields[Kind::Month as usize], Some(Field { count: 4, .. }));
-            pattern.push(Item::Literal(if is_long { " at " } else { ", " }.into()));
-            pattern.extend(skeleton.appended(all & TIME));
-            pattern
-        }
-        (is_date, _) => skeleton.appended(if is_date { all & !TIME } else { all & TIME }),
-    })
+    out.extend(parse(rest));
+    merged(out)
 }
 
 /// A pattern as CLDR writes it.
 pub fn parse(text: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut is_quoted = false;
-    for c in text.chars() {
-        match (c, items.last_mut()) {
-            ('\'', _) => is_quoted = !is_quoted,
-            (c, Some(Item::Field(field))) if !is_quoted && c == char::from(field.letter) => field.count += 1,
-            (c, _) if !is_quoted && c.is_ascii_alphabetic() => {
-                items.push(Item::Field(Field { letter: c as u8, count: 1 }));
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_letter = match c {
+            '\'' if chars.next_if_eq(&'\'').is_none() => {
+                is_quoted = !is_quoted;
+                continue;
             }
-            (c, last) => {
-                let c = if c == '~' { '\u{202f}' } else { c };
-                match last {
-                    Some(Item::Literal(text)) => text.push(c),
-                    _ => items.push(Item::Literal(c.into())),
-                }
-            }
+            _ => c.is_ascii_alphabetic() && !is_quoted,
+        };
+        match items.last_mut() {
+            Some(Item::Field(field)) if is_letter && c == char::from(field.letter) => field.count += 1,
+            _ if is_letter => items.push(Item::Field(Field { letter: c as u8, count: 1 })),
+            Some(Item::Literal(text)) => text.push(c),
+            _ => items.push(Item::Literal(c.into())),
         }
     }
     items
@@ -362,7 +425,7 @@ pub fn fields(pattern: &[Item]) -> impl Iterator<Item = Field> + '_ {
 }
 
 /// A pattern with adjacent literals joined.
-fn merged(pattern: Vec<Item>) -> Vec<Item> {
+pub fn merged(pattern: Vec<Item>) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     for item in pattern {
         match (out.last_mut(), item) {

@@ -4,8 +4,9 @@
 
 use super::DateTimeFormat;
 use super::pattern::{Field, Item, Kind, fields};
-use crate::builtins::date::calendar::{DAYS, Fields, MONTHS};
-use crate::builtins::intl::zone::Style;
+use super::symbols::Width;
+use crate::builtins::date::calendar::{Fields, MS_PER_DAY};
+use crate::builtins::intl::zone::{Style, with_digits};
 
 /// A part of a formatted date.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +28,10 @@ impl DateTimeFormat {
         self.parts_of(&self.pattern, time)
     }
 
-    /// The fields of a time in the zone of the format.
+    /// The fields of a time in the zone and the calendar of the format.
     pub(super) fn local(&self, time: f64) -> Fields {
-        Fields::from_time(time + f64::from(self.zone.offset(time)) * 1000.0)
+        let local = time + f64::from(self.zone.offset(time)) * 1000.0;
+        self.calendar.fields(Fields::from_time(local), (local / MS_PER_DAY).floor() as i64)
     }
 
     /// A time by the parts of a pattern.
@@ -39,14 +41,49 @@ impl DateTimeFormat {
             Item::Literal(text) => Part { kind: "literal", text: text.clone() },
             Item::Field(field) => {
                 let text = match field.kind() {
-                    Kind::Zone => self.zone.name_at(time, zone_style(*field)),
-                    Kind::DayPeriod if field.letter == b'B' => day_period(*field, &at, &self.pattern).to_owned(),
-                    _ => field_text(*field, &at),
+                    Kind::Zone => self.zone.name_at(time, zone_style(*field), &self.zone_names),
+                    _ => self.field_text(*field, &at, pattern),
                 };
                 Part { kind: part_name(field.kind()), text }
             }
         };
         pattern.iter().map(part).collect()
+    }
+
+    fn field_text(&self, field: Field, at: &Fields, pattern: &[Item]) -> String {
+        let count = usize::from(field.count);
+        let digits = |number: i64| with_digits(&format!("{number:0count$}"), &self.digits);
+        let width = Width::of(field.count);
+        let name = |list, is_alone, index: i64| self.symbols.name(list, is_alone, width, index as usize).to_owned();
+        let (era, year) = self.calendar.era_year(at);
+        match field.letter {
+            b'G' => self.symbols.era(width, era).to_owned(),
+            b'y' if count == 2 => digits(year.rem_euclid(100)),
+            b'y' => digits(year),
+            b'M' | b'L' if count < 3 => digits(at.month + 1),
+            b'M' | b'L' => name("months", field.letter == b'L', at.month),
+            b'E' | b'c' => name("days", field.letter == b'c', at.weekday),
+            b'd' => digits(at.day),
+            b'a' => name("periods", false, i64::from(at.hour >= 12)),
+            b'B' => self.day_period(field, at, pattern),
+            b'h' => digits((at.hour + 11) % 12 + 1),
+            b'K' => digits(at.hour % 12),
+            b'H' => digits(at.hour),
+            b'k' => digits((at.hour + 23) % 24 + 1),
+            b'm' => digits(at.minute),
+            b's' => digits(at.second),
+            _ => with_digits(format!("{:03}", at.ms).get(..count.min(3)).unwrap_or_default(), &self.digits),
+        }
+    }
+
+    /// The part of the day; noon only if the shown minutes and seconds are zero.
+    fn day_period(&self, field: Field, at: &Fields, pattern: &[Item]) -> String {
+        let shows = |kind: Kind| fields(pattern).any(|field| field.kind() == kind);
+        let is_exact = (at.minute == 0 || !shows(Kind::Minute)) && (at.second == 0 || !shows(Kind::Second));
+        let name = |index| self.symbols.name("periods", false, Width::of(field.count), index);
+        let noon = self.symbols.noon().filter(|_| at.hour == 12 && is_exact).map(name).filter(|name| !name.is_empty());
+        let part = || self.symbols.period_at(at.hour).map(name).filter(|name| !name.is_empty());
+        noon.or_else(part).unwrap_or_else(|| name(usize::from(at.hour >= 12))).to_owned()
     }
 }
 
@@ -74,56 +111,5 @@ fn zone_style(field: Field) -> Style {
         (b'v', 4) => Style::LongGeneric,
         (b'v', _) => Style::ShortGeneric,
         _ => Style::Short,
-    }
-}
-
-fn field_text(field: Field, at: &Fields) -> String {
-    let count = usize::from(field.count);
-    let digits = |number: i64| format!("{number:0count$}");
-    let name = |name: &str| match count {
-        4 => name.to_owned(),
-        5 => name[..1].to_owned(),
-        _ => name[..3].to_owned(),
-    };
-    match field.letter {
-        b'G' => match (count, at.year > 0) {
-            (4, true) => "Anno Domini",
-            (4, false) => "Before Christ",
-            (5, true) => "A",
-            (5, false) => "B",
-            (_, true) => "AD",
-            (_, false) => "BC",
-        }
-        .to_owned(),
-        b'y' => {
-            let year = if at.year > 0 { at.year } else { 1 - at.year };
-            if count == 2 { digits(year % 100) } else { digits(year) }
-        }
-        b'M' | b'L' if count < 3 => digits(at.month + 1),
-        b'M' | b'L' => name(MONTHS[at.month as usize]),
-        b'E' | b'c' => name(DAYS[at.weekday as usize]),
-        b'd' => digits(at.day),
-        b'a' => (if at.hour < 12 { "AM" } else { "PM" }).to_owned(),
-        b'h' => digits((at.hour + 11) % 12 + 1),
-        b'K' => digits(at.hour % 12),
-        b'H' => digits(at.hour),
-        b'k' => digits((at.hour + 23) % 24 + 1),
-        b'm' => digits(at.minute),
-        b's' => digits(at.second),
-        _ => format!("{:03}", at.ms)[..count.min(3)].to_owned(),
-    }
-}
-
-/// The part of the day; noon only if the shown minutes and seconds are zero.
-fn day_period(field: Field, at: &Fields, pattern: &[Item]) -> &'static str {
-    let shows = |kind: Kind| fields(pattern).any(|field| field.kind() == kind);
-    let is_full = (at.minute == 0 || !shows(Kind::Minute)) && (at.second == 0 || !shows(Kind::Second));
-    match at.hour {
-        12 if is_full && field.count == 5 => "n",
-        12 if is_full => "noon",
-        0..12 => "in the morning",
-        12..18 => "in the afternoon",
-        18..21 => "in the evening",
-        _ => "at night",
     }
 }
