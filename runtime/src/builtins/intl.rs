@@ -41,11 +41,16 @@ fn get_canonical_locales(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `supportedLocalesOf(locales, options)`: the requested locales that there are.
 fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    supported(vm, arguments, |tag| locale::available(tag).is_some())
+}
+
+/// The requested locales that are available to a constructor.
+pub fn supported(vm: &mut Vm, arguments: &[Value], is_available: impl Fn(&str) -> bool) -> Result {
     let mut tags = canonical_locales(vm, super::arg(arguments, 0))?;
     let options = options(vm, super::arg(arguments, 1))?;
     choice(vm, options, "Intl", "localeMatcher", MATCHERS)?;
     vm.work(tags.len())?;
-    tags.retain(|tag| locale::available(tag).is_some());
+    tags.retain(|tag| is_available(tag));
     Ok(texts(vm, &tags))
 }
 

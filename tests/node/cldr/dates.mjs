@@ -78,6 +78,9 @@ function* texts(locale) {
   const fields = main('dates-full', locale, 'dateFields')?.dates.fields;
   for (const field of ['era', 'year', 'quarter', 'month', 'week', 'weekday', 'day', 'dayperiod', 'hour', 'minute', 'second', 'zone']) yield [`fields/${field}`, fields?.[field].displayName];
   const numbers = main('numbers-full', locale, 'numbers')?.numbers ?? {};
+  // As the root of ICU has them.
+  yield ['decimal/arab', '٫'];
+  yield ['decimal/arabext', '٫'];
   for (const [key, symbols] of Object.entries(numbers)) if (key.startsWith('symbols-numberSystem-')) yield [`decimal/${key.slice(21)}`, symbols.decimal];
   yield ['periods', ruleText(locale)];
   yield* ofNode(locale);

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // Writes runtime/src/builtins/intl/data/locales.txt: the locales that Node has, one a line:
 // (and digits.txt, below)
-//   TAG DATA CALENDAR NUMBERING HOURCYCLE
-// DATA is the locale of the packs with its data. The rest are the defaults of the locale.
+//   TAG DATA CALENDAR NUMBERING HOURCYCLE COLLATIONS
+// DATA is the locale of the packs with its data. CALENDAR, NUMBERING and HOURCYCLE are its defaults.
+// COLLATIONS are what `co` may be, `=` for nothing, `-` for a locale that `Intl.Collator` does not have.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FILES, LOCALES, OUT, cldr, inNode } from './pack.mjs';
@@ -22,9 +23,12 @@ function data(tag) {
   return candidates.find((candidate) => known.has(candidate)) ?? 'und';
 }
 
+const isOwn = (tag) => new Intl.Collator(tag).resolvedOptions().locale === tag;
+const collations = (tag) => Intl.supportedValuesOf('collation').filter((name) => new Intl.Collator(`${tag}-u-co-${name}`).resolvedOptions().collation === name).join(',') || '=';
+
 const lines = tags.map((tag) => {
   const { calendar, numberingSystem, hourCycle } = new Intl.DateTimeFormat(tag, { hour: 'numeric' }).resolvedOptions();
-  return [tag, data(tag), calendar, numberingSystem, hourCycle].join(' ');
+  return [tag, data(tag), calendar, numberingSystem, hourCycle, isOwn(tag) ? collations(tag) : '-'].join(' ');
 });
 writeFileSync(join(OUT, 'locales.txt'), `${lines.join('\n')}\n`);
 console.log(`locales.txt: ${lines.length} locales`);

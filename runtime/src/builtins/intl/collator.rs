@@ -1,7 +1,7 @@
-//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the Unicode collation algorithm with the root order of CLDR,
-//! which is that of English.
+//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the Unicode collation algorithm with the orders of CLDR.
 
-use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, flag, resolved};
+use super::locale::{Available, Resolved, available_collator};
+use super::{MATCHERS, canonical_locales, choice, flag, option, word};
 use crate::builtins::string::normalize;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::Buffer;
@@ -14,7 +14,9 @@ use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Stren
 use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -22,7 +24,7 @@ pub const CONSTRUCTOR: Global = Global {
     length: 0,
     call: Body::Native(construct),
     construct: Some(Body::Native(construct)),
-    functions: &[SUPPORTED_LOCALES_OF],
+    functions: &[native("supportedLocalesOf", 1, supported_locales_of)],
     numbers: &[],
 };
 
@@ -35,13 +37,17 @@ pub struct Collator {
     locale: String,
     search: bool,
     order: Order,
+    /// What `resolvedOptions` says of it.
+    collation: &'static str,
     /// The function of `compare`, `undefined` until it is read.
     pub bound: Value,
 }
 
 /// The options of an order, as indices in the tables below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Order {
+    /// The locale, `""` for the order of the root, and its collation, `""` for the default one.
+    tailoring: (&'static str, &'static str),
     sensitivity: usize,
     ignore_punctuation: bool,
     numeric: bool,
@@ -58,6 +64,11 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.heap.new_with_slots(InternalSlots::Collator(Box::new(collator))))
 }
 
+/// `Intl.Collator.supportedLocalesOf(locales, options)`
+fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    super::supported(vm, arguments, |tag| available_collator(tag).is_some())
+}
+
 /// `string.localeCompare(other, locales, options)` of two strings
 pub fn locale_compare(vm: &mut Vm, left: Value, right: Value, arguments: &[Value]) -> Result {
     let (locales, options) = (arg(arguments, 1), arg(arguments, 2));
@@ -70,22 +81,66 @@ pub fn locale_compare(vm: &mut Vm, left: Value, right: Value, arguments: &[Value
 }
 
 /// The default options.
-const DEFAULT: Order = Order { sensitivity: 3, ignore_punctuation: false, numeric: false, case_first: 2 };
+const DEFAULT: Order =
+    Order { tailoring: ("", ""), sensitivity: 3, ignore_punctuation: false, numeric: false, case_first: 2 };
 
 fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Collator> {
     vm.work(4)?;
-    let locale = resolved(vm, locales)?.tag(|_, _| false);
+    let tags = canonical_locales(vm, locales)?;
+    vm.work(tags.len())?;
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined"))); // bounded: a name
     }
     let search = choice(vm, options, service, "usage", USAGES)? == Some(1);
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
-    let numeric = flag(vm, options, "numeric")?.unwrap_or(false);
-    let case_first = choice(vm, options, service, "caseFirst", CASE_FIRST)?.unwrap_or(2);
+    let wanted = option(vm, options, "collation")?;
+    let wanted = if wanted.is_undefined() { None } else { Some(word(vm, wanted)?) };
+    if let Some(name) = &wanted {
+        let is_part =
+            |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !name.split('-').all(is_part) {
+            return Err(vm.range_error(&format!("Invalid collation : {name}"))); // bounded: a word
+        }
+    }
+    let numeric = flag(vm, options, "numeric")?;
+    let case_first = choice(vm, options, service, "caseFirst", CASE_FIRST)?;
     let sensitivity = choice(vm, options, service, "sensitivity", SENSITIVITIES)?.unwrap_or(3);
     let ignore_punctuation = flag(vm, options, "ignorePunctuation")?.unwrap_or(false);
-    let order = Order { sensitivity, ignore_punctuation, numeric, case_first };
-    Ok(Collator { locale, search, order, bound: Value::UNDEFINED })
+
+    let requested = Resolved::of(&tags, available_collator);
+    let Available { tag, data, collations, .. } = requested.locale;
+    let known = |name: &str| collations.split(',').find(|&known| known == name && known != "=");
+    let in_tag = requested.keyword("co").and_then(known);
+    let given = wanted.as_deref().and_then(known);
+    let collation = if search { None } else { given.or(in_tag) };
+    let kept = collation.filter(|&name| in_tag == Some(name));
+    let tag_numeric = requested.keyword("kn").map(|value| value != "false");
+    let tag_case = requested.keyword("kf").and_then(|value| CASE_FIRST.iter().position(|&word| word == value));
+    let mut locale = requested.tag(|key, value| match key {
+        "co" => kept.is_some(),
+        "kn" => matches!(value, "" | "true" | "false"),
+        "kf" => tag_case.is_some(),
+        _ => false,
+    });
+    if let Some(name) = collation.filter(|_| kept.is_none()) {
+        // It is the first of the keywords.
+        let rest = locale.get(tag.len()..).unwrap_or_default().replacen("-u", "", 1);
+        locale = format!("{tag}-u-co-{name}{rest}"); // bounded: names that there are
+    }
+    let is_upper_first = matches!(data.split('-').next(), Some("da" | "mt"));
+    let is_root = tag.starts_with("en") && collation.is_none() && !search;
+    let order = Order {
+        tailoring: if is_root {
+            ("", "")
+        } else {
+            (tag, if search { "search" } else { collation.unwrap_or_default() })
+        },
+        sensitivity,
+        ignore_punctuation: ignore_punctuation || data == "th",
+        numeric: numeric.or(tag_numeric).unwrap_or(false),
+        case_first: case_first.or(tag_case).unwrap_or(if is_upper_first { 0 } else { 2 }),
+    };
+    Ok(Collator { locale, search, order, collation: collation.unwrap_or("default"), bound: Value::UNDEFINED })
 }
 
 /// The order of two strings: -1, 0 or 1.
@@ -99,12 +154,14 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
     let length = a.bytes as usize + b.bytes as usize;
     vm.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
     let Some(collator) = order.collator() else { return Ok(Value::ZERO) };
-    if length > SHORT && (!is_ascii || order.numeric) {
+    let is_root = order.tailoring.0.is_empty();
+    if length > SHORT && (!is_ascii || order.numeric || !is_root) {
         let mut runs = Runs::default();
         runs.look(vm, left, order.numeric)?;
         runs.look(vm, right, order.numeric)?;
         vm.charge_piece(runs.expanding, 300)?;
-        if runs.longest > LONG {
+        // Where letters are tailored, any may belong to a contraction.
+        if runs.longest > LONG || !is_root {
             // The memory of the library for a run of characters.
             let _room = vm.hold(runs.longest.saturating_mul(48))?;
             let a = prepared(vm, left, '\u{1}', runs.has_long_marks)?;
@@ -239,16 +296,44 @@ fn is_contracted(character: char) -> bool {
         | '\u{A800}'..='\u{A8FF}' | '\u{A980}'..='\u{AADF}' | '\u{11000}'..='\u{11FFF}')
 }
 
-/// Collators by number of [`Order`], each made when it is first needed and shared by all runs.
+/// Collators of the root by number of [`Order`], each made when it is first needed and shared by all runs.
 static COLLATORS: [OnceLock<Option<CollatorBorrowed<'static>>>; 48] = [const { OnceLock::new() }; 48];
 
+/// The same of other locales. When there are many, all are forgotten.
+static TAILORED: LazyLock<Mutex<HashMap<Order, Option<Arc<CollatorBorrowed<'static>>>>>> =
+    LazyLock::new(Mutex::default);
+const MAX_TAILORED: usize = 500;
+
+/// A collator that is shared.
+enum Shared {
+    Root(&'static CollatorBorrowed<'static>),
+    Tailored(Arc<CollatorBorrowed<'static>>),
+}
+
+impl Deref for Shared {
+    type Target = CollatorBorrowed<'static>;
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Root(collator) => collator,
+            Self::Tailored(collator) => collator,
+        }
+    }
+}
+
 impl Order {
-    fn collator(self) -> Option<&'static CollatorBorrowed<'static>> {
-        let number = self.sensitivity
-            + 4 * self.case_first
-            + 12 * usize::from(self.numeric)
-            + 24 * usize::from(self.ignore_punctuation);
-        COLLATORS.get(number)?.get_or_init(|| self.make()).as_ref()
+    fn collator(self) -> Option<Shared> {
+        if self.tailoring.0.is_empty() {
+            let number = self.sensitivity
+                + 4 * self.case_first
+                + 12 * usize::from(self.numeric)
+                + 24 * usize::from(self.ignore_punctuation);
+            return COLLATORS.get(number)?.get_or_init(|| self.make()).as_ref().map(Shared::Root);
+        }
+        let mut known = TAILORED.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_TAILORED {
+            known.clear();
+        }
+        known.entry(self).or_insert_with(|| self.make().map(Arc::new)).clone().map(Shared::Tailored)
     }
 
     fn make(self) -> Option<CollatorBorrowed<'static>> {
@@ -264,7 +349,13 @@ impl Order {
         let alternate =
             if self.ignore_punctuation { AlternateHandling::Shifted } else { AlternateHandling::NonIgnorable };
         options.alternate_handling = Some(alternate);
-        let mut preferences = CollatorPreferences::default();
+        let (locale, collation) = self.tailoring;
+        let tag = match (locale, collation) {
+            ("", _) => "und".to_owned(),
+            (locale, "") => locale.to_owned(),
+            (locale, collation) => format!("{locale}-u-co-{collation}"), // bounded: names that there are
+        };
+        let mut preferences = CollatorPreferences::from(&icu_locale::Locale::try_from_str(&tag).ok()?);
         preferences.case_first = Some(match self.case_first {
             0 => CollationCaseFirst::Upper,
             1 => CollationCaseFirst::Lower,
@@ -293,7 +384,7 @@ fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
 
 /// `collator.resolvedOptions()`
 fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let Collator { locale, search, order, .. } = receiver(vm, this, "resolvedOptions")?;
+    let Collator { locale, search, order, collation, .. } = receiver(vm, this, "resolvedOptions")?;
     let texts = [
         ("locale", locale.as_str()),
         ("usage", USAGES[usize::from(search)]),
@@ -309,7 +400,7 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         put(vm, name, text);
     }
     put(vm, "ignorePunctuation", Value::bool(order.ignore_punctuation));
-    let collation = vm.string("default");
+    let collation = vm.string(collation);
     put(vm, "collation", collation);
     put(vm, "numeric", Value::bool(order.numeric));
     let case_first = vm.string(CASE_FIRST[order.case_first]);

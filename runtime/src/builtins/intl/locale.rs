@@ -22,6 +22,8 @@ pub struct Available {
     pub numbering: &'static str,
     /// Its hour cycle.
     pub hour_cycle: &'static str,
+    /// Its collations besides the default one; `-` where `Intl.Collator` does not have the locale.
+    pub collations: &'static str,
 }
 
 /// The locales by tag.
@@ -29,17 +31,27 @@ static AVAILABLE: LazyLock<HashMap<&'static str, Available>> = LazyLock::new(|| 
     let line = |line: &'static str| {
         let mut words = line.split(' ');
         let mut word = || words.next().unwrap_or_default();
-        let (tag, data, calendar, numbering, hour_cycle) = (word(), word(), word(), word(), word());
-        (tag, Available { tag, data, calendar, numbering, hour_cycle })
+        let (tag, data, calendar) = (word(), word(), word());
+        let (numbering, hour_cycle, collations) = (word(), word(), word());
+        (tag, Available { tag, data, calendar, numbering, hour_cycle, collations })
     };
     include_str!("data/locales.txt").lines().map(line).collect()
 });
 
 /// The locale of the longest prefix of a tag that there is (`BestAvailableLocale`).
 pub fn available(tag: &str) -> Option<Available> {
+    available_where(tag, |_| true)
+}
+
+/// The same of the locales that `Intl.Collator` has.
+pub fn available_collator(tag: &str) -> Option<Available> {
+    available_where(tag, |locale| locale.collations != "-")
+}
+
+fn available_where(tag: &str, is_there: impl Fn(&Available) -> bool) -> Option<Available> {
     let mut candidate = without_extensions(tag);
     loop {
-        if let Some(&found) = AVAILABLE.get(candidate) {
+        if let Some(&found) = AVAILABLE.get(candidate).filter(|found| is_there(found)) {
             return Some(found);
         }
         candidate = candidate.rsplit_once('-')?.0;
@@ -58,6 +70,11 @@ pub struct Resolved {
 impl Resolved {
     /// The first of the canonical tags that there is; the default locale where there is none.
     pub fn new(tags: &[String]) -> Self {
+        Self::of(tags, available)
+    }
+
+    /// The same of the locales that `available` finds.
+    pub fn of(tags: &[String], available: impl Fn(&str) -> Option<Available>) -> Self {
         let found = tags.iter().find_map(|tag| Some((available(tag)?, tag.as_str())));
         match found {
             Some((locale, tag)) => Self { locale, keywords: keywords(tag) },
@@ -89,8 +106,14 @@ impl Resolved {
 
 /// The default locale.
 pub fn default() -> Available {
-    const NONE: Available =
-        Available { tag: DEFAULT, data: "en", calendar: "gregory", numbering: "latn", hour_cycle: "h12" };
+    const NONE: Available = Available {
+        tag: DEFAULT,
+        data: "en",
+        calendar: "gregory",
+        numbering: "latn",
+        hour_cycle: "h12",
+        collations: "=",
+    };
     AVAILABLE.get(DEFAULT).copied().unwrap_or(NONE)
 }
 

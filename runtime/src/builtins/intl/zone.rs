@@ -156,11 +156,11 @@ impl Zone {
         match named {
             Some(name) if is_partial => {
                 let place = locale.place(self.name).unwrap_or_default();
-                locale.names.text("fallback").replace("{0}", place).replace("{1}", name)
+                locale.names.text("fallback").replace("{0}", &place).replace("{1}", name)
             }
             Some(name) => name.to_owned(),
             None => match locale.place(self.name).filter(|_| is_generic && pair.is_some()) {
-                Some(place) => locale.names.text("region").replace("{0}", place),
+                Some(place) => locale.names.text("region").replace("{0}", &place),
                 None => locale.offset_text(offset, is_long),
             },
         }
@@ -182,18 +182,15 @@ impl Locale {
     }
 
     /// The place that stands for a zone.
-    fn place(&self, zone: &str) -> Option<&'static str> {
+    fn place(&self, zone: &str) -> Option<String> {
         let key = self.names.get(&format!("place/{zone}"))?;
-        // Without a name it is that of the zone.
-        let own = key.rsplit('/').next().filter(|_| key.starts_with("city/"));
-        self.names.get(key).or(own)
+        // A city without a name has that of the zone.
+        let own = || key.rsplit('/').next().filter(|_| key.starts_with("city/")).map(|name| name.replace('_', " "));
+        self.names.get(key).map(str::to_owned).or_else(own)
     }
 
     /// `GMT-05:00` or `GMT-5`
     fn offset_text(&self, offset: i32, is_long: bool) -> String {
-        if offset == 0 {
-            return self.names.text("zero").to_owned();
-        }
         let formats = self.names.text("hours").split_once(';').unwrap_or_default();
         let format = if offset < 0 { formats.1 } else { formats.0 };
         let (hours, minutes, seconds) = (offset.abs() / 3600, offset.abs() / 60 % 60, offset.abs() % 60);

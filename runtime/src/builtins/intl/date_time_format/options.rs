@@ -115,7 +115,10 @@ const RESOLVED: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("day", &[("dd", "2-digit"), ("d", "numeric")]),
-    ("dayPeriod", &[("BBBBB", "narrow"), ("BBBB", "long"), ("B", "short")]),
+    (
+        "dayPeriod",
+        &[("BBBBB", "narrow"), ("bbbbb", "narrow"), ("BBBB", "long"), ("bbbb", "long"), ("B", "short"), ("b", "short")],
+    ),
     (
         "hour",
         &[
@@ -167,7 +170,7 @@ impl DateTimeFormat {
         let hour12 = flag(vm, given, "hour12")?;
         let hour_cycle = choice(vm, given, SERVICE, "hourCycle", CYCLES)?;
         let in_locale = requested.keyword("hc").and_then(cycle_of);
-        let default = cycle_of(requested.locale.hour_cycle).unwrap_or(1);
+        let default = in_locale.or_else(|| cycle_of(requested.locale.hour_cycle)).unwrap_or(1);
         let is_odd = default == 0 || default == 2;
         let cycle = match hour12 {
             Some(true) => usize::from(!is_odd),
@@ -178,12 +181,10 @@ impl DateTimeFormat {
                     3
                 }
             }
-            None => hour_cycle.or(in_locale).unwrap_or(default),
+            None => hour_cycle.unwrap_or(default),
         };
-        let Extensions { tag, calendar, numbering } =
-            extensions(&requested, calendar.as_deref(), numbering.as_deref(), |own| {
-                hour12.is_none() && hour_cycle.is_none_or(|cycle| cycle == own)
-            });
+        let Extensions { calendar, numbering, tag_calendar, tag_numbering } =
+            extensions(&requested, calendar.as_deref(), numbering.as_deref());
         let Some(calendar) = Calendar::find(calendar) else {
             // bounded: a name of a calendar
             return Err(vm.range_error(&format!(
@@ -240,6 +241,13 @@ impl DateTimeFormat {
             styled(&symbols, data, styles, cycle)
         };
         let has_hour = styles[1].is_some() || request.iter().any(|field| field.kind() == Kind::Hour);
+        let is_default = hour12.is_none() && hour_cycle.is_none();
+        let tag = requested.tag(|key, value| match key {
+            "ca" => tag_calendar,
+            "nu" => tag_numbering,
+            "hc" => cycle_of(value).is_some_and(|own| is_default || has_hour && own == cycle),
+            _ => false,
+        });
         let hour_cycle = has_hour.then_some(cycle as u8);
         let function = Value::UNDEFINED;
         Ok(Self {
@@ -285,9 +293,9 @@ impl DateTimeFormat {
                     out.push((name, text(word)));
                 }
                 if name == "second"
-                    && let Some(field) = fields(&self.pattern).find(|field| field.kind() == Kind::Fraction)
+                    && let Some(count) = (1..=3).rev().find(|&count| pattern.contains(&"SSS"[..count]))
                 {
-                    out.push(("fractionalSecondDigits", Resolved::Number(field.count)));
+                    out.push(("fractionalSecondDigits", Resolved::Number(count as u8)));
                 }
             }
         }
@@ -376,18 +384,14 @@ fn type_option(vm: &mut Vm, given: Value, name: &str, message: &str) -> Result<O
 
 /// What a tag and the options of a format have together.
 struct Extensions {
-    tag: String,
     calendar: &'static str,
     numbering: &'static str,
+    /// Whether the calendar and the numbering system of the tag are used.
+    tag_calendar: bool,
+    tag_numbering: bool,
 }
 
-/// The resolved tag, calendar and numbering system; `keeps_cycle` tells whether an hour cycle of the tag is used.
-fn extensions(
-    requested: &Requested,
-    calendar: Option<&str>,
-    numbering: Option<&str>,
-    keeps_cycle: impl Fn(usize) -> bool,
-) -> Extensions {
+fn extensions(requested: &Requested, calendar: Option<&str>, numbering: Option<&str>) -> Extensions {
     let known_calendar = |name: &str| {
         let name = match name {
             "islamicc" => "islamic-civil",
@@ -403,16 +407,11 @@ fn extensions(
     };
     let tag_calendar = in_tag("ca", calendar).and_then(known_calendar);
     let tag_numbering = in_tag("nu", numbering).and_then(numbering_system);
-    let tag = requested.tag(|key, value| match key {
-        "ca" => tag_calendar.is_some(),
-        "nu" => tag_numbering.is_some(),
-        "hc" => cycle_of(value).is_some_and(&keeps_cycle),
-        _ => false,
-    });
     let locale = requested.locale;
     Extensions {
-        tag,
         calendar: calendar.and_then(known_calendar).or(tag_calendar).unwrap_or(locale.calendar),
         numbering: numbering.and_then(numbering_system).or(tag_numbering).unwrap_or(locale.numbering),
+        tag_calendar: tag_calendar.is_some(),
+        tag_numbering: tag_numbering.is_some(),
     }
 }

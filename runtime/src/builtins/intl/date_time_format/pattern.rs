@@ -170,15 +170,7 @@ impl Generator {
         }
         for style in 0..4 {
             this.add(parse(symbols.date_style(style)), None);
-            let time = parse(symbols.time_style(style));
-            let minutes = time.iter().position(|item| matches!(item, Item::Field(Field { letter: b'm', .. })));
-            let seconds = time.iter().position(|item| matches!(item, Item::Field(Field { letter: b's', .. })));
-            let both =
-                minutes.zip(seconds).and_then(|(minutes, seconds)| time.get(minutes..=seconds).map(<[_]>::to_vec));
-            this.add(time, None);
-            if let Some(both) = both.filter(|_| style == 2) {
-                this.add(both, None);
-            }
+            this.add(parse(symbols.time_style(style)), None);
             this.glue[style] = symbols.glue_at(style);
         }
         for (skeleton, pattern) in symbols.available() {
@@ -285,7 +277,8 @@ impl Generator {
                 let name = Item::Literal(name.into());
                 pattern = joined(format, &[&pattern, &more, &[name]]);
             }
-            last = start;
+            // As in ICU, one pattern is appended, and the rest is left out.
+            last = missing;
         }
         pattern
     }
