@@ -120,8 +120,10 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
                 tags.push(tag);
             }
             Err(Invalid::Language) => return Err(vm.range_error("Incorrect locale information provided")),
-            // bounded: a word
-            Err(Invalid::Rest) => return Err(vm.range_error(&format!("Invalid language tag: {text}"))),
+            Err(Invalid::Rest) => {
+                let text = locale::shown(&text);
+                return Err(vm.range_error(&format!("Invalid language tag: {text}"))); // bounded: a word
+            }
         }
     }
     Ok(tags)

@@ -33,11 +33,14 @@ function ruleText(locale) {
 const PROBES = { long: 'wide', short: 'abbreviated', narrow: 'narrow' };
 const ERAS = { long: 'names', short: 'abbr', narrow: 'narrow' };
 function* ofNode(locale) {
-  const tag = locale === 'und' ? 'en' : locale;
+  const own = CALENDARS.find(([, , , language]) => language === locale.split('-')[0]);
+  if (!own) return;
   const part = (calendar, type, options, time) =>
-    new Intl.DateTimeFormat(`${tag}-u-ca-${calendar}-nu-latn`, { timeZone: 'UTC', ...options }).formatToParts(time).find((one) => one.type === type)?.value ?? '';
+    new Intl.DateTimeFormat(`${locale}-u-ca-${calendar}-nu-latn`, { timeZone: 'UTC', ...options }).formatToParts(time).find((one) => one.type === type)?.value ?? '';
   const now = Date.UTC(2024, 0, 15);
-  for (const [width, key] of Object.entries(ERAS)) for (const calendar of ['buddhist', 'persian']) yield [`${calendar}/eras/${key}`, part(calendar, 'era', { era: width, year: 'numeric' }, now)];
+  const [calendar] = own;
+  for (const [width, key] of Object.entries(ERAS)) yield [`${calendar}/eras/${key}`, part(calendar, 'era', { era: width, year: 'numeric' }, now)];
+  if (calendar !== 'persian') return;
   const firsts = Array.from({ length: 12 }, (_, index) => Date.UTC(2024, 2, 28) + index * 30.5 * 86_400_000);
   for (const [width, key] of Object.entries(PROBES)) {
     yield [`persian/months/format/${key}`, firsts.map((time) => part('persian', 'month', { month: width, day: 'numeric' }, time)).join('|')];
@@ -47,9 +50,22 @@ function* ofNode(locale) {
 
 const isWanted = (skeleton) => !/-|[QwW]/.test(skeleton);
 
+// The calendars by the languages whose dates are in them; the packages are older than the rest, so what joins dates and
+// times is that of Node.
+const CALENDARS = [['gregorian', 'dates-full', 'ca-gregorian'], ['buddhist', 'cal-buddhist-full', 'ca-buddhist', 'th'], ['persian', 'cal-persian-full', 'ca-persian', 'fa']];
+
+function glueOf(locale, calendar, dateStyle) {
+  const format = (options) => new Intl.DateTimeFormat(`${locale}-u-ca-${calendar}`, { timeZone: 'UTC', ...options }).format(0);
+  const [date, time, both] = [{ dateStyle }, { timeStyle: 'short' }, { dateStyle, timeStyle: 'short' }].map(format);
+  const between = both.slice(date.length, both.length - time.length);
+  if (date + between + time !== both) throw new Error(`no glue in ${both}`);
+  return `{1}${between}{0}`;
+}
+
 function* texts(locale) {
-  for (const [name, file] of [['gregorian', 'ca-gregorian'], ['generic', 'ca-generic']]) {
-    const data = main('dates-full', locale, file)?.dates.calendars[name];
+  for (const [name, source, file, language] of CALENDARS) {
+    if (language && locale.split('-')[0] !== language) continue;
+    const data = main(source, locale, file)?.dates.calendars[name];
     if (!data) continue;
     if (name === 'gregorian') {
       for (const form of ['format', 'stand-alone']) {
@@ -65,8 +81,8 @@ function* texts(locale) {
     for (const style of STYLES) {
       yield [`${name}/date/${style}`, text(data.dateFormats[style])];
       if (name === 'gregorian') yield [`${name}/time/${style}`, text(data.timeFormats[style])];
-      yield [`${name}/glue/${style}`, text(data.dateTimeFormats[style])];
-      yield [`${name}/at/${style}`, text(data['dateTimeFormats-atTime']?.standard[style])];
+      yield [`${name}/glue/${style}`, language ? glueOf(locale, name, style) : text(data.dateTimeFormats[style])];
+      if (!language) yield [`${name}/at/${style}`, text(data['dateTimeFormats-atTime']?.standard[style])];
     }
     for (const [skeleton, pattern] of Object.entries(data.dateTimeFormats.availableFormats)) if (isWanted(skeleton)) yield [`${name}/available/${skeleton}`, pattern];
     if (name === 'gregorian') for (const [field, pattern] of Object.entries(data.dateTimeFormats.appendItems)) yield [`append/${field}`, pattern];

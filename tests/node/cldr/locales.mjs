@@ -3,16 +3,18 @@
 // (and digits.txt, below)
 //   TAG DATA CALENDAR NUMBERING HOURCYCLE COLLATIONS
 // DATA is the locale of the packs with its data. CALENDAR, NUMBERING and HOURCYCLE are its defaults.
-// COLLATIONS are what `co` may be, `=` for nothing, `-` for a locale that `Intl.Collator` does not have.
+// COLLATIONS are what `co` may be, `=` for nothing, `-` for a locale that `Intl.Collator` does not have;
+// `collator` follows for one that only it has.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FILES, LOCALES, OUT, cldr, inNode } from './pack.mjs';
 
+const isOwn = (tag) => new Intl.Collator(tag).resolvedOptions().locale === tag;
 const defaults = cldr('core', 'defaultContent.json').defaultContent;
 const all = [...new Set([...FILES, ...defaults])].filter((tag) => tag !== 'und');
 const known = new Set(LOCALES);
 const withoutScript = all.filter((tag) => /-[A-Z][a-z]{3}-/.test(tag)).map((tag) => tag.replace(/-[A-Z][a-z]{3}/, ''));
-const tags = [...new Set([...all, ...withoutScript])].filter(inNode).sort((a, b) => (a < b ? -1 : 1));
+const tags = [...new Set([...all, ...withoutScript])].filter((tag) => inNode(tag) || isOwn(tag)).sort((a, b) => (a < b ? -1 : 1));
 
 function data(tag) {
   const full = new Intl.Locale(tag).maximize();
@@ -23,12 +25,11 @@ function data(tag) {
   return candidates.find((candidate) => known.has(candidate)) ?? 'und';
 }
 
-const isOwn = (tag) => new Intl.Collator(tag).resolvedOptions().locale === tag;
 const collations = (tag) => Intl.supportedValuesOf('collation').filter((name) => new Intl.Collator(`${tag}-u-co-${name}`).resolvedOptions().collation === name).join(',') || '=';
 
 const lines = tags.map((tag) => {
   const { calendar, numberingSystem, hourCycle } = new Intl.DateTimeFormat(tag, { hour: 'numeric' }).resolvedOptions();
-  return [tag, data(tag), calendar, numberingSystem, hourCycle, isOwn(tag) ? collations(tag) : '-'].join(' ');
+  return [tag, data(tag), calendar, numberingSystem, hourCycle, isOwn(tag) ? collations(tag) : '-', ...(inNode(tag) ? [] : ['collator'])].join(' ');
 });
 writeFileSync(join(OUT, 'locales.txt'), `${lines.join('\n')}\n`);
 console.log(`locales.txt: ${lines.length} locales`);

@@ -58,6 +58,11 @@ const SENSITIVITIES: &[&str] = &["base", "accent", "case", "variant"];
 const CASE_FIRST: &[&str] = &["upper", "lower", "false"];
 const USAGES: &[&str] = &["sort", "search"];
 
+/// Languages in which `usage: 'search'` has letters of its own, nearly those that are sorted; in others it is the root.
+const SEARCHED_AS_SORTED: &[&str] = &[
+    "az", "bs", "da", "de", "es", "fi", "fo", "gl", "hr", "is", "kl", "nb", "nn", "no", "se", "sk", "smn", "sv", "tr",
+];
+
 /// `new Intl.Collator(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let collator = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.Collator")?;
@@ -122,21 +127,25 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
         "kf" => tag_case.is_some(),
         _ => false,
     });
-    if let Some(name) = collation.filter(|_| kept.is_none()) {
-        // It is the first of the keywords.
-        let rest = locale.get(tag.len()..).unwrap_or_default().replacen("-u", "", 1);
-        locale = format!("{tag}-u-co-{name}{rest}"); // bounded: names that there are
+    // As in V8, an option is shown where there is no other keyword; not in tags without their script.
+    if let Some(name) =
+        collation.filter(|_| kept.is_none() && locale == tag && (tag == data || tag.matches('-').count() != 1))
+    {
+        locale = format!("{tag}-u-co-{name}"); // bounded: names that there are
     }
-    let is_upper_first = matches!(data.split('-').next(), Some("da" | "mt"));
-    let is_root = tag.starts_with("en") && collation.is_none() && !search;
+    let language = data.split('-').next().unwrap_or_default();
+    let is_upper_first = !search && matches!(language, "da" | "mt");
+    let own_search = SEARCHED_AS_SORTED.contains(&language) || data.starts_with("sr-Latn");
+    let tailoring = match (search, collation) {
+        (true, _) if !own_search => ("", ""),
+        (true, _) => (tag, if language == "de" { "phonebk" } else { "" }),
+        (false, None) if language == "en" => ("", ""),
+        (false, collation) => (tag, collation.unwrap_or_default()),
+    };
     let order = Order {
-        tailoring: if is_root {
-            ("", "")
-        } else {
-            (tag, if search { "search" } else { collation.unwrap_or_default() })
-        },
+        tailoring,
         sensitivity,
-        ignore_punctuation: ignore_punctuation || data == "th",
+        ignore_punctuation: ignore_punctuation || data == "th" && !search,
         numeric: numeric.or(tag_numeric).unwrap_or(false),
         case_first: case_first.or(tag_case).unwrap_or(if is_upper_first { 0 } else { 2 }),
     };

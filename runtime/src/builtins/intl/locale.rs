@@ -24,6 +24,8 @@ pub struct Available {
     pub hour_cycle: &'static str,
     /// Its collations besides the default one; `-` where `Intl.Collator` does not have the locale.
     pub collations: &'static str,
+    /// Whether only `Intl.Collator` has it.
+    is_of_collator: bool,
 }
 
 /// The locales by tag.
@@ -33,14 +35,15 @@ static AVAILABLE: LazyLock<HashMap<&'static str, Available>> = LazyLock::new(|| 
         let mut word = || words.next().unwrap_or_default();
         let (tag, data, calendar) = (word(), word(), word());
         let (numbering, hour_cycle, collations) = (word(), word(), word());
-        (tag, Available { tag, data, calendar, numbering, hour_cycle, collations })
+        let is_of_collator = !word().is_empty();
+        (tag, Available { tag, data, calendar, numbering, hour_cycle, collations, is_of_collator })
     };
     include_str!("data/locales.txt").lines().map(line).collect()
 });
 
 /// The locale of the longest prefix of a tag that there is (`BestAvailableLocale`).
 pub fn available(tag: &str) -> Option<Available> {
-    available_where(tag, |_| true)
+    available_where(tag, |locale| !locale.is_of_collator)
 }
 
 /// The same of the locales that `Intl.Collator` has.
@@ -113,6 +116,7 @@ pub fn default() -> Available {
         numbering: "latn",
         hour_cycle: "h12",
         collations: "=",
+        is_of_collator: false,
     };
     AVAILABLE.get(DEFAULT).copied().unwrap_or(NONE)
 }
@@ -175,11 +179,25 @@ pub fn canonical(tag: &str) -> Result<String, Invalid> {
     if AVAILABLE.contains_key(tag) {
         return Ok(tag.to_owned());
     }
+    if let Some(rest) = tag.strip_suffix('-') {
+        // As in V8, an empty part at the end is no part of the language.
+        return Err(check(rest).err().unwrap_or(Invalid::Rest));
+    }
     check(tag)?;
     let Ok(mut locale) = icu_locale::Locale::try_from_str(tag) else { return Err(Invalid::Rest) };
     // It borrows its tables, so making one costs nothing.
     LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
-    Ok(locale.to_string())
+    let tag = locale.to_string();
+    // The variant of POSIX is a keyword.
+    if let Some(at) = tag.find("-posix").filter(|_| !tag.contains("-u-") && without_extensions(&tag) == tag) {
+        return Ok(format!("{}{}-u-va-posix", &tag[..at], &tag[at + "-posix".len()..]));
+    }
+    Ok(tag)
+}
+
+/// An invalid tag as V8 shows it: in lower case, or its bytes as characters.
+pub fn shown(tag: &str) -> String {
+    if tag.is_ascii() { tag.to_ascii_lowercase() } else { tag.bytes().map(char::from).collect() }
 }
 
 /// Whether a tag has the form of a `unicode_locale_id` without what ECMA-402 excludes.

@@ -36,12 +36,12 @@ pub const NAMES: &[&str] = &[
 ];
 
 impl Calendar {
-    /// The calendar of a name, if it can be shown.
-    pub fn find(name: &str) -> Option<Self> {
-        match name {
-            "gregory" => Some(Self::Gregorian),
-            "buddhist" => Some(Self::Buddhist),
-            "persian" => Some(Self::Persian),
+    /// The calendar of a name, if there are patterns of it in a locale.
+    pub fn find(name: &str, data: &str) -> Option<Self> {
+        match (name, data.split('-').next()) {
+            ("gregory", _) => Some(Self::Gregorian),
+            ("buddhist", Some("th")) => Some(Self::Buddhist),
+            ("persian", Some("fa")) => Some(Self::Persian),
             _ => None,
         }
     }
@@ -55,11 +55,12 @@ impl Calendar {
         }
     }
 
-    /// Whose patterns it has in the pack.
+    /// The prefix of its patterns and eras in the pack.
     pub fn patterns(self) -> &'static str {
         match self {
             Self::Gregorian => "gregorian",
-            Self::Buddhist | Self::Persian => "generic",
+            Self::Buddhist => "buddhist",
+            Self::Persian => "persian",
         }
     }
 
@@ -67,7 +68,8 @@ impl Calendar {
     pub fn available(self) -> &'static str {
         match self {
             Self::Gregorian => "gregorian/available/",
-            Self::Buddhist | Self::Persian => "generic/available/",
+            Self::Buddhist => "buddhist/available/",
+            Self::Persian => "persian/available/",
         }
     }
 
@@ -75,7 +77,8 @@ impl Calendar {
     pub fn intervals(self) -> &'static str {
         match self {
             Self::Gregorian => "gregorian/interval/",
-            Self::Buddhist | Self::Persian => "generic/interval/",
+            Self::Buddhist => "buddhist/interval/",
+            Self::Persian => "persian/interval/",
         }
     }
 
@@ -83,15 +86,6 @@ impl Calendar {
     pub fn months(self) -> &'static str {
         match self {
             Self::Gregorian | Self::Buddhist => "gregorian",
-            Self::Persian => "persian",
-        }
-    }
-
-    /// Whose names of eras it has in the pack.
-    pub fn eras(self) -> &'static str {
-        match self {
-            Self::Gregorian => "gregorian",
-            Self::Buddhist => "buddhist",
             Self::Persian => "persian",
         }
     }

@@ -185,13 +185,15 @@ impl DateTimeFormat {
         };
         let Extensions { calendar, numbering, tag_calendar, tag_numbering } =
             extensions(&requested, calendar.as_deref(), numbering.as_deref());
-        let Some(calendar) = Calendar::find(calendar) else {
-            // bounded: a name of a calendar
-            return Err(vm.range_error(&format!(
-                "Dates in the calendar {calendar} are not supported; give the calendar 'gregory', 'buddhist' or 'persian'"
-            )));
-        };
         let data = requested.locale.data;
+        let Some(calendar) = Calendar::find(calendar, data) else {
+            let tag = requested.locale.tag;
+            // bounded: names of a calendar and of a locale
+            let message = format!(
+                "Dates of '{tag}' in the calendar '{calendar}' are not supported; give the option calendar: 'gregory'"
+            );
+            return Err(vm.range_error(&message));
+        };
         let symbols = Symbols::new(data, calendar, numbering);
         let digits = digits(numbering).unwrap_or(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
         let zone_names = zone::Locale::new(data, digits);

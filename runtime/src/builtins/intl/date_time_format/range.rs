@@ -122,6 +122,9 @@ impl DateTimeFormat {
             (true, false) => {
                 // With the date.
                 let mut whole = time;
+                for field in whole.iter_mut().filter(|field| field.kind() == Kind::Hour) {
+                    field.count = 1;
+                }
                 whole.extend([b'y', b'M', b'd'].map(|letter| Field { letter, count: 1 }));
                 let pattern = generator.best_with_own_hours(&whole);
                 for difference in [Difference::Day, Difference::Month, Difference::Year] {

@@ -141,7 +141,7 @@ impl Symbols {
             Width::Abbreviated => "abbr",
             Width::Narrow => "narrow",
         };
-        let names = self.view.text(&format!("{}/eras/{list}", self.calendar.eras()));
+        let names = self.view.text(&format!("{}/eras/{list}", self.calendar.patterns()));
         names.split('|').nth(index).unwrap_or_default()
     }
 
