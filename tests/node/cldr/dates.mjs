@@ -84,9 +84,11 @@ function* texts(locale) {
       yield [`${name}/glue/${style}`, language ? glueOf(locale, name, style) : text(data.dateTimeFormats[style])];
       if (!language) yield [`${name}/at/${style}`, text(data['dateTimeFormats-atTime']?.standard[style])];
     }
-    for (const [skeleton, pattern] of Object.entries(data.dateTimeFormats.availableFormats)) if (isWanted(skeleton)) yield [`${name}/available/${skeleton}`, pattern];
+    // What a calendar does not have is that of the generic one.
+    const generic = language ? main('dates-full', locale, 'ca-generic').dates.calendars.generic.dateTimeFormats : {};
+    for (const [skeleton, pattern] of Object.entries({ ...generic.availableFormats, ...data.dateTimeFormats.availableFormats })) if (isWanted(skeleton)) yield [`${name}/available/${skeleton}`, pattern];
     if (name === 'gregorian') for (const [field, pattern] of Object.entries(data.dateTimeFormats.appendItems)) yield [`append/${field}`, pattern];
-    for (const [skeleton, patterns] of Object.entries(data.dateTimeFormats.intervalFormats)) {
+    for (const [skeleton, patterns] of Object.entries({ ...generic.intervalFormats, ...data.dateTimeFormats.intervalFormats })) {
       if (skeleton === 'intervalFormatFallback') yield [`${name}/interval/fallback`, patterns];
       else if (isWanted(skeleton)) for (const [field, pattern] of Object.entries(patterns)) if (isWanted(field)) yield [`${name}/interval/${skeleton}/${field}`, pattern];
     }

@@ -115,7 +115,9 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
     let requested = Resolved::of(&tags, available_collator);
     let Available { tag, data, collations, .. } = requested.locale;
     let known = |name: &str| collations.split(',').find(|&known| known == name && known != "=");
-    let in_tag = requested.keyword("co").and_then(known);
+    // An option replaces what is in the tag, also one that is unknown.
+    let is_kept = |own: &&str| wanted.as_deref().is_none_or(|wanted| wanted == *own);
+    let in_tag = requested.keyword("co").filter(is_kept).and_then(known);
     let given = wanted.as_deref().and_then(known);
     let collation = if search { None } else { given.or(in_tag) };
     let kept = collation.filter(|&name| in_tag == Some(name));
@@ -134,7 +136,8 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
         locale = format!("{tag}-u-co-{name}"); // bounded: names that there are
     }
     let language = data.split('-').next().unwrap_or_default();
-    let is_upper_first = !search && matches!(language, "da" | "mt");
+    let is_default = !search && collation.is_none();
+    let is_upper_first = is_default && matches!(language, "da" | "mt");
     let own_search = SEARCHED_AS_SORTED.contains(&language) || data.starts_with("sr-Latn");
     let tailoring = match (search, collation) {
         (true, _) if !own_search => ("", ""),
@@ -145,7 +148,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
     let order = Order {
         tailoring,
         sensitivity,
-        ignore_punctuation: ignore_punctuation || data == "th" && !search,
+        ignore_punctuation: ignore_punctuation || data == "th" && is_default,
         numeric: numeric.or(tag_numeric).unwrap_or(false),
         case_first: case_first.or(tag_case).unwrap_or(if is_upper_first { 0 } else { 2 }),
     };
@@ -360,8 +363,8 @@ impl Order {
         options.alternate_handling = Some(alternate);
         let (locale, collation) = self.tailoring;
         let tag = match (locale, collation) {
-            ("", _) => "und".to_owned(),
-            (locale, "") => locale.to_owned(),
+            ("", _) => "und".to_owned(),                                 // bounded: a word
+            (locale, "") => locale.to_owned(),                           // bounded: a tag that there is
             (locale, collation) => format!("{locale}-u-co-{collation}"), // bounded: names that there are
         };
         let mut preferences = CollatorPreferences::from(&icu_locale::Locale::try_from_str(&tag).ok()?);

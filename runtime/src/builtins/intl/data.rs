@@ -151,23 +151,34 @@ impl View {
         self.get(key).unwrap_or_default()
     }
 
-    /// The keys that begin with a prefix, in order, without the prefix, and their texts.
-    pub fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    /// The keys that begin with a prefix, without it, and their texts: those of the locale itself, of its parent, …,
+    /// each in order.
+    pub fn with_prefix(&self, prefix: &str) -> Vec<(&'static str, &'static str)> {
         let pack = self.pack;
         let first = partition(0, pack.keys, |number| pack.key(number) < prefix);
-        let (view, length) = (*self, prefix.len());
         let last = partition(first, pack.keys, |number| pack.key(number).starts_with(prefix));
-        (first..last).filter_map(move |number| Some((pack.key(number).get(length..)?, view.text_of(number)?)))
+        let entry = |number: usize| {
+            let (text, depth) = self.found(number)?;
+            Some((depth, (pack.key(number).get(prefix.len()..)?, text)))
+        };
+        let mut all: Vec<_> = (first..last).filter_map(entry).collect();
+        all.sort_by_key(|&(depth, _)| depth);
+        all.into_iter().map(|(_, pair)| pair).collect()
     }
 
     fn text_of(&self, key: usize) -> Option<&'static str> {
+        self.found(key).map(|(text, _)| text)
+    }
+
+    /// The text of a key, and how many generations above it is.
+    fn found(&self, key: usize) -> Option<(&'static str, usize)> {
         let pack = self.pack;
-        for &locale in self.chain.get(..self.depth)? {
+        for (depth, &locale) in self.chain.get(..self.depth)?.iter().enumerate() {
             let (first, last) = pack.entries_of(usize::from(locale));
             let at = partition(first, last, |number| pack.entry(number).0 < key);
             if at < last && pack.entry(at).0 == key {
                 let text = pack.text(pack.entry(at).1);
-                return (text != GONE).then_some(text);
+                return (text != GONE).then_some((text, depth));
             }
         }
         None
@@ -187,6 +198,6 @@ mod tests {
         assert_eq!(months("en-AU"), "January");
         assert_eq!(months("xx"), months("und"));
         assert_eq!(DATES.view("de").get("no such key"), None);
-        assert!(DATES.view("de").with_prefix("gregorian/available/").any(|(key, _)| key == "yMMMd"));
+        assert!(DATES.view("de").with_prefix("gregorian/available/").iter().any(|(key, _)| *key == "yMMMd"));
     }
 }

@@ -38,7 +38,9 @@ pub const METHODS: &[Row] = &[
 ];
 
 /// Steps of reading options and finding a pattern.
-const READING: usize = 64;
+const READING: usize = 128;
+/// Steps of finding the patterns of a range.
+const RANGE: usize = 1500;
 
 /// A date as locale-dependent text: `toLocaleString` and similar methods.
 pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wanted: Wanted) -> Result<String> {
@@ -56,7 +58,7 @@ fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// The format of a receiver; a copy, because functions of the script may run while it is used.
 fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
-    vm.work(8)?;
+    vm.work(16)?;
     if let Some(InternalSlots::DateTimeFormat(format)) = vm.heap.internal_slots_of(this) {
         return Ok((**format).clone());
     }
@@ -105,6 +107,7 @@ fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
 /// `format.formatRange(from, to)`
 fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRange")?;
+    vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
     let text = match format.range(from, to) {
         Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(), // bounded: by two patterns
@@ -116,6 +119,7 @@ fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `format.formatRangeToParts(from, to)`
 fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRangeToParts")?;
+    vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
     let parts = format.range(from, to);
     let shared = |part| (part, "shared");

@@ -187,13 +187,34 @@ pub fn canonical(tag: &str) -> Result<String, Invalid> {
     let Ok(mut locale) = icu_locale::Locale::try_from_str(tag) else { return Err(Invalid::Rest) };
     // It borrows its tables, so making one costs nothing.
     LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
-    let tag = locale.to_string();
+    let mut tag = locale.to_string();
+    if let Some(at) = tag.find("-u-") {
+        for (old, new) in ALIASES {
+            // At the end of a part.
+            let found = tag
+                .match_indices(old)
+                .map(|(found, _)| found)
+                .find(|&found| found > at && matches!(tag.as_bytes().get(found + old.len()), None | Some(b'-')));
+            if let Some(found) = found {
+                tag.replace_range(found..found + old.len(), new);
+            }
+        }
+    }
     // The variant of POSIX is a keyword.
     if let Some(at) = tag.find("-posix").filter(|_| !tag.contains("-u-") && without_extensions(&tag) == tag) {
         return Ok(format!("{}{}-u-va-posix", &tag[..at], &tag[at + "-posix".len()..]));
     }
     Ok(tag)
 }
+
+/// Old values of keywords, which the crate leaves as they are.
+const ALIASES: &[(&str, &str)] = &[
+    ("-ca-islamicc", "-ca-islamic-civil"),
+    ("-ca-ethiopic-amete-alem", "-ca-ethioaa"),
+    ("-ks-primary", "-ks-level1"),
+    ("-ks-tertiary", "-ks-level3"),
+    ("-ms-imperial", "-ms-uksystem"),
+];
 
 /// An invalid tag as V8 shows it: in lower case, or its bytes as characters.
 pub fn shown(tag: &str) -> String {

@@ -294,9 +294,8 @@ impl DateTimeFormat {
                 if let Some(&(_, word)) = letters.iter().find(|(letters, _)| pattern.contains(letters)) {
                     out.push((name, text(word)));
                 }
-                if name == "second"
-                    && let Some(count) = (1..=3).rev().find(|&count| pattern.contains(&"SSS"[..count]))
-                {
+                let count = pattern.matches('S').count().min(3);
+                if name == "second" && count > 0 {
                     out.push(("fractionalSecondDigits", Resolved::Number(count as u8)));
                 }
             }

@@ -94,6 +94,9 @@ impl Field {
             b'v' => text - 2 * STEP,
             b'O' => text - STEP,
             b'z' => text,
+            b'Z' if count == 4 => LONG - STEP,
+            b'Z' if count == 5 => SHORT - STEP,
+            b'Z' => NARROW - STEP,
             _ => number,
         }
     }

@@ -245,7 +245,7 @@ impl DateTimeFormat {
             _ => &[],
         };
         let wanted = widths(skeleton);
-        let mut found = self.symbols.intervals().filter_map(|(key, pattern)| {
+        let mut found = self.symbols.intervals().into_iter().filter_map(|(key, pattern)| {
             let (name, letter) = key.split_once('/')?;
             (letters.contains(&letter) && widths(&skeleton_fields(name)) == wanted).then_some(pattern)
         });

@@ -102,12 +102,12 @@ impl Symbols {
     }
 
     /// The patterns by the fields that they show.
-    pub fn available(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub fn available(&self) -> Vec<(&'static str, &'static str)> {
         self.view.with_prefix(self.calendar.available())
     }
 
     /// The patterns of ranges, by fields and the greatest one that differs.
-    pub fn intervals(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub fn intervals(&self) -> Vec<(&'static str, &'static str)> {
         self.view.with_prefix(self.calendar.intervals())
     }
 
