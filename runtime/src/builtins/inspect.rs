@@ -341,7 +341,15 @@ impl Inspector<'_> {
             | InternalSlots::Params(_)
             | InternalSlots::TextEncoder
             | InternalSlots::TextDecoder(_) => (String::default(), format!("{class} {{")), // bounded: as above
-            InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
+            InternalSlots::Segments(_) => (String::default(), "{".into()),
+            InternalSlots::Collator(_)
+            | InternalSlots::DateTimeFormat(_)
+            | InternalSlots::DisplayNames(_)
+            | InternalSlots::ListFormat(_)
+            | InternalSlots::NumberFormat(_)
+            | InternalSlots::PluralRules(_)
+            | InternalSlots::RelativeTimeFormat(_)
+            | InternalSlots::Segmenter(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
         };

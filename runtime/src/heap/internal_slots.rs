@@ -6,7 +6,12 @@ use crate::builtins::encoding::Decoding;
 use crate::builtins::family::Family;
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
+use crate::builtins::intl::display_names::DisplayNames;
+use crate::builtins::intl::list_format::ListFormat;
 use crate::builtins::intl::number_format::NumberFormat;
+use crate::builtins::intl::plural_rules::PluralRules;
+use crate::builtins::intl::relative_time_format::RelativeTimeFormat;
+use crate::builtins::intl::segmenter::{Segmenter, Segments};
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
 use crate::regexp::Program;
@@ -24,6 +29,18 @@ pub enum InternalSlots {
     DateTimeFormat(Box<DateTimeFormat>),
     /// An `Intl.NumberFormat`.
     NumberFormat(Box<NumberFormat>),
+    /// An `Intl.DisplayNames`.
+    DisplayNames(Box<DisplayNames>),
+    /// An `Intl.ListFormat`.
+    ListFormat(Box<ListFormat>),
+    /// An `Intl.PluralRules`.
+    PluralRules(Box<PluralRules>),
+    /// An `Intl.RelativeTimeFormat`.
+    RelativeTimeFormat(Box<RelativeTimeFormat>),
+    /// An `Intl.Segmenter`.
+    Segmenter(Box<Segmenter>),
+    /// A text that an `Intl.Segmenter` has segmented.
+    Segments(Box<Segments>),
     /// A `URL`.
     Url(Box<UrlState>),
     /// A `URLSearchParams`.
@@ -55,6 +72,12 @@ impl InternalSlots {
             Self::Collator(_) => Family::Collator,
             Self::DateTimeFormat(_) => Family::DateTimeFormat,
             Self::NumberFormat(_) => Family::NumberFormat,
+            Self::DisplayNames(_) => Family::DisplayNames,
+            Self::ListFormat(_) => Family::ListFormat,
+            Self::PluralRules(_) => Family::PluralRules,
+            Self::RelativeTimeFormat(_) => Family::RelativeTimeFormat,
+            Self::Segmenter(_) => Family::Segmenter,
+            Self::Segments(_) => Family::Segments,
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
             Self::TextEncoder => Family::TextEncoder,
@@ -70,6 +93,12 @@ impl InternalSlots {
             Self::Collator(_) => "Collator",
             Self::DateTimeFormat(_) => "DateTimeFormat",
             Self::NumberFormat(_) => "NumberFormat",
+            Self::DisplayNames(_) => "DisplayNames",
+            Self::ListFormat(_) => "ListFormat",
+            Self::PluralRules(_) => "PluralRules",
+            Self::RelativeTimeFormat(_) => "RelativeTimeFormat",
+            Self::Segmenter(_) => "Segmenter",
+            Self::Segments(_) => "Object",
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
             Self::TextEncoder => "TextEncoder",
@@ -85,11 +114,17 @@ impl InternalSlots {
             | Self::RegExp(_)
             | Self::Url(_)
             | Self::Params(_)
+            | Self::Segments(_)
             | Self::TextEncoder
             | Self::TextDecoder(_) => self.class(),
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
+            Self::DisplayNames(_) => "Intl.DisplayNames",
+            Self::ListFormat(_) => "Intl.ListFormat",
+            Self::PluralRules(_) => "Intl.PluralRules",
+            Self::RelativeTimeFormat(_) => "Intl.RelativeTimeFormat",
+            Self::Segmenter(_) => "Intl.Segmenter",
         }
     }
 
@@ -97,7 +132,13 @@ impl InternalSlots {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            Self::DateTimeFormat(_) => None,
+            Self::DateTimeFormat(_)
+            | Self::DisplayNames(_)
+            | Self::ListFormat(_)
+            | Self::PluralRules(_)
+            | Self::RelativeTimeFormat(_)
+            | Self::Segmenter(_)
+            | Self::Segments(_) => None,
             Self::Collator(_)
             | Self::NumberFormat(_)
             | Self::Url(_)
@@ -115,7 +156,13 @@ impl InternalSlots {
             Self::TextDecoder(_) => size_of::<Decoding>(),
             Self::Collator(_) => size_of::<Collator>(),
             Self::DateTimeFormat(_) => 320,
-            Self::NumberFormat(_) => size_of::<NumberFormat>(),
+            Self::NumberFormat(_) => size_of::<NumberFormat>() + NumberFormat::BESIDE,
+            Self::DisplayNames(_) => size_of::<DisplayNames>() + 32,
+            Self::ListFormat(_) => size_of::<ListFormat>() + 32,
+            Self::PluralRules(_) => size_of::<PluralRules>() + NumberFormat::BESIDE,
+            Self::RelativeTimeFormat(_) => size_of::<RelativeTimeFormat>() + NumberFormat::BESIDE,
+            Self::Segmenter(_) => size_of::<Segmenter>() + 32,
+            Self::Segments(segments) => segments.cost(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
             // Those who share a program pay a part of it each, the script or cache that owns it excepted.
@@ -131,6 +178,8 @@ impl InternalSlots {
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),
+            Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) | Self::RelativeTimeFormat(_) | Self::Segmenter(_) => {}
+            Self::Segments(segments) => work.push(segments.string),
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
             Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),
