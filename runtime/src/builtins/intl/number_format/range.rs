@@ -24,7 +24,8 @@ pub fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
 
 /// The parts, and what counts them.
 fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<(Vec<Sourced>, Hold)> {
-    let format = receiver(vm, this, method)?;
+    let mut format = receiver(vm, this, method)?;
+    format.for_range();
     for (index, name) in ["start", "end"].into_iter().enumerate() {
         if arg(arguments, index).is_undefined() {
             return Err(vm.type_error(&format!("Invalid {name} : undefined")));
