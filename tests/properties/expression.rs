@@ -8,7 +8,7 @@ use super::{Around, Kind, Writer};
 impl Writer<'_> {
     pub(super) fn expression(&mut self, kind: Kind) -> String {
         match kind {
-            Kind::Number | Kind::Function | Kind::Async => self.number(),
+            Kind::Number | Kind::Function | Kind::Async | Kind::Generator | Kind::AsyncGenerator => self.number(),
             Kind::Text => self.text(),
             Kind::List => self.list(),
             Kind::Object => self.object(),
