@@ -206,7 +206,7 @@ async fn a_recorded_run_is_replayed() {
     assert_eq!((played.code, played.stderr.as_str()), (Some(0), ""), "{played:?}");
     let lines = played.json_lines();
     let (end, rounds) = lines.split_last().expect("lines");
-    assert_eq!(end, &json!({"status": "done", "outcome": ran.json(), "asRecorded": true}));
+    assert_eq!(end, &json!({"status": "done", "outcome": printed, "asRecorded": true}));
     for (round, recorded) in rounds.iter().zip(recording["rounds"].as_array().expect("rounds")) {
         assert_eq!((&round["calls"], &round["answers"]), (&recorded["calls"], &recorded["answers"]));
     }
