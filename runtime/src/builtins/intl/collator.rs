@@ -121,7 +121,11 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
     let given = wanted.as_deref().and_then(known);
     let collation = if search { None } else { given.or(in_tag) };
     let kept = collation.filter(|&name| in_tag == Some(name));
-    let tag_numeric = requested.keyword("kn").map(|value| value != "false");
+    let tag_numeric = requested.keyword("kn").and_then(|value| match value {
+        "" | "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    });
     let tag_case = requested.keyword("kf").and_then(|value| CASE_FIRST.iter().position(|&word| word == value));
     let mut locale = requested.tag(|key, value| match key {
         "co" => kept.is_some(),

@@ -108,6 +108,13 @@ impl DateTimeFormat {
         let request = requested(&self.pattern);
         let (date, time): (Vec<Field>, Vec<Field>) =
             request.iter().filter(|field| has_interval(field)).partition(|field| !is_time(field.kind()));
+        // Parts of the day are short with hours, unless they are narrow.
+        let mut time = time;
+        if time.iter().any(|field| field.kind() == Kind::Hour) {
+            for field in time.iter_mut().filter(|field| field.letter == b'B' && field.count == 4) {
+                field.count = 3;
+            }
+        }
         let [short_date, short_time] = [&date, &time].map(|part| normalized(part));
         let mut plan = Plan {
             single: generator.best_with_own_hours(&request),
