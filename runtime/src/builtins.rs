@@ -151,6 +151,7 @@ pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/array.js"),
     include_str!("builtins/prelude/bytes.js"),
     include_str!("builtins/prelude/collections.js"),
+    include_str!("builtins/prelude/intl.js"),
     include_str!("builtins/prelude/iterable.js"),
     include_str!("builtins/prelude/json.js"),
     include_str!("builtins/prelude/object.js"),

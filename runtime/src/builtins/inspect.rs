@@ -351,7 +351,15 @@ impl Inspector<'_> {
             | InternalSlots::Timeout(_)
             | InternalSlots::AbortEvent(_) => (String::default(), format!("{class} {{")), // bounded: as above
             InternalSlots::Generator(_) => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
-            InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
+            InternalSlots::Segments(_) => (String::default(), "{".into()),
+            InternalSlots::Collator(_)
+            | InternalSlots::DateTimeFormat(_)
+            | InternalSlots::DisplayNames(_)
+            | InternalSlots::ListFormat(_)
+            | InternalSlots::NumberFormat(_)
+            | InternalSlots::PluralRules(_)
+            | InternalSlots::RelativeTimeFormat(_)
+            | InternalSlots::Segmenter(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
         };

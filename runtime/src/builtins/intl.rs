@@ -5,14 +5,21 @@
 pub mod collator;
 pub mod data;
 pub mod date_time_format;
+pub mod display_names;
+pub mod list_format;
 pub mod locale;
 pub mod number_format;
+pub mod pack;
+pub mod plural_rules;
+pub mod plurals;
+pub mod relative_time_format;
+pub mod segmenter;
 pub mod zone;
 
 use super::{Body, Global, Row, native};
 use crate::charge::{Buffer, Hold};
 use crate::property::PropertyKey;
-use crate::thrown::Result;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use locale::{Invalid, Resolved};
@@ -28,7 +35,16 @@ pub const GLOBALS: &[Global] = &[Global {
 }];
 
 /// Its constructors.
-pub const CONSTRUCTORS: &[Global] = &[collator::CONSTRUCTOR, date_time_format::CONSTRUCTOR, number_format::CONSTRUCTOR];
+pub const CONSTRUCTORS: &[Global] = &[
+    collator::CONSTRUCTOR,
+    date_time_format::CONSTRUCTOR,
+    display_names::CONSTRUCTOR,
+    list_format::CONSTRUCTOR,
+    number_format::CONSTRUCTOR,
+    plural_rules::CONSTRUCTOR,
+    relative_time_format::CONSTRUCTOR,
+    segmenter::CONSTRUCTOR,
+];
 
 /// `supportedLocalesOf` of every constructor.
 pub const SUPPORTED_LOCALES_OF: Row = native("supportedLocalesOf", 1, supported_locales_of);
@@ -135,6 +151,39 @@ pub fn options(vm: &mut Vm, options: Value) -> Result<Value> {
         return Err(vm.type_error("Cannot convert undefined or null to object"));
     }
     Ok(options)
+}
+
+/// An options argument that is an object or `undefined` (ECMA-402 9.2.10).
+pub fn options_object(vm: &mut Vm, options: Value) -> Result<Value> {
+    if options.is_undefined() || options.is_object() {
+        return Ok(options);
+    }
+    Err(vm.type_error("invalid_argument"))
+}
+
+/// The error of a constructor that is called without `new`.
+#[cold]
+pub fn needs_new(vm: &mut Vm, name: &str) -> Thrown {
+    vm.type_error(&format!("Constructor Intl.{name} requires 'new'"))
+}
+
+/// The error of a method whose receiver is another value.
+#[cold]
+pub fn incompatible(vm: &mut Vm, this: Value, class: &str, method: &str) -> Thrown {
+    let what = vm.describe(this);
+    vm.type_error(&format!("Method Intl.{class}.prototype.{method} called on incompatible receiver {what}"))
+}
+
+/// Set a property of a new object.
+pub fn put(vm: &mut Vm, object: Value, name: &str, value: Value) {
+    let name = vm.intern_text(name);
+    vm.heap.set_own(object, name, value);
+}
+
+/// Set a property of a new object to a text.
+pub fn put_text(vm: &mut Vm, object: Value, name: &str, text: &str) {
+    let text = vm.string(text);
+    put(vm, object, name, text);
 }
 
 /// The value of an option; `undefined` where there is none.

@@ -149,7 +149,7 @@ impl Vm {
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array)
-            || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Params(_)))
+            || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Params(_) | InternalSlots::Segments(_)))
     }
 
     /// An iterator over a value, as `for…of` and spread use it.
@@ -199,6 +199,9 @@ impl Vm {
             (Kind::Array, Yields::Matches) => super::regexp::next_match(self, source)?.map(|found| (found, 0)),
             (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
             (Kind::String, Yields::Values) => self.next_character(source, position),
+            (Kind::InternalSlots, _) if super::intl::segmenter::is_segments(self, source) => {
+                super::intl::segmenter::at(self, source, position)?.map(|segment| (segment, position + 1))
+            }
             (Kind::InternalSlots, _) => {
                 let bytes = self.pair_bytes(source, position);
                 self.work(bytes / 16)?;

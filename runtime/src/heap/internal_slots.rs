@@ -7,7 +7,12 @@ use crate::builtins::encoding::Decoding;
 use crate::builtins::family::Family;
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
+use crate::builtins::intl::display_names::DisplayNames;
+use crate::builtins::intl::list_format::ListFormat;
 use crate::builtins::intl::number_format::NumberFormat;
+use crate::builtins::intl::plural_rules::PluralRules;
+use crate::builtins::intl::relative_time_format::RelativeTimeFormat;
+use crate::builtins::intl::segmenter::{Segmenter, Segments};
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
 use crate::generator::Generator;
@@ -26,6 +31,18 @@ pub enum InternalSlots {
     DateTimeFormat(Box<DateTimeFormat>),
     /// An `Intl.NumberFormat`.
     NumberFormat(Box<NumberFormat>),
+    /// An `Intl.DisplayNames`.
+    DisplayNames(Box<DisplayNames>),
+    /// An `Intl.ListFormat`.
+    ListFormat(Box<ListFormat>),
+    /// An `Intl.PluralRules`.
+    PluralRules(Box<PluralRules>),
+    /// An `Intl.RelativeTimeFormat`.
+    RelativeTimeFormat(Box<RelativeTimeFormat>),
+    /// An `Intl.Segmenter`.
+    Segmenter(Box<Segmenter>),
+    /// A text that an `Intl.Segmenter` has segmented.
+    Segments(Box<Segments>),
     /// A `URL`.
     Url(Box<UrlState>),
     /// A `URLSearchParams`.
@@ -67,6 +84,12 @@ impl InternalSlots {
             Self::Collator(_) => Family::Collator,
             Self::DateTimeFormat(_) => Family::DateTimeFormat,
             Self::NumberFormat(_) => Family::NumberFormat,
+            Self::DisplayNames(_) => Family::DisplayNames,
+            Self::ListFormat(_) => Family::ListFormat,
+            Self::PluralRules(_) => Family::PluralRules,
+            Self::RelativeTimeFormat(_) => Family::RelativeTimeFormat,
+            Self::Segmenter(_) => Family::Segmenter,
+            Self::Segments(_) => Family::Segments,
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
             Self::TextEncoder => Family::TextEncoder,
@@ -88,6 +111,12 @@ impl InternalSlots {
             Self::Collator(_) => "Collator",
             Self::DateTimeFormat(_) => "DateTimeFormat",
             Self::NumberFormat(_) => "NumberFormat",
+            Self::DisplayNames(_) => "DisplayNames",
+            Self::ListFormat(_) => "ListFormat",
+            Self::PluralRules(_) => "PluralRules",
+            Self::RelativeTimeFormat(_) => "RelativeTimeFormat",
+            Self::Segmenter(_) => "Segmenter",
+            Self::Segments(_) => "Object",
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
             Self::TextEncoder => "TextEncoder",
@@ -107,10 +136,15 @@ impl InternalSlots {
             Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
             Self::TextEncoder | Self::TextDecoder(_) => self.class(),
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => self.class(),
-            Self::Timeout(_) => "Object",
+            Self::Timeout(_) | Self::Segments(_) => "Object",
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
+            Self::DisplayNames(_) => "Intl.DisplayNames",
+            Self::ListFormat(_) => "Intl.ListFormat",
+            Self::PluralRules(_) => "Intl.PluralRules",
+            Self::RelativeTimeFormat(_) => "Intl.RelativeTimeFormat",
+            Self::Segmenter(_) => "Intl.Segmenter",
             Self::Generator(generator) if generator.is_async => "AsyncGenerator",
             Self::Generator(_) => "Generator",
         }
@@ -124,6 +158,8 @@ impl InternalSlots {
             Self::DateTimeFormat(_) | Self::Timeout(_) => None,
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
+            Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) => None,
+            Self::RelativeTimeFormat(_) | Self::Segmenter(_) | Self::Segments(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
@@ -136,7 +172,13 @@ impl InternalSlots {
             Self::AbortSignal(state) => size_of::<SignalState>() + state.cost(),
             Self::Collator(_) => size_of::<Collator>(),
             Self::DateTimeFormat(_) => 320,
-            Self::NumberFormat(_) => size_of::<NumberFormat>(),
+            Self::NumberFormat(_) => size_of::<NumberFormat>() + NumberFormat::BESIDE,
+            Self::DisplayNames(_) => size_of::<DisplayNames>() + 32,
+            Self::ListFormat(_) => size_of::<ListFormat>() + 32,
+            Self::PluralRules(_) => size_of::<PluralRules>() + NumberFormat::BESIDE,
+            Self::RelativeTimeFormat(_) => size_of::<RelativeTimeFormat>() + NumberFormat::BESIDE,
+            Self::Segmenter(_) => size_of::<Segmenter>() + 32,
+            Self::Segments(segments) => segments.cost(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
             // Those who share a program pay a part of it each, the script or cache that owns it excepted.
@@ -155,6 +197,8 @@ impl InternalSlots {
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),
+            Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) | Self::RelativeTimeFormat(_) | Self::Segmenter(_) => {}
+            Self::Segments(segments) => work.push(segments.string),
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
             Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),

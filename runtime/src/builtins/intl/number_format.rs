@@ -3,13 +3,14 @@
 //! Numbers are exact decimals: the digits that identify a double, all digits of a BigInt or a text.
 //! Options are read here, numbers become text in [`pattern`], ranges of them in [`range`].
 
-mod currencies;
 mod decimal;
 mod pattern;
 mod range;
+mod symbols;
 mod units;
 
-use super::{SUPPORTED_LOCALES_OF, choice, number, option, parts_value, resolved};
+use super::locale::Resolved;
+use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, number, option, parts_value, resolved, word};
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::{Buffer, Hold};
 use crate::convert::Hint;
@@ -19,7 +20,10 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use decimal::{Decimal, MODES, Mode, Quantity};
+pub use pattern::Part;
 use std::borrow::Cow;
+use std::sync::Arc;
+use symbols::Data;
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -43,7 +47,10 @@ pub const METHODS: &[Row] = &[
 /// The internal slots of an `Intl.NumberFormat`.
 #[derive(Clone, Debug)]
 pub struct NumberFormat {
-    locale: String,
+    /// The resolved tag.
+    pub locale: String,
+    /// The numbering system.
+    pub numbering: String,
     style: Style,
     currency: String,
     currency_display: CurrencyDisplay,
@@ -60,6 +67,9 @@ pub struct NumberFormat {
     mode: Mode,
     increment: u32,
     strip_zeros: bool,
+    /// Whether it formats a range.
+    is_range: bool,
+    data: Arc<Data>,
     /// The function of `format`, `undefined` until it is read.
     pub bound: Value,
 }
@@ -165,20 +175,13 @@ pub fn to_locale_string(vm: &mut Vm, value: Value, arguments: &[Value], service:
 /// Read the options (ECMA-402 16.1.2).
 fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<NumberFormat> {
     vm.work(8)?;
-    let locale = resolved(vm, locales)?.tag(|_, _| false);
+    let requested = resolved(vm, locales)?;
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined")));
     }
+    choice(vm, options, service, "localeMatcher", MATCHERS)?;
+    let (locale, numbering) = numbering(vm, &requested, options)?;
     let mut pick = Picker { vm, options, service };
-    pick.one_of("localeMatcher", &[("lookup", ()), ("best fit", ())])?;
-    let numbering = option(pick.vm, options, "numberingSystem")?;
-    if !numbering.is_undefined() {
-        let text = crate::builtins::intl::word(pick.vm, numbering)?;
-        let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if !text.split('-').all(fits) {
-            return Err(pick.vm.range_error(&format!("Invalid numberingSystem : {text}")));
-        }
-    }
     let style = pick.one_of("style", &STYLES)?.unwrap_or(Style::Decimal);
     let currency = pick.currency(style)?;
     let currency_display = pick.one_of("currencyDisplay", CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
@@ -188,7 +191,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     let notation = pick.one_of("notation", NOTATIONS)?.unwrap_or(Notation::Standard);
     let (min, max) = match style {
         Style::Currency => {
-            let digits = currencies::find(&currency).map_or(2, |currency| currency.digits);
+            let digits = symbols::fraction_digits(&currency);
             (digits, digits)
         }
         Style::Percent => (0, 0),
@@ -198,8 +201,9 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     let compact_long = pick.one_of("compactDisplay", COMPACT_DISPLAYS)?.unwrap_or(false);
     let grouping = pick.grouping(notation)?;
     let sign_display = pick.one_of("signDisplay", SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
-    Ok(NumberFormat {
+    let mut format = NumberFormat {
         locale,
+        numbering,
         style,
         currency,
         currency_display,
@@ -215,8 +219,70 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
         mode: digits.mode,
         increment: digits.increment,
         strip_zeros: digits.strip_zeros,
+        is_range: false,
+        data: Arc::default(),
         bound: Value::UNDEFINED,
-    })
+    };
+    format.data = Arc::new(symbols::data(&format, requested.locale.data));
+    Ok(format)
+}
+
+/// The locale and digits of `new Intl.PluralRules(locales, options)`, and whether it is for ordinals.
+pub fn for_plurals(vm: &mut Vm, locales: Value, options: Value) -> Result<(NumberFormat, bool)> {
+    let service = "Intl.PluralRules";
+    vm.work(8)?;
+    let requested = resolved(vm, locales)?;
+    if options == Value::NULL {
+        return Err(vm.type_error("Intl.PluralRules called on null or undefined"));
+    }
+    choice(vm, options, service, "localeMatcher", MATCHERS)?;
+    let is_ordinal = choice(vm, options, service, "type", &["cardinal", "ordinal"])? == Some(1);
+    let digits = Picker { vm, options, service }.digits(0, 3, Notation::Standard)?;
+    let tag = requested.tag(|_, _| false);
+    let mut format = NumberFormat::plain(tag, requested.locale.numbering.into(), requested.locale.data);
+    format.min_integer = digits.min_integer;
+    format.rounding = digits.rounding;
+    format.mode = digits.mode;
+    format.increment = digits.increment;
+    format.strip_zeros = digits.strip_zeros;
+    Ok((format, is_ordinal))
+}
+
+/// The letter of the plural category of a number with the digits of a formatter.
+pub fn plural_of(vm: &mut Vm, format: &NumberFormat, number: f64, is_ordinal: bool) -> Result<char> {
+    let quantity = finite(vm, number)?;
+    let _hold = room(vm, &quantity)?;
+    let Quantity::Finite(mut decimal) = quantity else { return Ok(super::plurals::OTHER) };
+    let fraction = format.round(&mut decimal);
+    Ok(format.plural(&decimal, fraction, 0, is_ordinal))
+}
+
+/// The parts of a number, and the letter of its plural category.
+pub fn plain_parts(vm: &mut Vm, format: &NumberFormat, number: f64) -> Result<(Vec<Part>, char)> {
+    let letter = plural_of(vm, format, number, false)?;
+    let quantity = finite(vm, number)?;
+    let _hold = room(vm, &quantity)?;
+    Ok((format.parts(&quantity), letter))
+}
+
+/// The resolved tag and numbering system: that of the option, of the requested tag, or of the locale.
+pub fn numbering(vm: &mut Vm, requested: &Resolved, options: Value) -> Result<(String, String)> {
+    let value = option(vm, options, "numberingSystem")?;
+    let mut asked = None;
+    if !value.is_undefined() {
+        let text = word(vm, value)?;
+        let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !text.split('-').all(fits) {
+            return Err(vm.range_error(&format!("Invalid numberingSystem : {text}")));
+        }
+        asked = Some(text.to_ascii_lowercase()).filter(|name| symbols::is_numbering(name));
+    }
+    let tag = requested.tag(|key, value| {
+        key == "nu" && symbols::is_numbering(value) && asked.as_ref().is_none_or(|asked| asked == value)
+    });
+    let by_tag = requested.keyword("nu").filter(|name| symbols::is_numbering(name));
+    let numbering = asked.or_else(|| by_tag.map(Into::into)).unwrap_or_else(|| requested.locale.numbering.into());
+    Ok((tag, numbering))
 }
 
 /// The options about digits.
@@ -254,7 +320,7 @@ impl Picker<'_> {
             }
             return Ok(String::default());
         }
-        let text = crate::builtins::intl::word(self.vm, value)?;
+        let text = word(self.vm, value)?;
         if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return Ok(text.to_ascii_uppercase());
         }
@@ -269,7 +335,7 @@ impl Picker<'_> {
             }
             return Ok(String::default());
         }
-        let text = crate::builtins::intl::word(self.vm, value)?;
+        let text = word(self.vm, value)?;
         let is_unit = units::is_simple(&text)
             || text.split_once("-per-").is_some_and(|(a, b)| units::is_simple(a) && units::is_simple(b));
         if is_unit {
@@ -360,7 +426,7 @@ impl Picker<'_> {
         if !self.vm.truthy(value) {
             return Ok(Grouping::Never);
         }
-        let text = crate::builtins::intl::word(self.vm, value)?;
+        let text = word(self.vm, value)?;
         Ok(match text.as_str() {
             "true" | "false" => default,
             "min2" => Grouping::Min2,
@@ -377,19 +443,64 @@ impl Picker<'_> {
 }
 
 impl NumberFormat {
-    /// The currency before the number.
-    fn currency_symbol(&self) -> String {
-        let known = currencies::find(&self.currency);
-        let symbol = known.map_or(self.currency.as_str(), |currency| match self.currency_display {
-            CurrencyDisplay::Narrow => currency.narrow,
-            CurrencyDisplay::Symbol => currency.symbol,
-            CurrencyDisplay::Code | CurrencyDisplay::Name => currency.code,
-        });
-        symbol.into()
+    /// About how many bytes its texts and data take beside it.
+    pub const BESIDE: usize = size_of::<Data>() + 512;
+
+    /// A formatter without options; `data` is the name of the locale in the packs.
+    pub fn plain(locale: String, numbering: String, data: &'static str) -> Self {
+        let mut format = Self {
+            locale,
+            numbering,
+            style: Style::Decimal,
+            currency: String::default(),
+            currency_display: CurrencyDisplay::Symbol,
+            accounting: false,
+            unit: String::default(),
+            unit_display: 0,
+            notation: Notation::Standard,
+            compact_long: false,
+            grouping: Grouping::Auto,
+            sign_display: SignDisplay::Auto,
+            min_integer: 1,
+            rounding: Rounding::Fraction { min: 0, max: 3 },
+            mode: Mode::HalfExpand,
+            increment: 1,
+            strip_zeros: false,
+            is_range: false,
+            data: Arc::default(),
+            bound: Value::UNDEFINED,
+        };
+        format.data = Arc::new(symbols::data(&format, data));
+        format
     }
 
-    fn currency_name(&self, plural: usize) -> String {
-        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[plural]).into()
+    /// The name of the locale in the packs.
+    pub fn data_locale(&self) -> &'static str {
+        self.data.locale
+    }
+
+    /// The options about digits, as `resolvedOptions` gives them.
+    pub fn digit_options(&self) -> Vec<(&'static str, usize)> {
+        // bounded: five
+        let mut out = vec![("minimumIntegerDigits", self.min_integer)];
+        let (fraction, significant) = match self.rounding {
+            Rounding::Fraction { min, max } => (Some((min, max)), None),
+            Rounding::Significant { min, max } => (None, Some((min, max))),
+            Rounding::Both { significant, .. } => (None, Some(significant)),
+        };
+        if let Some((min, max)) = fraction {
+            out.extend([("minimumFractionDigits", min), ("maximumFractionDigits", max)]);
+        }
+        if let Some((min, max)) = significant {
+            out.extend([("minimumSignificantDigits", min), ("maximumSignificantDigits", max)]);
+        }
+        out
+    }
+
+    /// Whether the unit is written as a percent sign: short, and not compact.
+    fn is_percent_sign(&self) -> bool {
+        let is_percent = self.unit == "percent" || self.unit.starts_with("percent-per-") && !self.is_range;
+        is_percent && self.unit_display < 2 && self.notation != Notation::Compact
     }
 }
 
@@ -449,7 +560,7 @@ fn charged(vm: &mut Vm, decimal: Decimal) -> Result<Quantity> {
 
 fn text(vm: &mut Vm, format: &NumberFormat, quantity: &Quantity) -> Result {
     let _hold = room(vm, quantity)?;
-    let parts = format.format(quantity).into_parts();
+    let parts = format.parts(quantity);
     joined(vm, parts.iter().map(|(_, text)| &**text))
 }
 
@@ -505,7 +616,7 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         vm.heap.set_own(object, name, value);
     };
     put("locale", format.locale.as_str().into());
-    put("numberingSystem", "latn".into());
+    put("numberingSystem", format.numbering.as_str().into());
     put("style", name_of(&STYLES, format.style).into());
     if format.style == Style::Currency {
         put("currency", format.currency.as_str().into());
@@ -567,7 +678,7 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = receiver(vm, this, "formatToParts")?;
     let quantity = quantity(vm, arg(arguments, 0))?;
     let _hold = room(vm, &quantity)?;
-    let parts = format.format(&quantity).into_parts();
+    let parts = format.parts(&quantity);
     vm.work(8 + parts.len())?;
     parts_value(vm, parts.iter().map(|(kind, text)| (*kind, &**text, None)))
 }

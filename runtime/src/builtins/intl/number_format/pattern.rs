@@ -1,10 +1,13 @@
-//! From a number and the options of a formatter to typed parts, by ICU's patterns for English.
+//! From a number and the options of a formatter to typed parts, as ICU does it: the digits, the modifiers around them,
+//! and the trimming of spaces from parts.
 //!
 //! charged: by the callers, see `quantity` and `room` in the module above
 
 use super::decimal::{Decimal, Quantity};
-use super::units;
-use super::{CurrencyDisplay, Grouping, Notation, NumberFormat, Rounding, SignDisplay, Style};
+use super::symbols::{Affixes, Data, Pattern, Sign};
+use super::{Grouping, Notation, NumberFormat, Rounding, SignDisplay, Style};
+use crate::builtins::intl::pack::FIELD;
+use crate::builtins::intl::plurals::{self, Operands};
 use std::borrow::Cow;
 
 /// A piece of a formatted number: its type in `formatToParts`, and its text.
@@ -13,72 +16,152 @@ pub type Part = (&'static str, Cow<'static, str>);
 /// A part of a range, and of which of its numbers it is.
 pub type Sourced = (Part, &'static str);
 
-/// A formatted number: the digits and their affixes.
-#[derive(Clone, Debug, Default)]
-pub struct Formatted {
-    /// Sign and currency before the number.
-    pub before: Vec<Part>,
-    /// Digits, with the exponent.
-    pub number: Vec<Part>,
-    /// The power of ten as a word or a letter.
-    pub compact: Vec<Part>,
-    /// Percent sign or closing bracket.
-    pub behind: Vec<Part>,
-    /// The unit, or the currency as a name.
-    pub unit: Vec<Part>,
-    /// The rounded quantity.
-    pub rounded: Option<Decimal>,
+/// The type of text that belongs to no field.
+pub const LITERAL: &str = "literal";
+
+/// What stands around a number: sign, percent sign, currency, compact word.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Affixed {
+    pub prefix: Vec<Part>,
+    pub suffix: Vec<Part>,
 }
 
-impl Formatted {
-    /// All parts in order.
-    pub fn into_parts(mut self) -> Vec<Part> {
-        self.before.append(&mut self.number);
-        for mut more in [self.compact, self.behind, self.unit] {
-            self.before.append(&mut more);
-        }
-        self.before
+impl Affixed {
+    /// How many characters it has.
+    pub fn length(&self) -> usize {
+        self.prefix.iter().chain(&self.suffix).map(|(_, text)| text.chars().count()).sum()
+    }
+
+    /// Whether a space separates a currency before a number from its first digit.
+    fn is_spaced_before(&self, number: &[Part]) -> bool {
+        let is_digit = number.first().and_then(|(_, text)| text.chars().next()).is_some_and(char::is_numeric);
+        let currency = self.prefix.last().filter(|(kind, _)| *kind == "currency");
+        is_digit && currency.and_then(|(_, text)| text.chars().next_back()).is_some_and(is_spaced)
+    }
+
+    /// Whether a space separates a currency behind a number from its last digit.
+    fn is_spaced_behind(&self, number: &[Part]) -> bool {
+        let is_digit = number.last().and_then(|(_, text)| text.chars().next_back()).is_some_and(char::is_numeric);
+        let currency = self.suffix.first().filter(|(kind, _)| *kind == "currency");
+        is_digit && currency.and_then(|(_, text)| text.chars().next()).is_some_and(is_spaced)
+    }
+
+    /// Put it around a number, with a space between a currency of letters and a digit.
+    pub fn around(mut self, number: Vec<Part>) -> Vec<Part> {
+        let space = || (LITERAL, Cow::Borrowed("\u{a0}"));
+        let (before, behind) = (self.is_spaced_before(&number), self.is_spaced_behind(&number));
+        self.prefix.extend(before.then(space));
+        self.prefix.extend(number);
+        self.prefix.extend(behind.then(space));
+        self.prefix.append(&mut self.suffix);
+        self.prefix
     }
 }
 
-/// Names of powers of a thousand, short and long.
-const COMPACT: &[(&str, &str)] = &[("K", "thousand"), ("M", "million"), ("B", "billion"), ("T", "trillion")];
+/// Whether a space separates a character of a currency from a digit: neither a symbol nor a space.
+fn is_spaced(letter: char) -> bool {
+    !matches!(letter, '$' | '+' | '<'..='>' | '^' | '`' | '|' | '~' | '\u{a2}'..='\u{a9}' | '\u{ac}' | '\u{ae}'..='\u{b1}' | '\u{b4}'
+        | '\u{58f}' | '\u{60b}' | '\u{7fe}' | '\u{7ff}' | '\u{9f2}' | '\u{9f3}' | '\u{9fb}' | '\u{af1}' | '\u{bf9}' | '\u{e3f}'
+        | '\u{17db}' | '\u{20a0}'..='\u{20cf}' | '\u{a838}' | '\u{fdfc}' | '\u{fe69}' | '\u{ff04}' | '\u{ffe0}' | '\u{ffe1}'
+        | '\u{ffe5}' | '\u{ffe6}')
+        && !letter.is_whitespace()
+}
+
+/// A formatted number: the digits, and what is around them.
+#[derive(Clone, Debug, Default)]
+pub struct Formatted {
+    /// Digits, with the exponent.
+    pub number: Vec<Part>,
+    /// What is around the digits.
+    pub affixed: Affixed,
+    /// The letter of the plural category, which chooses the unit.
+    pub plural: char,
+}
 
 impl NumberFormat {
-    /// Format a quantity.
-    pub fn format(&self, quantity: &Quantity) -> Formatted {
-        let mut out = Formatted::default();
-        let (mut is_one, mut compacted) = (false, false);
+    /// All parts of a formatted quantity.
+    pub fn parts(&self, quantity: &Quantity) -> Vec<Part> {
+        let formatted = self.format(quantity, false);
+        self.whole(formatted)
+    }
+
+    /// All parts in order.
+    pub fn whole(&self, formatted: Formatted) -> Vec<Part> {
+        let parts = formatted.affixed.around(formatted.number);
+        trimmed(self.in_unit(parts, formatted.plural))
+    }
+
+    /// Put the unit or the name of the currency around parts.
+    fn in_unit(&self, parts: Vec<Part>, plural: char) -> Vec<Part> {
+        let Some(outer) = &self.data.outer else { return parts };
+        if !outer.form(plural).contains("{0}") {
+            // Some forms stand for the number too.
+            return [(outer.kind, outer.form(plural).to_owned().into())].into();
+        }
+        let (before, behind) = self.unit_affixes(plural);
+        before.into_iter().chain(parts).chain(behind).collect()
+    }
+
+    /// What the unit or the name of the currency is before and behind a number.
+    fn unit_affixes(&self, plural: char) -> (Option<Part>, Option<Part>) {
+        let Some(outer) = &self.data.outer else { return (None, None) };
+        let (before, behind) = outer.form(plural).split_once("{0}").unwrap_or_default();
+        let part = |text: &str| (!text.is_empty()).then(|| (outer.kind, Cow::Owned(text.to_owned())));
+        (part(before), part(behind))
+    }
+
+    /// Format a quantity; `approximately` shows a sign for that.
+    pub fn format(&self, quantity: &Quantity, approximately: bool) -> Formatted {
+        let data = &*self.data;
+        let mut out = Formatted { plural: plurals::OTHER, ..Formatted::default() };
         let mut shown = quantity.clone();
+        let mut compact = None;
         match &mut shown {
-            Quantity::NaN => out.number.push(("nan", "NaN".into())),
-            Quantity::Infinite(_) => out.number.push(("infinity", "∞".into())),
+            Quantity::NaN => out.number.push(("nan", data.symbols.nan.into())),
+            Quantity::Infinite(_) => out.number.push(("infinity", data.symbols.infinity.into())),
             Quantity::Finite(decimal) => {
                 if self.style == Style::Percent {
                     decimal.shift(2);
                 }
+                // The plural category of compact numbers is that of the number in full, as in ICU.
+                if data.outer.is_some() && self.notation == Notation::Compact {
+                    let mut full = decimal.clone();
+                    let fraction = self.round(&mut full);
+                    out.plural = self.plural(&full, fraction, 0, false);
+                }
                 let exponent = self.scale(decimal);
                 let fraction = self.round(decimal);
-                is_one = exponent == 0 && fraction == 0 && decimal.parts(1, 0) == ("1".to_owned(), String::new());
                 self.digits(decimal, fraction, &mut out.number);
                 match self.notation {
                     Notation::Standard => {}
-                    Notation::Scientific | Notation::Engineering => exponent_parts(exponent, &mut out.number),
-                    Notation::Compact => {
-                        compacted = exponent > 0;
-                        self.compact_parts(exponent, &mut out.compact);
-                    }
+                    Notation::Scientific | Notation::Engineering => self.exponent_parts(exponent, &mut out.number),
+                    Notation::Compact => compact = self.compact_pattern(decimal, fraction, exponent),
                 }
-                out.rounded = Some(decimal.clone());
+                if data.outer.is_some() && self.notation != Notation::Compact {
+                    out.plural = self.plural(decimal, fraction, exponent, false);
+                }
             }
         }
         let sign = self.sign(&shown);
-        self.wrap(sign, is_one, compacted, &mut out);
+        out.affixed = match compact {
+            Some(pattern) => self.affixed(Pattern::parse(pattern).affixes(sign, approximately), "compact"),
+            None => self.affixed(data.pattern.affixes(sign, approximately), LITERAL),
+        };
         out
     }
 
+    /// The digits before and behind the point, as plural rules see them, and the category.
+    pub fn plural(&self, decimal: &Decimal, fraction: usize, exponent: i64, is_ordinal: bool) -> char {
+        let mut decimal = decimal.clone();
+        decimal.shift(exponent);
+        let fraction = usize::try_from(fraction as i64 - exponent).unwrap_or(0);
+        let (whole, fraction) = decimal.parts(1, fraction);
+        let operands = Operands::new(&whole, &fraction, u64::try_from(exponent).unwrap_or(0));
+        plurals::category(self.data.locale, is_ordinal, &operands)
+    }
+
     /// Divide by the power of ten of the notation; gives its exponent.
-    fn scale(&self, decimal: &mut Decimal) -> i64 {
+    pub fn scale(&self, decimal: &mut Decimal) -> i64 {
         if self.notation == Notation::Standard || decimal.is_zero() {
             return 0;
         }
@@ -101,12 +184,46 @@ impl NumberFormat {
             Notation::Standard => 0,
             Notation::Scientific => magnitude,
             Notation::Engineering => magnitude.div_euclid(3) * 3,
-            Notation::Compact => (magnitude.div_euclid(3) * 3).clamp(0, 12),
+            Notation::Compact => self.compact_row(magnitude).map_or(0, |(power, mut forms)| {
+                let zeros = forms.find(|(_, pattern)| *pattern != "0").map_or(0, |(_, pattern)| Pattern::parse(pattern).whole);
+                if zeros == 0 { 0 } else { power - zeros as i64 + 1 }
+            }),
         }
     }
 
-    /// Round; gives the minimum number of fraction digits.
-    fn round(&self, decimal: &mut Decimal) -> usize {
+    /// The patterns for numbers of a magnitude, with the magnitude they are for.
+    fn compact_row(&self, magnitude: i64) -> Option<(i64, impl Iterator<Item = (char, &'static str)>)> {
+        let rows = || self.data.compact.split(FIELD).filter_map(|row| Some((i64::from(*row.as_bytes().first()?) - 64, row)));
+        let most = rows().map(|(power, _)| power).max()?;
+        let power = magnitude.min(most);
+        let forms = move |(one, row): (i64, &'static str)| {
+            (one == power).then_some((char::from(*row.as_bytes().get(1)?), row.get(2..)?))
+        };
+        let mut all = rows().filter_map(forms).peekable();
+        all.peek()?;
+        Some((power, all))
+    }
+
+    /// The pattern of a rounded number that has been divided; `None` where it is written as without the notation.
+    fn compact_pattern(&self, decimal: &Decimal, fraction: usize, exponent: i64) -> Option<&'static str> {
+        let magnitude = if decimal.is_zero() { 0 } else { decimal.magnitude() + exponent };
+        let (_, forms) = self.compact_row(magnitude)?;
+        let forms: Vec<_> = forms.collect();
+        let find = |letter: char| forms.iter().find(|(one, _)| *one == letter).map(|&(_, pattern)| pattern);
+        let (whole, behind) = decimal.parts(1, fraction);
+        let exact = match whole.as_str() {
+            "0" | "1" if !decimal.has_fraction() => find(if whole == "0" { '0' } else { '1' }),
+            _ => None,
+        };
+        let by_plural = || {
+            let letter = plurals::category(self.data.locale, false, &Operands::new(&whole, &behind, 0));
+            find(letter).or_else(|| find(plurals::OTHER))
+        };
+        exact.or_else(by_plural).filter(|pattern| *pattern != "0")
+    }
+
+    /// Round; gives the number of fraction digits that are shown.
+    pub fn round(&self, decimal: &mut Decimal) -> usize {
         let significant = |decimal: &Decimal, digits: usize| decimal.magnitude() - digits as i64 + 1;
         let fraction = match self.rounding {
             Rounding::Fraction { min, max } => {
@@ -138,178 +255,247 @@ impl NumberFormat {
 
     /// The digits of a number, in groups.
     fn digits(&self, decimal: &Decimal, fraction: usize, out: &mut Vec<Part>) {
+        let symbols = &self.data.symbols;
         let (whole, fraction) = decimal.parts(self.min_integer, fraction);
+        let (mut first, mut second) = self.data.pattern.groups;
         let least = match self.grouping {
-            Grouping::Never => usize::MAX,
-            Grouping::Auto if self.notation == Notation::Compact => 5,
-            Grouping::Auto | Grouping::Always => 4,
-            Grouping::Min2 => 5,
-        };
-        if whole.len() < least {
-            out.push(("integer", whole.into()));
-        } else {
-            let first = (whole.len() - 1) % 3 + 1;
-            out.push(("integer", whole[..first].to_owned().into()));
-            for start in (first..whole.len()).step_by(3) {
-                out.push(("group", ",".into()));
-                out.push(("integer", whole[start..start + 3].to_owned().into()));
+            Grouping::Never => {
+                first = 0;
+                1
             }
+            Grouping::Auto if self.notation != Notation::Compact => self.data.least_group,
+            Grouping::Auto | Grouping::Min2 => self.data.least_group.max(2),
+            Grouping::Always => 1,
+        };
+        if first == 0 && self.grouping == Grouping::Always {
+            first = 3;
+        }
+        second = if second == 0 { first } else { second };
+        let mut rest = whole.as_str();
+        if first > 0 && whole.len() >= first + least {
+            let mut at = whole.len() - first;
+            let mut starts = Vec::new();
+            while at > 0 {
+                starts.push(at);
+                at = at.saturating_sub(second);
+            }
+            let mut from = 0;
+            for &start in starts.iter().rev() {
+                out.push(("integer", symbols.localized(whole[from..start].to_owned()).into()));
+                out.push(("group", symbols.group.into()));
+                from = start;
+            }
+            rest = &whole[from..];
+        }
+        if !rest.is_empty() {
+            out.push(("integer", symbols.localized(rest.to_owned()).into()));
         }
         if !fraction.is_empty() {
-            out.push(("decimal", ".".into()));
-            out.push(("fraction", fraction.into()));
+            out.push(("decimal", symbols.decimal.into()));
+            out.push(("fraction", symbols.localized(fraction).into()));
         }
     }
 
-    fn compact_parts(&self, exponent: i64, out: &mut Vec<Part>) {
-        let Some(&(short, long)) = usize::try_from(exponent / 3 - 1).ok().and_then(|index| COMPACT.get(index)) else {
-            return;
-        };
-        let is_symbol = self.style == Style::Currency && self.currency_display != CurrencyDisplay::Name;
-        if self.compact_long && !is_symbol {
-            out.push(("literal", " ".into()));
-            out.push(("compact", long.into()));
-        } else {
-            out.push(("compact", short.into()));
+    fn exponent_parts(&self, exponent: i64, out: &mut Vec<Part>) {
+        let symbols = &self.data.symbols;
+        out.push(("exponentSeparator", symbols.exponential.into()));
+        if exponent < 0 {
+            out.push(("exponentMinusSign", symbols.minus.into()));
         }
+        out.push(("exponentInteger", symbols.localized(exponent.unsigned_abs().to_string()).into()));
     }
 
-    /// The sign that is shown: `Some(true)` is minus.
-    fn sign(&self, shown: &Quantity) -> Option<bool> {
+    /// The sign that is shown.
+    fn sign(&self, shown: &Quantity) -> Sign {
         let negative = shown.is_negative();
         let is_zero = shown.is_zero() || matches!(shown, Quantity::NaN);
+        let either = if negative { Sign::Minus } else { Sign::Plus };
         match self.sign_display {
-            SignDisplay::Auto => negative.then_some(true),
-            SignDisplay::Always => Some(negative),
-            SignDisplay::Never => None,
-            SignDisplay::ExceptZero => (!is_zero).then_some(negative),
-            SignDisplay::Negative => (negative && !is_zero).then_some(true),
+            SignDisplay::Auto if negative => Sign::Minus,
+            SignDisplay::Always => either,
+            SignDisplay::ExceptZero if !is_zero => either,
+            SignDisplay::Negative if negative && !is_zero => Sign::Minus,
+            SignDisplay::Auto | SignDisplay::Never | SignDisplay::ExceptZero | SignDisplay::Negative => Sign::None,
         }
     }
 
-    /// The affixes of the number.
-    fn wrap(&self, sign: Option<bool>, is_one: bool, compacted: bool, out: &mut Formatted) {
-        let plural = usize::from(!is_one);
-        let is_symbol = self.style == Style::Currency && self.currency_display != CurrencyDisplay::Name;
-        let brackets = is_symbol && self.accounting && sign == Some(true) && !compacted;
-        match sign {
-            _ if brackets => out.before.push(("literal", "(".into())),
-            Some(true) => out.before.push(("minusSign", "-".into())),
-            Some(false) => out.before.push(("plusSign", "+".into())),
-            None => {}
+    /// Affixes with the symbols of the locale; `kind` is the type of their text.
+    fn affixed(&self, affixes: Affixes, kind: &'static str) -> Affixed {
+        let mut out = Affixed::default();
+        if affixes.prepend {
+            self.signs(affixes.minus, &mut out.prefix);
         }
-        match self.style {
-            Style::Decimal => {}
-            Style::Percent if self.notation == Notation::Compact => out.unit.push(("unit", "%".into())),
-            Style::Percent => out.behind.push(("percentSign", "%".into())),
-            Style::Currency if is_symbol => {
-                let symbol = self.currency_symbol();
-                // A space keeps letters and digits apart.
-                let is_word = symbol.chars().last().is_some_and(|last| last.is_alphabetic() || last == '.');
-                out.before.push(("currency", symbol.into()));
-                if is_word && matches!(out.number.first(), Some(("integer", _))) {
-                    out.before.push(("literal", "\u{a0}".into()));
-                }
+        self.replaced(affixes.prefix, affixes.minus, kind, &mut out.prefix);
+        self.replaced(affixes.suffix, affixes.minus, kind, &mut out.suffix);
+        out
+    }
+
+    fn signs(&self, signs: &str, out: &mut Vec<Part>) {
+        let symbols = &self.data.symbols;
+        out.extend(signs.chars().map(|sign| match sign {
+            '~' => ("approximatelySign", symbols.approximately.into()),
+            '+' => ("plusSign", symbols.plus.into()),
+            _ => ("minusSign", symbols.minus.into()),
+        }));
+    }
+
+    /// An affix with symbols instead of their placeholders (`AffixUtils::unescape` of ICU).
+    fn replaced(&self, affix: &'static str, minus: &str, kind: &'static str, out: &mut Vec<Part>) {
+        let data = &*self.data;
+        let mut quoted = false;
+        let mut letters = affix.chars().peekable();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\'' if letters.next_if_eq(&'\'').is_some() => push(out, kind, '\''),
+                '\'' => quoted = !quoted,
+                _ if quoted => push(out, kind, letter),
+                '-' => self.signs(minus, out),
+                '+' => self.signs("+", out),
+                '%' if self.style == Style::Unit => out.push(("unit", data.symbols.percent.into())),
+                '%' => out.push(("percentSign", data.symbols.percent.into())),
+                '¤' => out.push(("currency", data.currency.clone())),
+                _ => push(out, kind, letter),
             }
-            Style::Currency => {
-                out.unit.push(("literal", " ".into()));
-                out.unit.push(("currency", self.currency_name(plural).into()));
-            }
-            // ICU takes it for a percent sign.
-            Style::Unit if self.unit == "percent" && self.unit_display < 2 => out.behind.push(("unit", "%".into())),
-            Style::Unit => {
-                let in_full = self.notation == Notation::Compact;
-                unit_parts(&self.unit, self.unit_display, plural, in_full, &mut out.unit);
-            }
-        }
-        if brackets {
-            out.behind.push(("literal", ")".into()));
         }
     }
 }
 
-fn exponent_parts(exponent: i64, out: &mut Vec<Part>) {
-    out.push(("exponentSeparator", "E".into()));
-    if exponent < 0 {
-        out.push(("exponentMinusSign", "-".into()));
+/// Append a character to the last part where that is of the same type.
+fn push(out: &mut Vec<Part>, kind: &'static str, letter: char) {
+    match out.last_mut() {
+        Some((last, text)) if *last == kind => text.to_mut().push(letter),
+        _ => out.push((kind, letter.to_string().into())),
     }
-    out.push(("exponentInteger", exponent.unsigned_abs().to_string().into()));
 }
 
-/// A unit after a number; `plural` is 0 for one and 1 for any other number.
-pub fn unit_parts(unit: &str, display: usize, plural: usize, in_full: bool, out: &mut Vec<Part>) {
-    let text = match units::find(unit) {
-        Some(texts) => texts[display][plural].to_owned(),
-        None => {
-            let (first, second) = unit.split_once("-per-").unwrap_or((unit, ""));
-            let first_text = units::find(first).map_or("", |texts| texts[display][plural]);
-            let per = units::per(second).map_or("", |texts| texts[display]);
-            // ICU writes nothing but the sign here, except where the number is compact or a range.
-            if first == "percent" && display < 2 && !in_full {
-                first_text.to_owned()
-            } else {
-                format!("{first_text}{per}")
-            }
-        }
-    };
-    let trimmed = text.trim_start();
-    if trimmed.len() < text.len() {
-        out.push(("literal", " ".into()));
-    }
-    out.push(("unit", trimmed.to_owned().into()));
-}
-
-/// Two numbers with a dash; common affixes are written once where ICU does so.
-pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
-    let (first, second) = (format.format(start), format.format(end));
-    let text = |formatted: &Formatted| formatted.clone().into_parts();
-    if start.is_negative() == end.is_negative() && text(&first) == text(&second) {
-        let mut parts = first.into_parts();
-        // ICU leaves it out in a pattern with brackets.
-        if !matches!(parts.first(), Some(("literal", _))) {
-            parts.insert(0, ("approximatelySign", "~".into()));
-        }
-        return parts.into_iter().map(|part| (part, "shared")).collect();
-    }
-    // Sign, currency and power of ten are written once where they are the same and more than one character.
-    let (around, other) = (around(&first), around(&second));
-    let length: usize = around.iter().map(|(_, text)| text.chars().count()).sum();
-    let once = around == other && length > 1;
-    let dash = if !once && length > 0 || is_scientific(&first) { " – " } else { "–" };
+/// Parts without spaces and invisible marks at their ends, which become literals of their own, and without neighbours of
+/// one type.
+pub fn trimmed(parts: Vec<Part>) -> Vec<Part> {
     let mut out = Vec::new();
-    let mut push = |parts: Vec<Part>, source| out.extend(parts.into_iter().map(|part| (part, source)));
-    push(first.before, if once { "shared" } else { "startRange" });
-    push(first.number, "startRange");
-    if !once {
-        push([first.compact, first.behind].concat(), "startRange");
-    }
-    push(vec![("literal", dash.into())], "shared");
-    if !once {
-        push(second.before, "endRange");
-    }
-    push(second.number, "endRange");
-    push([second.compact, second.behind].concat(), if once { "shared" } else { "endRange" });
-    let unit = match (second.unit.len(), format.style) {
-        (1.., Style::Unit) => {
-            let mut unit = Vec::new();
-            unit_parts(&format.unit, format.unit_display, 1, true, &mut unit);
-            unit
+    let mut push = |part: Part| join(&mut out, part);
+    let mut fields = Vec::new();
+    parts.into_iter().for_each(|part| join(&mut fields, part));
+    for (kind, text) in fields {
+        let inner = text.trim_matches(is_ignorable);
+        if matches!(kind, LITERAL | "group") || inner.len() == text.len() {
+            push((kind, text));
+        } else if inner.is_empty() {
+            push((LITERAL, text));
+        } else {
+            let start = text.len() - text.trim_start_matches(is_ignorable).len();
+            let end = start + inner.len();
+            push((LITERAL, text[..start].to_owned().into()));
+            push((kind, inner.to_owned().into()));
+            push((LITERAL, text[end..].to_owned().into()));
         }
-        (1.., Style::Currency) => {
-            vec![("literal", " ".into()), ("currency", format.currency_name(1).into())]
-        }
-        _ => second.unit,
-    };
-    push(unit, "shared");
+    }
     out
 }
 
-/// The affixes of a number, without the space between letters and digits.
-fn around(formatted: &Formatted) -> Vec<Part> {
-    let parts = [&formatted.before[..], &formatted.compact, &formatted.behind].concat();
-    parts.into_iter().filter(|(_, text)| text != "\u{a0}").collect()
+/// Append a part: to the last one where that is of the same type, digits excepted.
+fn join(out: &mut Vec<Part>, (kind, text): Part) {
+    match out.last_mut() {
+        _ if text.is_empty() => {}
+        Some((last, before)) if *last == kind && !matches!(kind, "integer" | "group") => before.to_mut().push_str(&text),
+        _ => out.push((kind, text)),
+    }
 }
 
-fn is_scientific(formatted: &Formatted) -> bool {
-    formatted.number.iter().any(|(kind, _)| *kind == "exponentInteger")
+/// Spaces, and marks of direction and variation.
+fn is_ignorable(letter: char) -> bool {
+    matches!(letter, ' ' | '\t' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+impl Data {
+    /// The pattern of a range: what stands before, between and behind the numbers.
+    fn range(&self) -> [&'static str; 3] {
+        let parts = self.range.split_once("{0}").and_then(|(before, rest)| {
+            let (between, behind) = rest.split_once("{1}")?;
+            Some([before, between, behind])
+        });
+        parts.unwrap_or(["", "–", ""])
+    }
+}
+
+/// Two numbers; what is common to both is written once where ICU does so.
+pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
+    let (first, second) = (format.format(start, false), format.format(end, false));
+    let is_same = start.is_negative() == end.is_negative()
+        && first.number == second.number
+        && first.affixed == second.affixed
+        && first.plural == second.plural;
+    if is_same {
+        let parts = format.whole(format.format(start, true));
+        return parts.into_iter().map(|part| (part, "shared")).collect();
+    }
+    // The affixes are written once where they are the same and more than one character.
+    let length = first.affixed.length();
+    let is_scientific = first.number.iter().any(|(kind, _)| *kind == "exponentInteger");
+    let once = first.affixed == second.affixed && length > 1;
+    let is_spaced = !once && length > 0 || is_scientific;
+    let [before, between, behind] = format.data.range();
+    let mut dash = between.to_owned();
+    let is_space = |letter: Option<char>| {
+        letter.is_some_and(|letter| {
+            letter.is_ascii_whitespace() || matches!(letter, '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
+        })
+    };
+    if is_spaced {
+        if !is_space(dash.chars().next()) {
+            dash.insert(0, ' ');
+        }
+        if !is_space(dash.chars().next_back()) {
+            dash.push(' ');
+        }
+    }
+    let plural = plurals::of_range(format.data.locale, first.plural, second.plural);
+    let mut shared = if once { first.affixed.clone() } else { Affixed::default() };
+    let (has_space, has_space_behind) = (shared.is_spaced_before(&first.number), shared.is_spaced_behind(&second.number));
+    let piece = |one: Formatted| if once { one.number } else { one.affixed.around(one.number) };
+    // A prefix that is written once stands before the unit, a suffix behind the numbers.
+    let mut inner: Vec<Part> = std::mem::take(&mut shared.suffix);
+    let start = piece(first);
+    let end = piece(second);
+    let literal = |text: &str| (LITERAL, Cow::Owned(text.to_owned()));
+    let mut parts = shared.prefix;
+    let (before_unit, behind_unit) = format.unit_affixes(plural);
+    parts.extend(before_unit);
+    // Marks of where the numbers begin and end: ICU does not count the space that it puts behind a currency.
+    let shift = usize::from(has_space);
+    if has_space {
+        parts.push(literal("\u{a0}"));
+    }
+    parts.push(literal(before));
+    let first_at = units(&parts) - shift;
+    parts.extend(start);
+    let first_end = units(&parts) - shift;
+    parts.push(literal(&dash));
+    let second_at = units(&parts) - shift;
+    parts.extend(end);
+    let second_end = units(&parts) - shift;
+    parts.push(literal(behind));
+    if has_space_behind {
+        parts.push(literal("\u{a0}"));
+    }
+    parts.append(&mut inner);
+    parts.extend(behind_unit);
+    let mut at = 0;
+    let sourced = trimmed(parts).into_iter().map(|part| {
+        let from = at;
+        at += part.1.encode_utf16().count();
+        let source = match (from, at) {
+            _ if from >= first_at && at <= first_end => "startRange",
+            _ if from >= second_at && at <= second_end => "endRange",
+            _ => "shared",
+        };
+        (part, source)
+    });
+    sourced.collect()
+}
+
+/// How many UTF-16 code units parts have.
+fn units(parts: &[Part]) -> usize {
+    parts.iter().map(|(_, text)| text.encode_utf16().count()).sum()
 }

@@ -1,0 +1,227 @@
+//! Packs of CLDR: texts by locale and key, compressed by language, and unpacked when they are first needed.
+//!
+//! `tests/node/cldr/numbers.mjs` writes them. A pack begins with the number of its chunks (16 bits, as all numbers
+//! here, little-endian); then follow for each its name (a byte of length and text), its unpacked and its packed size (32 bits each);
+//! then the packed chunks. The first, without a name, has the keys in order: their number, and each as a text.
+//! Each other one is a language: the number of its locales, and for each its tag, the tag of the locale that it inherits
+//! from, the number of its entries, the numbers of their keys in ascending order, the lengths of their values, and the
+//! values. An empty value says that there is none although the parent has one.
+//!
+//! bounded: by the packs, which are part of the program; what is unpacked stays for all runs of the process
+
+use std::sync::OnceLock;
+
+/// Numbers: symbols, patterns, compact notations.
+pub static NUMBERS: Pack = Pack::new(include_bytes!("data/numbers.bin"));
+/// Symbols and names of currencies.
+pub static CURRENCIES: Pack = Pack::new(include_bytes!("data/currencies.bin"));
+/// Patterns of units.
+pub static UNITS: Pack = Pack::new(include_bytes!("data/units.bin"));
+/// Lists and relative times.
+pub static PHRASES: Pack = Pack::new(include_bytes!("data/phrases.bin"));
+/// Names of languages, regions, scripts, calendars.
+pub static NAMES: Pack = Pack::new(include_bytes!("data/names.bin"));
+/// Rules that do not depend on the locale alone: plurals, digits of currencies, numbering systems.
+pub static RULES: Pack = Pack::new(include_bytes!("data/rules.bin"));
+
+/// Separates the fields of a value.
+pub const FIELD: char = '\u{1f}';
+
+/// The locale that all others inherit from.
+const ROOT: &str = "und";
+
+/// A pack.
+pub struct Pack {
+    bytes: &'static [u8],
+    content: OnceLock<Content>,
+}
+
+#[derive(Default)]
+struct Content {
+    keys: Vec<String>,
+    languages: Vec<Language>,
+}
+
+struct Language {
+    name: &'static str,
+    size: usize,
+    packed: &'static [u8],
+    locales: OnceLock<Vec<Locale>>,
+}
+
+struct Locale {
+    tag: String,
+    parent: String,
+    /// The numbers of the keys, with where their values end in the text.
+    entries: Vec<(u16, u32)>,
+    text: String,
+}
+
+impl Pack {
+    const fn new(bytes: &'static [u8]) -> Self {
+        Self { bytes, content: OnceLock::new() }
+    }
+
+    /// The text of a key in a locale, or in one that it inherits from.
+    pub fn get(&'static self, tag: &str, key: &str) -> Option<&'static str> {
+        let content = self.content.get_or_init(|| Content::read(self.bytes).unwrap_or_default());
+        let number = content.keys.binary_search_by(|one| one.as_str().cmp(key)).ok()? as u16;
+        let mut locale = content.nearest(tag);
+        while let Some(one) = locale {
+            if let Some(text) = one.value(number) {
+                return Some(text).filter(|text| !text.is_empty());
+            }
+            locale = content.locale(&one.parent);
+        }
+        None
+    }
+
+    /// A text that does not depend on the locale.
+    pub fn root(&'static self, key: &str) -> Option<&'static str> {
+        self.get(ROOT, key)
+    }
+}
+
+impl Content {
+    fn read(bytes: &'static [u8]) -> Option<Self> {
+        let mut reader = Reader { bytes };
+        let count = reader.u16()?;
+        let mut heads = Vec::new();
+        for _ in 0..count {
+            heads.push((reader.text()?, reader.u32()?, reader.u32()?));
+        }
+        let mut languages = Vec::new();
+        for (name, size, packed) in heads {
+            languages.push(Language { name, size, packed: reader.bytes(packed)?, locales: OnceLock::new() });
+        }
+        let unpacked = languages.remove(0).unpack()?;
+        let mut reader = Reader { bytes: &unpacked };
+        let count = reader.u16()?;
+        let mut keys = Vec::new();
+        for _ in 0..count {
+            keys.push(reader.text()?.to_owned());
+        }
+        Some(Self { keys, languages })
+    }
+
+    /// A locale by its tag.
+    fn locale(&self, tag: &str) -> Option<&Locale> {
+        let language = tag.split('-').next()?;
+        let index = self.languages.binary_search_by(|one| one.name.cmp(language)).ok()?;
+        self.languages[index].locales().iter().find(|locale| locale.tag == tag)
+    }
+
+    /// The locale of a tag, or of its longest beginning that there is.
+    fn nearest(&self, tag: &str) -> Option<&Locale> {
+        let mut tag = tag;
+        loop {
+            if let Some(locale) = self.locale(tag) {
+                return Some(locale);
+            }
+            match tag.rfind('-') {
+                Some(end) => tag = &tag[..end],
+                None => return self.locale(ROOT),
+            }
+        }
+    }
+}
+
+impl Language {
+    fn unpack(&self) -> Option<Vec<u8>> {
+        miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.size).ok()
+    }
+
+    fn locales(&self) -> &[Locale] {
+        self.locales.get_or_init(|| self.unpack().and_then(|bytes| Self::read(&bytes)).unwrap_or_default())
+    }
+
+    fn read(bytes: &[u8]) -> Option<Vec<Locale>> {
+        let mut reader = Reader { bytes };
+        let mut locales = Vec::new();
+        for _ in 0..reader.u16()? {
+            let (tag, parent) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+            let count = reader.u16()?;
+            let mut entries = Vec::new();
+            for _ in 0..count {
+                entries.push((reader.u16()? as u16, 0));
+            }
+            let mut end = 0;
+            for entry in &mut entries {
+                end += reader.u16()?;
+                entry.1 = end as u32;
+            }
+            let text = str::from_utf8(reader.bytes(end)?).ok()?.to_owned();
+            locales.push(Locale { tag, parent, entries, text });
+        }
+        Some(locales)
+    }
+}
+
+impl Locale {
+    fn value(&self, key: u16) -> Option<&str> {
+        let index = self.entries.binary_search_by_key(&key, |entry| entry.0).ok()?;
+        let start = index.checked_sub(1).map_or(0, |before| self.entries[before].1);
+        self.text.get(start as usize..self.entries[index].1 as usize)
+    }
+}
+
+/// Reads numbers and texts one after the other; `None` at the end.
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (first, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
+        Some(first)
+    }
+
+    fn u16(&mut self) -> Option<usize> {
+        Some(usize::from(u16::from_le_bytes(self.bytes(2)?.try_into().ok()?)))
+    }
+
+    fn u32(&mut self) -> Option<usize> {
+        usize::try_from(u32::from_le_bytes(self.bytes(4)?.try_into().ok()?)).ok()
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let length = usize::from(*self.bytes(1)?.first()?);
+        str::from_utf8(self.bytes(length)?).ok()
+    }
+}
+
+/// The fields of a value.
+pub fn fields<const N: usize>(value: &'static str) -> [&'static str; N] {
+    let mut fields = value.split(FIELD);
+    std::array::from_fn(|_| fields.next().unwrap_or_default())
+}
+
+/// The form of a text for a plural category, by its letter.
+pub fn form(forms: &'static str, letter: char) -> Option<&'static str> {
+    let find = |letter: char| forms.split(FIELD).find_map(|form| form.strip_prefix(letter));
+    find(letter).or_else(|| find('x'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_chunks_unpack() {
+        for pack in [&NUMBERS, &CURRENCIES, &UNITS, &PHRASES, &NAMES, &RULES] {
+            let content = Content::read(pack.bytes).expect("the pack is whole");
+            assert!(!content.keys.is_empty());
+            assert!(content.languages.iter().all(|language| !language.locales().is_empty()));
+        }
+    }
+
+    #[test]
+    fn locales_inherit() {
+        assert_eq!(NUMBERS.get("de-AT", "ns"), Some("latn"));
+        assert_eq!(NUMBERS.get("de-XX", "d/latn"), Some("#,##0.###"));
+        assert_eq!(NUMBERS.get("xx", "group"), Some("1"));
+        assert_eq!(RULES.root("f/JPY"), Some("0"));
+        assert_eq!(RULES.root("f/EUR"), None);
+    }
+}

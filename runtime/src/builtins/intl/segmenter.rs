@@ -1,0 +1,219 @@
+//! `Intl.Segmenter` (ECMA-402 19): graphemes, words and sentences.
+//!
+//! The boundaries of a text are found when it is segmented. Words of scripts that are written without spaces would need
+//! dictionaries, so texts with these are refused.
+
+use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved};
+use crate::builtins::{Body, Global, Row, arg, native};
+use crate::charge::Buffer;
+use crate::heap::InternalSlots;
+use crate::thrown::Result;
+use crate::value::Value;
+use crate::vm::Vm;
+use crate::wtf8::first_code_point;
+use icu_segmenter::options::{SentenceBreakInvariantOptions, WordBreakInvariantOptions};
+use icu_segmenter::{GraphemeClusterSegmenter, SentenceSegmenter, WordSegmenter};
+
+/// The constructor.
+pub const CONSTRUCTOR: Global = Global {
+    name: "Segmenter",
+    length: 0,
+    call: Body::Native(|vm, _, _| Err(needs_new(vm, "Segmenter"))),
+    construct: Some(Body::Native(construct)),
+    functions: &[SUPPORTED_LOCALES_OF],
+    numbers: &[],
+};
+
+/// Its methods.
+pub const METHODS: &[Row] = &[native("resolvedOptions", 0, resolved_options), native("segment", 1, segment)];
+
+/// The methods of a segmented text, which is iterable.
+pub const SEGMENTS_METHODS: &[Row] = &[native("containing", 1, containing)];
+
+/// The internal slots of an `Intl.Segmenter`.
+#[derive(Clone, Debug)]
+pub struct Segmenter {
+    locale: String,
+    granularity: usize,
+}
+
+/// The internal slots of a segmented text.
+#[derive(Clone, Debug)]
+pub struct Segments {
+    /// The text.
+    pub string: Value,
+    has_words: bool,
+    ends: Vec<End>,
+}
+
+/// Where a segment ends.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    bytes: u32,
+    units: u32,
+    is_word: bool,
+}
+
+impl Segments {
+    /// Bytes that it takes.
+    pub fn cost(&self) -> usize {
+        size_of::<Self>() + self.ends.capacity() * size_of::<End>()
+    }
+}
+
+const GRANULARITIES: &[&str] = &["grapheme", "word", "sentence"];
+/// Bytes between two charges.
+const TURN: usize = 1 << 12;
+
+/// `new Intl.Segmenter(locales, options)`
+fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let service = "Intl.Segmenter";
+    vm.work(4)?;
+    let requested = resolved(vm, arg(arguments, 0))?;
+    let options = super::options_object(vm, arg(arguments, 1))?;
+    choice(vm, options, service, "localeMatcher", MATCHERS)?;
+    let granularity = choice(vm, options, service, "granularity", GRANULARITIES)?.unwrap_or(0);
+    let segmenter = Segmenter { locale: requested.tag(|_, _| false), granularity };
+    Ok(vm.heap.new_with_slots(InternalSlots::Segmenter(Box::new(segmenter))))
+}
+
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Segmenter> {
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::Segmenter(segmenter)) => Ok((**segmenter).clone()),
+        _ => Err(incompatible(vm, this, "Segmenter", method)),
+    }
+}
+
+/// `segmenter.resolvedOptions()`
+fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let segmenter = receiver(vm, this, "resolvedOptions")?;
+    let object = vm.heap.new_object();
+    super::put_text(vm, object, "locale", &segmenter.locale);
+    super::put_text(vm, object, "granularity", GRANULARITIES[segmenter.granularity]);
+    Ok(object)
+}
+
+/// `segmenter.segment(text)`
+fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let segmenter = receiver(vm, this, "segment")?;
+    let string = vm.to_string(arg(arguments, 0))?;
+    let length = vm.heap.str(string).bytes as usize;
+    // The boundaries take several table look-ups a character.
+    vm.charge_piece(1 + length / 4, 300)?;
+    let has_words = segmenter.granularity == 1;
+    if has_words && let Some(script) = unspaced(vm, string)? {
+        let message = format!("Segmenting words of {script} needs a dictionary, which AgentScript does not have");
+        return Err(vm.range_error(&message));
+    }
+    // A copy without lone surrogates, where there are any, has the same number of bytes and code units.
+    let _room = vm.hold(length)?;
+    let mut ends = Buffer::new();
+    let text = vm.heap.text(string).into_owned(); // charged: above
+    let mut at = (0, 0);
+    let mut push = |vm: &Vm, end: usize, is_word: bool| -> Result<()> {
+        if end == 0 {
+            return Ok(());
+        }
+        let piece = text.get(at.0..end).unwrap_or_default();
+        at = (end, at.1 + piece.encode_utf16().count());
+        ends.push(vm, End { bytes: at.0 as u32, units: at.1 as u32, is_word })
+    };
+    match segmenter.granularity {
+        0 => {
+            for end in GraphemeClusterSegmenter::new().segment_str(&text) {
+                push(vm, end, false)?;
+            }
+        }
+        1 => {
+            let mut breaks = WordSegmenter::new_for_non_complex_scripts(WordBreakInvariantOptions::default()).segment_str(&text);
+            while let Some(end) = breaks.next() {
+                push(vm, end, breaks.is_word_like())?;
+            }
+        }
+        _ => {
+            for end in SentenceSegmenter::new(SentenceBreakInvariantOptions::default()).segment_str(&text) {
+                push(vm, end, false)?;
+            }
+        }
+    }
+    let segments = Segments { string, has_words, ends: ends.into_vec() };
+    Ok(vm.heap.new_with_slots(InternalSlots::Segments(Box::new(segments))))
+}
+
+/// The first script in a text that is written without spaces.
+fn unspaced(vm: &mut Vm, string: Value) -> Result<Option<&'static str>> {
+    if vm.heap.str(string).is_ascii() {
+        return Ok(None);
+    }
+    let mut at = 0;
+    loop {
+        vm.charge_bytes(TURN)?;
+        // charged: above
+        let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
+        let mut offset = 0;
+        while offset < TURN
+            && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
+        {
+            let script = match point {
+                0x0e00..=0x0e7f => "Thai",
+                0x0e80..=0x0eff => "Lao",
+                0x1000..=0x109f | 0xa9e0..=0xa9ff | 0xaa60..=0xaa7f => "Burmese",
+                0x1780..=0x17ff | 0x19e0..=0x19ff => "Khmer",
+                0x1950..=0x19df | 0x1a20..=0x1aaf | 0xaa80..=0xaadf | 0x11700..=0x1174f => "Tai languages",
+                0x2e80..=0x2fd5 | 0x3005 | 0x3007 | 0x3021..=0x3029 | 0x3038..=0x303b | 0x3400..=0x4dbf | 0x4e00..=0x9fff
+                | 0xf900..=0xfaff | 0x20000..=0x3ffff => "Chinese or Japanese",
+                0x3041..=0x30ff | 0x31f0..=0x31ff | 0xff66..=0xff9f | 0x1aff0..=0x1b16f => "Japanese",
+                _ => {
+                    offset += length;
+                    continue;
+                }
+            };
+            return Ok(Some(script));
+        }
+        if offset == 0 {
+            return Ok(None);
+        }
+        at += offset;
+    }
+}
+
+/// Whether a value is a segmented text.
+pub fn is_segments(vm: &Vm, value: Value) -> bool {
+    matches!(vm.heap.internal_slots_of(value), Some(InternalSlots::Segments(_)))
+}
+
+/// The description of a segment by its number; `None` behind the last one.
+pub fn at(vm: &mut Vm, segments: Value, index: usize) -> Result<Option<Value>> {
+    let Some(InternalSlots::Segments(state)) = vm.heap.internal_slots_of(segments) else { return Ok(None) };
+    let Some(&end) = state.ends.get(index) else { return Ok(None) };
+    let start = index.checked_sub(1).and_then(|before| state.ends.get(before));
+    let (from, units) = start.map_or((0, 0), |start| (start.bytes, start.units));
+    let (string, has_words) = (state.string, state.has_words);
+    vm.work(2 + (end.bytes - from) as usize / 16)?;
+    let piece = vm.heap.slice_bytes(string, from as usize, end.bytes as usize);
+    let object = vm.heap.new_object();
+    super::put(vm, object, "segment", piece);
+    super::put(vm, object, "index", Value::number(f64::from(units)));
+    super::put(vm, object, "input", string);
+    if has_words {
+        super::put(vm, object, "isWordLike", Value::bool(end.is_word));
+    }
+    Ok(Some(object))
+}
+
+/// `segments.containing(index)`
+fn containing(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !is_segments(vm, this) {
+        let what = vm.describe(this);
+        return Err(vm.type_error(&format!("Method %SegmentsPrototype%.containing called on incompatible receiver {what}")));
+    }
+    let number = vm.to_number(arg(arguments, 0))?;
+    let number = if number.is_nan() { 0.0 } else { number.trunc() };
+    vm.work(8)?;
+    let Some(InternalSlots::Segments(state)) = vm.heap.internal_slots_of(this) else { return Ok(Value::UNDEFINED) };
+    if number < 0.0 {
+        return Ok(Value::UNDEFINED);
+    }
+    let index = state.ends.partition_point(|end| f64::from(end.units) <= number);
+    Ok(at(vm, this, index)?.unwrap_or(Value::UNDEFINED))
+}
