@@ -164,11 +164,11 @@ function phrases(tag) {
 
 function names(tag) {
   const out = {}
-  const put = (letter, table, skip = () => false) => {
+  const put = (letter, table) => {
     for (const [key, name] of Object.entries(table ?? {})) {
       const [, code, alt] = /^(.*?)(?:-alt-(.*))?$/.exec(key)
       if (alt && !['short', 'long', 'stand-alone', 'variant'].includes(alt)) continue
-      if (name === code || skip(code)) continue
+      if (name === code && !alt && letter === 'L') continue
       out[`${letter}${alt ? { short: 's', long: 'l', 'stand-alone': 'a', variant: 'v' }[alt] : ''}/${code}`] = name
     }
   }

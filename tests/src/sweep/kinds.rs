@@ -315,6 +315,25 @@ pub fn receivers(family: &str) -> Vec<Kind> {
             more("iterator:fresh", "(function* () { yield 1 })()"),
         ],
         "AsyncGenerator" => vec![more("iterator:async", "(async function* () { yield 1; yield await 2 })()")],
+        "DisplayNames" => vec![
+            more("names:language", "new Intl.DisplayNames('de', { type: 'language' })"),
+            more("names:currency", "new Intl.DisplayNames('ja', { type: 'currency', style: 'short' })"),
+        ],
+        "ListFormat" => vec![
+            more("list:and", "new Intl.ListFormat('es')"),
+            more("list:unit", "new Intl.ListFormat('en', { type: 'unit', style: 'narrow' })"),
+        ],
+        "PluralRules" => vec![
+            more("plurals:cardinal", "new Intl.PluralRules('ar')"),
+            more("plurals:ordinal", "new Intl.PluralRules('en', { type: 'ordinal' })"),
+        ],
+        "RelativeTimeFormat" => vec![more("relative:auto", "new Intl.RelativeTimeFormat('pl', { numeric: 'auto' })")],
+        "Segmenter" => vec![
+            more("segmenter:grapheme", "new Intl.Segmenter('en')"),
+            more("segmenter:word", "new Intl.Segmenter('en', { granularity: 'word' })"),
+            more("segmenter:sentence", "new Intl.Segmenter('el', { granularity: 'sentence' })"),
+        ],
+        "Segments" => vec![more("segments:word", "new Intl.Segmenter('en', { granularity: 'word' }).segment('a b. c')")],
         other => panic!("the family {other} has no receivers: add some"),
     }
 }

@@ -93,19 +93,17 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let is_alpha = code.bytes().all(|byte| byte.is_ascii_alphabetic());
     let (canonical, name) = match TYPES[names.kind] {
         "language" => {
-            let Ok(tag) = locale::canonical(&code) else {
-                // The root has a name of its own.
-                return if code == "root" { Ok(vm.string("root")) } else { Err(invalid(vm)) };
-            };
+            // The root is `und`, and has no name.
+            let Ok(tag) = locale::canonical(if code == "root" { "und" } else { &code }) else { return Err(invalid(vm)) };
             let name = names.language(&tag);
-            (tag, name)
+            (if tag == "und" { "root".into() } else { tag }, name)
         }
         "region" => {
             let is_number = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit());
             if !(is_number || code.len() == 2 && is_alpha) {
                 return Err(invalid(vm));
             }
-            let code = code.to_ascii_uppercase();
+            // As in V8, in capitals only.
             let name = names.region(&code).map(Into::into);
             (code, name)
         }
@@ -113,7 +111,6 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             if code.len() != 4 || !is_alpha {
                 return Err(invalid(vm));
             }
-            let code = code[..1].to_ascii_uppercase() + &code[1..].to_ascii_lowercase();
             let name = names.script(&code).map(Into::into);
             (code, name)
         }
@@ -170,6 +167,26 @@ const FIELDS: &[(&str, &str)] = &[
     ("timeZoneName", "zone"),
 ];
 
+/// Regions that are no more, and those that stand for them, as in ICU.
+const RENAMED: &[(&str, &str)] = &[
+    ("AN", "CW"),
+    ("BU", "MM"),
+    ("CS", "RS"),
+    ("DD", "DE"),
+    ("DY", "BJ"),
+    ("FX", "FR"),
+    ("HV", "BF"),
+    ("NH", "VU"),
+    ("RH", "ZW"),
+    ("SU", "RU"),
+    ("TP", "TL"),
+    ("UK", "GB"),
+    ("VD", "VN"),
+    ("YD", "YE"),
+    ("YU", "RS"),
+    ("ZR", "CD"),
+];
+
 impl DisplayNames {
     fn find(&self, table: &str, code: &str) -> Option<&'static str> {
         // bounded: a code
@@ -184,31 +201,25 @@ impl DisplayNames {
     }
 
     fn region(&self, code: &str) -> Option<&'static str> {
-        self.short("T", code)
+        let today = || RENAMED.iter().find(|(old, _)| *old == code).and_then(|(_, new)| self.short("T", new));
+        self.short("T", code).or_else(today)
     }
 
     fn script(&self, code: &str) -> Option<&'static str> {
         self.short("S", code)
     }
 
+    /// As in V8, the style makes no difference.
     fn currency(&self, code: &str) -> Option<&'static str> {
-        let locale = self.locale.data;
-        if self.style == 2 {
-            // bounded: a code
-            let names = CURRENCIES.get(locale, &format!("n/{code}"))?;
-            return names.split(pack::FIELD).next();
-        }
         // bounded: a code
-        let [symbol, narrow, ..]: [&'static str; 5] = pack::fields(CURRENCIES.get(locale, &format!("s/{code}"))?);
-        let found = if self.style == 0 { narrow } else { symbol };
-        (found != code).then_some(found)
+        CURRENCIES.get(self.locale.data, &format!("n/{code}"))?.split(pack::FIELD).next()
     }
 
     /// The name of a language with its script, region and variants (`LocaleDisplayNames` of ICU).
     fn language(&self, tag: &str) -> Option<String> {
         let tag = locale::without_extensions(tag);
         let mut parts = tag.split('-').peekable();
-        let language = parts.next().unwrap_or_default();
+        let language = parts.next().filter(|language| *language != "und").unwrap_or("root");
         let mut script = parts.next_if(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
         let is_region = |part: &&str| part.len() == 2 || part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit());
         let mut region = parts.next_if(is_region);
@@ -217,32 +228,27 @@ impl DisplayNames {
         let named = |tag: &str| self.short("L", tag);
         let mut name = None;
         if self.is_dialect {
-            if let (Some(one), Some(other)) = (script, region) {
-                name = named(&format!("{language}-{one}-{other}")); // bounded: a tag
-                if name.is_some() {
-                    (script, region) = (None, None);
-                }
-            }
-            if name.is_none()
-                && let Some(one) = script
-            {
-                name = named(&format!("{language}-{one}")); // bounded: a tag
-                script = if name.is_some() { None } else { script };
-            }
-            if name.is_none()
-                && let Some(one) = region
-            {
-                name = named(&format!("{language}-{one}")); // bounded: a tag
-                region = if name.is_some() { None } else { region };
+            // bounded: a tag
+            let key = [Some(language), script, region].into_iter().flatten().collect::<Vec<_>>().join("-");
+            name = named(&key);
+            if name.is_some() {
+                (script, region) = (None, None);
             }
         }
         let mut rest: Vec<String> = Vec::new(); // bounded: by a tag
-        rest.extend(script.map(|code| self.script(code).unwrap_or(code).into()));
-        rest.extend(region.map(|code| self.region(code).unwrap_or(code).into()));
-        match variants.as_slice() {
-            [] => {}
-            [one] => rest.push(self.find("V", one).unwrap_or(one).into()),
-            all => rest.push(all.join("_")), // bounded: by a tag
+        let known = |name: Option<&str>, code: &str| match name {
+            Some(name) => Some(name.to_owned()), // bounded: a name
+            None => self.has_fallback.then(|| code.to_owned()), // bounded: a code
+        };
+        if let Some(code) = script {
+            rest.push(known(self.script(code), code)?);
+        }
+        if let Some(code) = region {
+            rest.push(known(self.region(code), code)?);
+        }
+        if !variants.is_empty() {
+            let all = variants.join("_"); // bounded: by a tag
+            rest.push(known(self.find("V", &all), &all)?);
         }
         let name = match name.or_else(|| named(language)) {
             Some(name) => name,

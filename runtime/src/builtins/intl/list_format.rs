@@ -128,7 +128,9 @@ fn pieces(vm: &mut Vm, format: &ListFormat, list: Value) -> Result<Buffer<Piece>
         if !before.is_empty() {
             fronts.push(vm, before)?;
         }
-        out.push(vm, Piece::Text(between))?;
+        if !between.is_empty() {
+            out.push(vm, Piece::Text(between))?;
+        }
         out.push(vm, Piece::Item(item))?;
         if !behind.is_empty() {
             out.push(vm, Piece::Text(behind))?;

@@ -231,20 +231,22 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
 pub fn for_plurals(vm: &mut Vm, locales: Value, options: Value) -> Result<(NumberFormat, bool)> {
     let service = "Intl.PluralRules";
     vm.work(8)?;
-    let requested = resolved(vm, locales)?;
+    // The locales are those that have rules; only the default locale may be another one.
+    let tags = super::canonical_locales(vm, locales)?;
+    vm.work(4 * tags.len())?;
+    let found = tags.iter().find_map(|tag| super::plurals::available(super::locale::without_extensions(tag)));
+    let tag = found.unwrap_or(super::locale::DEFAULT).to_owned(); // bounded: a tag
+    let requested = Resolved::new(std::slice::from_ref(&tag));
     if options == Value::NULL {
         return Err(vm.type_error("Intl.PluralRules called on null or undefined"));
     }
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let is_ordinal = choice(vm, options, service, "type", &["cardinal", "ordinal"])? == Some(1);
     let digits = Picker { vm, options, service }.digits(0, 3, Notation::Standard)?;
-    let tag = requested.tag(|_, _| false);
     let mut format = NumberFormat::plain(tag, requested.locale.numbering.into(), requested.locale.data);
+    // As in V8, the other options about rounding have no effect.
     format.min_integer = digits.min_integer;
     format.rounding = digits.rounding;
-    format.mode = digits.mode;
-    format.increment = digits.increment;
-    format.strip_zeros = digits.strip_zeros;
     Ok((format, is_ordinal))
 }
 
@@ -474,6 +476,27 @@ impl NumberFormat {
         format
     }
 
+    /// The same, rounding halves to even digits.
+    pub fn half_even(mut self) -> Self {
+        self.mode = Mode::HalfEven;
+        self
+    }
+
+    /// Prepare for formatting a range, where ICU and V8 differ from themselves: units of percent have their denominator,
+    /// and digits are those of the locale where an option asks for Latin ones.
+    fn for_range(&mut self) {
+        let is_percent = self.unit.starts_with("percent-per-");
+        let default = super::locale::available(&self.locale).map_or("latn", |locale| locale.numbering);
+        let is_latin = self.numbering == "latn" && default != "latn" && !self.locale.contains("-nu-");
+        if is_percent || is_latin {
+            self.is_range = true;
+            if is_latin {
+                self.numbering = default.into();
+            }
+            self.data = Arc::new(symbols::data(self, self.data.locale));
+        }
+    }
+
     /// The name of the locale in the packs.
     pub fn data_locale(&self) -> &'static str {
         self.data.locale
@@ -659,7 +682,9 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     put("signDisplay", name_of(SIGN_DISPLAYS, format.sign_display).into());
     put("roundingMode", name_of(MODES, format.mode).into());
     put("roundingIncrement", format.increment.to_string().into());
-    put("trailingZeroDisplay", name_of(ZERO_DISPLAYS, format.strip_zeros).into());
+    // V8 reads this, too, back from a text, in which it takes a week for something else.
+    let strips_zeros = format.strip_zeros && !format.unit.starts_with('w');
+    put("trailingZeroDisplay", name_of(ZERO_DISPLAYS, strips_zeros).into());
     // As with the sign of currencies, V8 reads this back from a text of ICU that does not tell it.
     put("roundingPriority", if format.strip_zeros { "auto" } else { priority }.into());
     if format.grouping == Grouping::Never {

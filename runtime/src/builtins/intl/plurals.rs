@@ -27,12 +27,12 @@ pub struct Operands {
     /// The same without zeros at the end.
     pub t: u64,
     /// The exponent of a compact or scientific notation.
-    pub e: u64,
+    pub e: i64,
 }
 
 impl Operands {
     /// Of the digits before and behind the point.
-    pub fn new(whole: &str, fraction: &str, exponent: u64) -> Self {
+    pub fn new(whole: &str, fraction: &str, exponent: i64) -> Self {
         let integer = |digits: &str| digits.bytes().fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
         let first = |digits: &str| integer(&digits[..digits.len().min(18)]);
         let short = fraction.trim_end_matches('0');
@@ -53,6 +53,17 @@ fn decimal(whole: &str, fraction: &str) -> f64 {
     let kept = whole.len().min(40);
     let fraction = &fraction[..fraction.len().min(40)];
     format!("{}.{fraction}0e{}", &whole[..kept], whole.len() - kept).parse().unwrap_or(f64::NAN)
+}
+
+/// The longest beginning of a tag that has rules.
+pub fn available(tag: &str) -> Option<&str> {
+    let mut tag = tag;
+    loop {
+        if RULES.root(&format!("c/{tag}")).is_some() {
+            return Some(tag);
+        }
+        tag = &tag[..tag.rfind('-')?];
+    }
 }
 
 /// The rules of a language: a letter and a condition each.

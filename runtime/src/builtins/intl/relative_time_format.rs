@@ -54,7 +54,7 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (locale, numbering) = number_format::numbering(vm, &requested, options)?;
     let style = choice(vm, options, service, "style", STYLES)?.unwrap_or(0);
     let is_auto = choice(vm, options, service, "numeric", NUMERIC)? == Some(1);
-    let number = NumberFormat::plain(locale, numbering, requested.locale.data);
+    let number = NumberFormat::plain(locale, numbering, requested.locale.data).half_even();
     let format = RelativeTimeFormat { number, style, is_auto };
     Ok(vm.heap.new_with_slots(InternalSlots::RelativeTimeFormat(Box::new(format))))
 }

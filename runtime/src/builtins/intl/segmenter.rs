@@ -11,7 +11,9 @@ use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
-use icu_segmenter::options::{SentenceBreakInvariantOptions, WordBreakInvariantOptions};
+use icu_properties::CodePointMapData;
+use icu_properties::props::WordBreak;
+use icu_segmenter::options::{SentenceBreakInvariantOptions, SentenceBreakOptions, WordBreakInvariantOptions};
 use icu_segmenter::{GraphemeClusterSegmenter, SentenceSegmenter, WordSegmenter};
 
 /// The constructor.
@@ -110,34 +112,98 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut ends = Buffer::new();
     let text = vm.heap.text(string).into_owned(); // charged: above
     let mut at = (0, 0);
-    let mut push = |vm: &Vm, end: usize, is_word: bool| -> Result<()> {
+    let mut push = |vm: &Vm, end: usize| -> Result<()> {
         if end == 0 {
             return Ok(());
         }
         let piece = text.get(at.0..end).unwrap_or_default();
+        let is_word = has_words && is_word_like(piece);
         at = (end, at.1 + piece.encode_utf16().count());
         ends.push(vm, End { bytes: at.0 as u32, units: at.1 as u32, is_word })
     };
     match segmenter.granularity {
         0 => {
             for end in GraphemeClusterSegmenter::new().segment_str(&text) {
-                push(vm, end, false)?;
+                push(vm, end)?;
             }
         }
         1 => {
-            let mut breaks = WordSegmenter::new_for_non_complex_scripts(WordBreakInvariantOptions::default()).segment_str(&text);
-            while let Some(end) = breaks.next() {
-                push(vm, end, breaks.is_word_like())?;
+            let segmenter = WordSegmenter::new_for_non_complex_scripts(WordBreakInvariantOptions::default());
+            let mut start = 0;
+            for piece in Pieces(&text) {
+                if piece.starts_with(is_syllable) {
+                    push(vm, start + piece.len())?;
+                } else {
+                    for end in segmenter.segment_str(piece).filter(|&end| end > 0) {
+                        push(vm, start + end)?;
+                    }
+                }
+                start += piece.len();
             }
         }
         _ => {
-            for end in SentenceSegmenter::new(SentenceBreakInvariantOptions::default()).segment_str(&text) {
-                push(vm, end, false)?;
+            // In Greek a semicolon is a question mark.
+            let greek = segmenter.locale.starts_with("el").then(|| icu_locale::langid!("el"));
+            let mut options = SentenceBreakOptions::default();
+            options.content_locale = greek.as_ref();
+            match SentenceSegmenter::try_new(options).ok().filter(|_| greek.is_some()) {
+                Some(own) => {
+                    for end in own.as_borrowed().segment_str(&text) {
+                        push(vm, end)?;
+                    }
+                }
+                None => {
+                    for end in SentenceSegmenter::new(SentenceBreakInvariantOptions::default()).segment_str(&text) {
+                        push(vm, end)?;
+                    }
+                }
             }
         }
     }
     let segments = Segments { string, has_words, ends: ends.into_vec() };
     Ok(vm.heap.new_with_slots(InternalSlots::Segments(Box::new(segments))))
+}
+
+/// Whether a segment is like a word: it has a letter or a digit.
+fn is_word_like(segment: &str) -> bool {
+    let is_like = |letter| {
+        matches!(class(letter), WordBreak::ALetter | WordBreak::HebrewLetter | WordBreak::Numeric | WordBreak::Katakana)
+    };
+    // Syllables of Hangul with a mark are not, as in ICU.
+    if segment.starts_with(is_syllable) { segment.ends_with(is_syllable) } else { segment.chars().any(is_like) }
+}
+
+fn class(letter: char) -> WordBreak {
+    CodePointMapData::<WordBreak>::new().get(letter)
+}
+
+/// Whether a character is a syllable of Hangul: to ICU a run of these is a word of its own.
+fn is_syllable(letter: char) -> bool {
+    matches!(letter, '\u{ac00}'..='\u{d7a3}')
+}
+
+/// The pieces of a text: runs of Hangul with the marks behind them, and what is between these.
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = self.0;
+        let first = text.chars().next()?;
+        let end = if is_syllable(first) {
+            let run = text.find(|letter| !is_syllable(letter)).unwrap_or(text.len());
+            let marks = text[run..].find(|letter| {
+                !matches!(class(letter), WordBreak::Extend | WordBreak::Format | WordBreak::ZWJ)
+            });
+            marks.map_or(text.len(), |marks| run + marks)
+        } else {
+            text.find(is_syllable).unwrap_or(text.len())
+        };
+        let (piece, rest) = text.split_at(end);
+        self.0 = rest;
+        Some(piece)
+    }
 }
 
 /// The first script in a text that is written without spaces.

@@ -34,14 +34,14 @@ impl Affixed {
 
     /// Whether a space separates a currency before a number from its first digit.
     fn is_spaced_before(&self, number: &[Part]) -> bool {
-        let is_digit = number.first().and_then(|(_, text)| text.chars().next()).is_some_and(char::is_numeric);
+        let is_digit = number.first().and_then(|(_, text)| text.chars().next()).is_some_and(is_digit);
         let currency = self.prefix.last().filter(|(kind, _)| *kind == "currency");
         is_digit && currency.and_then(|(_, text)| text.chars().next_back()).is_some_and(is_spaced)
     }
 
     /// Whether a space separates a currency behind a number from its last digit.
     fn is_spaced_behind(&self, number: &[Part]) -> bool {
-        let is_digit = number.last().and_then(|(_, text)| text.chars().next_back()).is_some_and(char::is_numeric);
+        let is_digit = number.last().and_then(|(_, text)| text.chars().next_back()).is_some_and(is_digit);
         let currency = self.suffix.first().filter(|(kind, _)| *kind == "currency");
         is_digit && currency.and_then(|(_, text)| text.chars().next()).is_some_and(is_spaced)
     }
@@ -56,6 +56,11 @@ impl Affixed {
         self.prefix.append(&mut self.suffix);
         self.prefix
     }
+}
+
+/// Whether a character is a decimal digit; zero of the Chinese ones is none.
+fn is_digit(letter: char) -> bool {
+    letter.is_numeric() && letter != '〇'
 }
 
 /// Whether a space separates a character of a currency from a digit: neither a symbol nor a space.
@@ -144,7 +149,14 @@ impl NumberFormat {
         }
         let sign = self.sign(&shown);
         out.affixed = match compact {
-            Some(pattern) => self.affixed(Pattern::parse(pattern).affixes(sign, approximately), "compact"),
+            Some(pattern) => {
+                let pattern = Pattern::parse(pattern);
+                // Some stand for the number too, such as "mille".
+                if pattern.whole == 0 {
+                    out.number.clear();
+                }
+                self.affixed(pattern.affixes(sign, approximately), "compact")
+            }
             None => self.affixed(data.pattern.affixes(sign, approximately), LITERAL),
         };
         out
@@ -156,7 +168,7 @@ impl NumberFormat {
         decimal.shift(exponent);
         let fraction = usize::try_from(fraction as i64 - exponent).unwrap_or(0);
         let (whole, fraction) = decimal.parts(1, fraction);
-        let operands = Operands::new(&whole, &fraction, u64::try_from(exponent).unwrap_or(0));
+        let operands = Operands::new(&whole, &fraction, exponent);
         plurals::category(self.data.locale, is_ordinal, &operands)
     }
 
@@ -185,7 +197,8 @@ impl NumberFormat {
             Notation::Scientific => magnitude,
             Notation::Engineering => magnitude.div_euclid(3) * 3,
             Notation::Compact => self.compact_row(magnitude).map_or(0, |(power, mut forms)| {
-                let zeros = forms.find(|(_, pattern)| *pattern != "0").map_or(0, |(_, pattern)| Pattern::parse(pattern).whole);
+                let zeros = |pattern: &'static str| if pattern == "0" { 0 } else { Pattern::parse(pattern).whole };
+                let zeros = forms.find_map(|(_, pattern)| Some(zeros(pattern)).filter(|&zeros| zeros > 0)).unwrap_or(0);
                 if zeros == 0 { 0 } else { power - zeros as i64 + 1 }
             }),
         }

@@ -2,14 +2,13 @@
 
 use super::decimal::Quantity;
 use super::pattern::{Sourced, range};
-use super::{joined, parts_cost, quantity, receiver, room, symbols};
+use super::{joined, parts_cost, quantity, receiver, room};
 use crate::builtins::arg;
 use crate::builtins::intl::parts_value;
 use crate::charge::Hold;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
-use std::sync::Arc;
 
 /// `format.formatRange(start, end)`
 pub fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -26,11 +25,7 @@ pub fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
 /// The parts, and what counts them.
 fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<(Vec<Sourced>, Hold)> {
     let mut format = receiver(vm, this, method)?;
-    if format.unit.starts_with("percent-per-") {
-        // ICU writes these with the denominator only in ranges.
-        format.is_range = true;
-        format.data = Arc::new(symbols::data(&format, format.data.locale));
-    }
+    format.for_range();
     for (index, name) in ["start", "end"].into_iter().enumerate() {
         if arg(arguments, index).is_undefined() {
             return Err(vm.type_error(&format!("Invalid {name} : undefined")));

@@ -2,7 +2,7 @@
 //!
 //! bounded: by the packs, which are part of the program
 
-use super::{CurrencyDisplay, NumberFormat, Notation, Style};
+use super::{CurrencyDisplay, Notation, NumberFormat, SignDisplay, Style};
 use crate::builtins::intl::pack::{self, CURRENCIES, FIELD, NUMBERS, RULES, UNITS};
 use std::borrow::Cow;
 
@@ -204,7 +204,8 @@ pub fn data(format: &NumberFormat, locale: &'static str) -> Data {
     let mut symbols = Symbols::new(locale, system, is_currency);
     let mut pattern = match format.style {
         Style::Currency if is_named => "d",
-        Style::Currency if format.accounting => "a",
+        // As in V8, a sign that is never shown has no form for accounting.
+        Style::Currency if format.accounting && format.sign_display != SignDisplay::Never => "a",
         Style::Currency => "c",
         Style::Percent if format.notation != Notation::Compact => "p",
         Style::Unit if format.is_percent_sign() => "p",
@@ -228,7 +229,9 @@ pub fn data(format: &NumberFormat, locale: &'static str) -> Data {
             symbols.group = group;
         }
         if !is_named {
-            own_pattern = own;
+            // With separators of its own comes a pattern: as in ICU, for all signs.
+            let has_separators = !decimal.is_empty() || !group.is_empty();
+            own_pattern = if own.is_empty() && has_separators { of(locale, "c", system) } else { own };
         }
     }
     let text = if own_pattern.is_empty() { of(locale, pattern, system) } else { own_pattern };
