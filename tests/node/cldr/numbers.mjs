@@ -190,6 +190,8 @@ function rules() {
   for (const [letter, file, type] of [['c', 'plurals', 'cardinal'], ['o', 'ordinals', 'ordinal']]) {
     for (const [tag, table] of Object.entries(supplemental(file)[`plurals-type-${type}`])) {
       const list = Object.entries(table).map(([key, rule]) => [key.slice('pluralRule-count-'.length), rule.split('@')[0].trim()])
+      // ICU tries them in alphabetical order.
+      list.sort(([a], [b]) => (a < b ? -1 : 1))
       out[`${letter}/${tag}`] = list.map(([name, rule]) => PLURALS[name] + rule).join(FIELD)
     }
   }
