@@ -197,7 +197,11 @@ impl InternalSlots {
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),
-            Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) | Self::RelativeTimeFormat(_) | Self::Segmenter(_) => {}
+            Self::DisplayNames(_)
+            | Self::ListFormat(_)
+            | Self::PluralRules(_)
+            | Self::RelativeTimeFormat(_)
+            | Self::Segmenter(_) => {}
             Self::Segments(segments) => work.push(segments.string),
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),

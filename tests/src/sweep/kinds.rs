@@ -333,7 +333,9 @@ pub fn receivers(family: &str) -> Vec<Kind> {
             more("segmenter:word", "new Intl.Segmenter('en', { granularity: 'word' })"),
             more("segmenter:sentence", "new Intl.Segmenter('el', { granularity: 'sentence' })"),
         ],
-        "Segments" => vec![more("segments:word", "new Intl.Segmenter('en', { granularity: 'word' }).segment('a b. c')")],
+        "Segments" => {
+            vec![more("segments:word", "new Intl.Segmenter('en', { granularity: 'word' }).segment('a b. c')")]
+        }
         other => panic!("the family {other} has no receivers: add some"),
     }
 }

@@ -94,7 +94,9 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let (canonical, name) = match TYPES[names.kind] {
         "language" => {
             // The root is `und`, and has no name.
-            let Ok(tag) = locale::canonical(if code == "root" { "und" } else { &code }) else { return Err(invalid(vm)) };
+            let Ok(tag) = locale::canonical(if code == "root" { "und" } else { &code }) else {
+                return Err(invalid(vm));
+            };
             let name = names.language(&tag);
             (if tag == "und" { "root".into() } else { tag }, name)
         }
@@ -122,7 +124,8 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             (code, name)
         }
         "calendar" => {
-            let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let fits =
+                |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
             if !code.split('-').all(fits) {
                 return Err(invalid(vm));
             }
@@ -197,7 +200,13 @@ impl DisplayNames {
     fn short(&self, table: &str, code: &str) -> Option<&'static str> {
         // bounded: a letter
         let short = || self.find(&format!("{table}s"), code);
-        if self.style < 2 && let Some(name) = short() { Some(name) } else { self.find(table, code) }
+        if self.style < 2
+            && let Some(name) = short()
+        {
+            Some(name)
+        } else {
+            self.find(table, code)
+        }
     }
 
     fn region(&self, code: &str) -> Option<&'static str> {
@@ -221,7 +230,8 @@ impl DisplayNames {
         let mut parts = tag.split('-').peekable();
         let language = parts.next().filter(|language| *language != "und").unwrap_or("root");
         let mut script = parts.next_if(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
-        let is_region = |part: &&str| part.len() == 2 || part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+        let is_region =
+            |part: &&str| part.len() == 2 || part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit());
         let mut region = parts.next_if(is_region);
         // bounded: by a tag, here and below
         let variants: Vec<String> = parts.map(str::to_ascii_uppercase).collect();
@@ -237,7 +247,7 @@ impl DisplayNames {
         }
         let mut rest: Vec<String> = Vec::new(); // bounded: by a tag
         let known = |name: Option<&str>, code: &str| match name {
-            Some(name) => Some(name.to_owned()), // bounded: a name
+            Some(name) => Some(name.to_owned()),                // bounded: a name
             None => self.has_fallback.then(|| code.to_owned()), // bounded: a code
         };
         if let Some(code) = script {
@@ -263,8 +273,11 @@ impl DisplayNames {
         for more in rest {
             inner = separator.replace("{0}", &inner).replace("{1}", &more);
         }
-        let (open, close, inside) = if pattern.contains('（') { ('（', '）', ['［', '］']) } else { ('(', ')', ['[', ']']) };
-        let replace = |text: &str| text.replace(open, inside[0].encode_utf8(&mut [0; 4])).replace(close, inside[1].encode_utf8(&mut [0; 4]));
+        let (open, close, inside) =
+            if pattern.contains('（') { ('（', '）', ['［', '］']) } else { ('(', ')', ['[', ']']) };
+        let replace = |text: &str| {
+            text.replace(open, inside[0].encode_utf8(&mut [0; 4])).replace(close, inside[1].encode_utf8(&mut [0; 4]))
+        };
         Some(pattern.replace("{0}", &replace(name)).replace("{1}", &replace(&inner)))
     }
 }

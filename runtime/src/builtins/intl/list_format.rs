@@ -157,7 +157,8 @@ fn fitting(vm: &Vm, locale: &str, pattern: &'static str, item: Value) -> &'stati
     let at = |index: usize| bytes.get(index).map(u8::to_ascii_lowercase);
     match pattern {
         "{0} y {1}" => {
-            let is_i = at(0) == Some(b'i') || at(0) == Some(b'h') && at(1) == Some(b'i') && !matches!(at(2), Some(b'a' | b'e'));
+            let is_i = at(0) == Some(b'i')
+                || at(0) == Some(b'h') && at(1) == Some(b'i') && !matches!(at(2), Some(b'a' | b'e'));
             if is_i { "{0} e {1}" } else { pattern }
         }
         "{0} o {1}" => {

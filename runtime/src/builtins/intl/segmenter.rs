@@ -193,9 +193,8 @@ impl<'a> Iterator for Pieces<'a> {
         let first = text.chars().next()?;
         let end = if is_syllable(first) {
             let run = text.find(|letter| !is_syllable(letter)).unwrap_or(text.len());
-            let marks = text[run..].find(|letter| {
-                !matches!(class(letter), WordBreak::Extend | WordBreak::Format | WordBreak::ZWJ)
-            });
+            let marks = text[run..]
+                .find(|letter| !matches!(class(letter), WordBreak::Extend | WordBreak::Format | WordBreak::ZWJ));
             marks.map_or(text.len(), |marks| run + marks)
         } else {
             text.find(is_syllable).unwrap_or(text.len())
@@ -226,8 +225,15 @@ fn unspaced(vm: &mut Vm, string: Value) -> Result<Option<&'static str>> {
                 0x1000..=0x109f | 0xa9e0..=0xa9ff | 0xaa60..=0xaa7f => "Burmese",
                 0x1780..=0x17ff | 0x19e0..=0x19ff => "Khmer",
                 0x1950..=0x19df | 0x1a20..=0x1aaf | 0xaa80..=0xaadf | 0x11700..=0x1174f => "Tai languages",
-                0x2e80..=0x2fd5 | 0x3005 | 0x3007 | 0x3021..=0x3029 | 0x3038..=0x303b | 0x3400..=0x4dbf | 0x4e00..=0x9fff
-                | 0xf900..=0xfaff | 0x20000..=0x3ffff => "Chinese or Japanese",
+                0x2e80..=0x2fd5
+                | 0x3005
+                | 0x3007
+                | 0x3021..=0x3029
+                | 0x3038..=0x303b
+                | 0x3400..=0x4dbf
+                | 0x4e00..=0x9fff
+                | 0xf900..=0xfaff
+                | 0x20000..=0x3ffff => "Chinese or Japanese",
                 0x3041..=0x30ff | 0x31f0..=0x31ff | 0xff66..=0xff9f | 0x1aff0..=0x1b16f => "Japanese",
                 _ => {
                     offset += length;
@@ -271,7 +277,9 @@ pub fn at(vm: &mut Vm, segments: Value, index: usize) -> Result<Option<Value>> {
 fn containing(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !is_segments(vm, this) {
         let what = vm.describe(this);
-        return Err(vm.type_error(&format!("Method %SegmentsPrototype%.containing called on incompatible receiver {what}")));
+        return Err(
+            vm.type_error(&format!("Method %SegmentsPrototype%.containing called on incompatible receiver {what}"))
+        );
     }
     let number = vm.to_number(arg(arguments, 0))?;
     let number = if number.is_nan() { 0.0 } else { number.trunc() };

@@ -206,7 +206,8 @@ impl NumberFormat {
 
     /// The patterns for numbers of a magnitude, with the magnitude they are for.
     fn compact_row(&self, magnitude: i64) -> Option<(i64, impl Iterator<Item = (char, &'static str)>)> {
-        let rows = || self.data.compact.split(FIELD).filter_map(|row| Some((i64::from(*row.as_bytes().first()?) - 64, row)));
+        let rows =
+            || self.data.compact.split(FIELD).filter_map(|row| Some((i64::from(*row.as_bytes().first()?) - 64, row)));
         let most = rows().map(|(power, _)| power).max()?;
         let power = magnitude.min(most);
         let forms = move |(one, row): (i64, &'static str)| {
@@ -409,7 +410,9 @@ pub fn trimmed(parts: Vec<Part>) -> Vec<Part> {
 fn join(out: &mut Vec<Part>, (kind, text): Part) {
     match out.last_mut() {
         _ if text.is_empty() => {}
-        Some((last, before)) if *last == kind && !matches!(kind, "integer" | "group") => before.to_mut().push_str(&text),
+        Some((last, before)) if *last == kind && !matches!(kind, "integer" | "group") => {
+            before.to_mut().push_str(&text)
+        }
         _ => out.push((kind, text)),
     }
 }
@@ -452,7 +455,8 @@ pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sou
     let mut dash = between.to_owned();
     let is_space = |letter: Option<char>| {
         letter.is_some_and(|letter| {
-            letter.is_ascii_whitespace() || matches!(letter, '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
+            letter.is_ascii_whitespace()
+                || matches!(letter, '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
         })
     };
     if is_spaced {
@@ -465,7 +469,8 @@ pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sou
     }
     let plural = plurals::of_range(format.data.locale, first.plural, second.plural);
     let mut shared = if once { first.affixed.clone() } else { Affixed::default() };
-    let (has_space, has_space_behind) = (shared.is_spaced_before(&first.number), shared.is_spaced_behind(&second.number));
+    let (has_space, has_space_behind) =
+        (shared.is_spaced_before(&first.number), shared.is_spaced_behind(&second.number));
     let piece = |one: Formatted| if once { one.number } else { one.affixed.around(one.number) };
     // A prefix that is written once stands before the unit, a suffix behind the numbers.
     let mut inner: Vec<Part> = std::mem::take(&mut shared.suffix);

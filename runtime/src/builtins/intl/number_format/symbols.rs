@@ -90,9 +90,9 @@ impl Pattern {
     pub fn affixes(&self, sign: Sign, approximately: bool) -> Affixes {
         let has = |affixes: (&str, &str), what: char| affixes.0.contains(what) || affixes.1.contains(what);
         let plus_for_minus = sign == Sign::Plus && !has(self.positive, '+');
-        let negative = self.negative.filter(|&negative| {
-            sign == Sign::Minus || has(negative, '-') && (plus_for_minus || approximately)
-        });
+        let negative = self
+            .negative
+            .filter(|&negative| sign == Sign::Minus || has(negative, '-') && (plus_for_minus || approximately));
         let prepend = negative.is_none() && (sign == Sign::Minus || plus_for_minus || approximately);
         let (prefix, suffix) = negative.unwrap_or(self.positive);
         let minus = match (approximately, sign) {
@@ -287,7 +287,8 @@ fn unit(locale: &str, unit: &str, width: usize) -> Vec<(char, String)> {
         let all = find(unit);
         all.rsplit_once(FIELD).unwrap_or((all, ""))
     };
-    let letters = |forms: &'static str| forms.split(FIELD).filter_map(|form| Some((form.chars().next()?, form.get(1..)?)));
+    let letters =
+        |forms: &'static str| forms.split(FIELD).filter_map(|form| Some((form.chars().next()?, form.get(1..)?)));
     let simple = forms(unit).0;
     if !simple.is_empty() {
         return letters(simple).map(|(letter, form)| (letter, form.to_owned())).collect();
