@@ -59,6 +59,18 @@ families! {
     DateTimeFormat,
     /// `Intl.NumberFormat`.
     NumberFormat,
+    /// `Intl.DisplayNames`.
+    DisplayNames,
+    /// `Intl.ListFormat`.
+    ListFormat,
+    /// `Intl.PluralRules`.
+    PluralRules,
+    /// `Intl.RelativeTimeFormat`.
+    RelativeTimeFormat,
+    /// `Intl.Segmenter`.
+    Segmenter,
+    /// Texts that an `Intl.Segmenter` has segmented.
+    Segments,
     /// What `setTimeout` returns.
     Timeout,
     /// `AbortController`.

@@ -136,7 +136,7 @@ impl InternalSlots {
             Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) | Self::Segments(_) => self.class(),
             Self::TextEncoder | Self::TextDecoder(_) => self.class(),
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => self.class(),
-            Self::Timeout(_) => "Object",
+            Self::Timeout(_) | Self::Segments(_) => "Object",
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
@@ -160,6 +160,8 @@ impl InternalSlots {
             Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) | Self::RelativeTimeFormat(_) => None,
             Self::Segmenter(_) | Self::Segments(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
+            Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) => None,
+            Self::RelativeTimeFormat(_) | Self::Segmenter(_) | Self::Segments(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }

@@ -13,8 +13,7 @@ function ListFormat_formatToParts(self, list) {
 function strings_of_list(list) {
   const out = [];
   if (list === undefined) return out;
-  $iterable(list);
-  for (const item of list) {
+  for (const item of $each(list)) {
     $listItem(item);
     out.push(item);
   }
