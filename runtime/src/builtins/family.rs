@@ -83,16 +83,4 @@ families! {
     Generator,
     /// Async generators.
     AsyncGenerator,
-    /// `Intl.DisplayNames`.
-    DisplayNames,
-    /// `Intl.ListFormat`.
-    ListFormat,
-    /// `Intl.PluralRules`.
-    PluralRules,
-    /// `Intl.RelativeTimeFormat`.
-    RelativeTimeFormat,
-    /// `Intl.Segmenter`.
-    Segmenter,
-    /// Texts that an `Intl.Segmenter` has segmented.
-    Segments,
 }

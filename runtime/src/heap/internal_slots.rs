@@ -133,7 +133,7 @@ impl InternalSlots {
     /// The tag that `Object.prototype.toString` writes after `object`.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) | Self::Segments(_) => self.class(),
+            Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
             Self::TextEncoder | Self::TextDecoder(_) => self.class(),
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => self.class(),
             Self::Timeout(_) | Self::Segments(_) => "Object",
@@ -157,8 +157,6 @@ impl InternalSlots {
             Self::TextEncoder | Self::TextDecoder(_) | Self::Generator(_) => None,
             Self::DateTimeFormat(_) | Self::Timeout(_) => None,
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => None,
-            Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) | Self::RelativeTimeFormat(_) => None,
-            Self::Segmenter(_) | Self::Segments(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
             Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) => None,
             Self::RelativeTimeFormat(_) | Self::Segmenter(_) | Self::Segments(_) => None,
