@@ -19,7 +19,8 @@ const CASES: &[Case] = &[
     ("return process.env", "{}", "illegal_access VALIDATION_ERROR", &["DisallowedGlobal"]),
     ("class A {}", "{}", "illegal_access VALIDATION_ERROR", &["DisallowedSyntax"]),
     ("return [].constructor", "{}", "illegal_access VALIDATION_ERROR", &["DisallowedProperty"]),
-    ("while (true) {}", "{}", "illegal_access LOOP_NOT_ALLOWED", &["1:1"]),
+    ("while (true) {}", "{}", "runtime_error ITERATION_LIMIT", &["1:1"]),
+    ("while (true) {}", r#"{"loops": "bounded"}"#, "illegal_access LOOP_NOT_ALLOWED", &["1:1"]),
     ("for (const x of [1]) {}", r#"{"allowLoops": false}"#, "illegal_access LOOP_NOT_ALLOWED", &[]),
     ("console.log(1)", r#"{"allowConsole": false}"#, "illegal_access VALIDATION_ERROR", &["console"]),
     (
@@ -132,7 +133,7 @@ async fn all_violations_are_reported_at_once() {
     let answer = server.execute("const a = eval('1');\nconst b = process.env;\nwhile (a) { fetch(b) }").await;
     let issues = answer["error"]["issues"].as_array().expect("issues");
     let lines: Vec<u64> = issues.iter().filter_map(|issue| issue["location"]["line"].as_u64()).collect();
-    assert_eq!(lines, [1, 2, 3, 3], "{answer}");
+    assert_eq!(lines, [1, 2, 3], "{answer}");
     server.end().await;
 }
 
