@@ -25,7 +25,7 @@ pub const GLOBALS: &[Global] = &[
         name: "Uint8Array",
         length: 3,
         call: Body::Native(call_view),
-        construct: Some(Body::Native(new_view)),
+        construct: Some(Body::Iterating(new_view, "Uint8Array_new")),
         functions: &[
             prelude("from", 1, "Uint8Array_from"),
             native("fromBase64", 1, text::from_base64),

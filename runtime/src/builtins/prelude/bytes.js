@@ -1,10 +1,18 @@
 // Methods of `Uint8Array` that call functions of the script, and functions that give a promise.
 
+function Uint8Array_new(receiver, items) {
+  return $bytes(Iterable_list(undefined, items));
+}
+
 function Uint8Array_from(self, items, fn, thisArg) {
-  if (fn === undefined) return $bytes(items);
-  $callable(fn);
+  if (fn !== undefined) $callable(fn);
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
-  const list = $list(items);
+  const list = $isScriptIterable(items) ? Iterable_list(undefined, items) : items;
+  if (fn === undefined) return $bytes(list);
+  return Uint8Array_mapped($list(list), fn);
+}
+
+function Uint8Array_mapped(list, fn) {
   const length = list.length;
   const out = new Uint8Array(length);
   for (let i = 0; i < length; i++) out[i] = fn(list[i], i);
