@@ -334,8 +334,8 @@ impl Inspector<'_> {
         let slots = &self.vm.heap.internal_slots[object.index()];
         let (class, tag) = (slots.class(), slots.tag());
         let (base, open) = match slots {
-            // bounded: names of ours
             InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
+            // bounded: names of ours
             InternalSlots::AbortSignal(state) => (format!("AbortSignal {{ aborted: {} }}", state.aborted), "{".into()),
             InternalSlots::AbortController(signal) => {
                 let aborted = self.vm.signal_state(*signal).is_some_and(|state| state.aborted);
