@@ -136,31 +136,22 @@ pub fn without_extensions(tag: &str) -> &str {
 /// The keywords of the extension `u` of a canonical tag.
 fn keywords(tag: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
-    let mut parts = tag.split('-').skip(1).skip_while(|part| part.len() != 1);
-    while let Some(singleton) = parts.next() {
-        if singleton == "x" {
-            break;
-        }
-        if singleton != "u" {
-            // What follows is another extension's, up to the next singleton.
-            let rest: Vec<&str> = parts.skip_while(|part| part.len() != 1).collect();
-            return keywords(&format!("und-{}", rest.join("-")));
-        }
-        for part in parts {
-            match (part.len(), out.last_mut()) {
-                (1, _) => return out,
-                (2, _) => out.push((part.to_owned(), String::new())),
-                (_, Some((_, value))) => {
-                    if !value.is_empty() {
-                        value.push('-');
-                    }
-                    value.push_str(part);
+    let mut extension = "";
+    for part in tag.split('-').skip(1) {
+        match (extension, part.len(), out.last_mut()) {
+            // All that follows is private.
+            ("x", ..) => break,
+            (_, 1, _) => extension = part,
+            ("u", 2, _) => out.push((part.to_owned(), String::new())),
+            ("u", _, Some((_, value))) => {
+                if !value.is_empty() {
+                    value.push('-');
                 }
-                // An attribute.
-                (_, None) => {}
+                value.push_str(part);
             }
+            // Of another extension, or an attribute.
+            _ => {}
         }
-        return out;
     }
     out
 }
