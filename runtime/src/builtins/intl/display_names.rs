@@ -278,6 +278,6 @@ impl DisplayNames {
         let replace = |text: &str| {
             text.replace(open, inside[0].encode_utf8(&mut [0; 4])).replace(close, inside[1].encode_utf8(&mut [0; 4]))
         };
-        Some(pattern.replace("{0}", &replace(name)).replace("{1}", &replace(&inner)))
+        Some(pattern.replace("{0}", name).replace("{1}", &replace(&inner)))
     }
 }
