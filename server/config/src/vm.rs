@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn permissions_only_go_down() {
         let base = Policy::default();
-        assert_eq!(lowered(json!({"allowLoops": true, "allowConsole": true, "timers": true, "loops": "all"})), base);
+        assert_eq!(lowered(json!({"allowConsole": true, "timers": true, "loops": "all"})), base);
+        assert_eq!(lowered(json!({"allowLoops": true})), base);
         assert_eq!(lowered(json!({"loops": "bounded"})).loops, Loops::Bounded);
         assert!(!lowered(json!({"timers": false})).timers && base.timers);
         assert_eq!(lowered(json!({"allowLoops": false})).loops, Loops::None);

@@ -263,7 +263,7 @@ async fn messages_and_calls_of_a_script_are_limited() {
     for (script, expected, calls) in [
         ("for (let i = 0; i < 10; i++) mcpLog('info', 'x'); return 1", "ok", 0),
         ("for (let i = 0; i < 11; i++) mcpLog('info', 'x'); return 1", "MESSAGE_FLOOD", 0),
-        ("await users.get({}); for (;;) { mcpNotify('e', {}); await users.get({}); }", "MESSAGE_FLOOD", 12),
+        ("await users.get({}); for (;;) { mcpNotify('e', {}); await users.get({}); }", "MESSAGE_FLOOD", 11),
         ("try { for (;;) { mcpNotify('e', {}); await null; } } catch {} finally { return 1 }", "MESSAGE_FLOOD", 0),
         ("mcpNotify('e', { text: 'x'.repeat(900) }); return 1", "ok", 0),
         ("mcpNotify('e', { text: 'x'.repeat(1000) }); return 1", "MESSAGE_TOO_LARGE", 0),

@@ -170,8 +170,8 @@ async fn check() {
     assert_eq!((&lines[1]["ok"], &first["kind"]), (&json!(false), &json!("IllegalBuiltinAccess")));
     assert_eq!(first["location"], json!({"line": 2, "column": 8}));
     let loops = folder.file("loops.js", "while (true) {}");
-    assert_eq!(codecall(&["check", &loops]).await.code, Some(1));
-    assert_eq!(codecall(&["check", &loops, "--preset", "balanced"]).await.code, Some(0));
+    assert_eq!(codecall(&["check", &loops]).await.code, Some(0));
+    assert_eq!(codecall(&["check", &loops, "--preset", "locked_down"]).await.code, Some(1));
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn limits_as_flags() {
     let folder = Folder::new();
     let script = folder.file("a.js", "let n = 0; while (true) n++;");
     for (words, status, code) in [
-        (vec!["--preset", "secure"], "illegal_access", "LOOP_NOT_ALLOWED"),
+        (vec!["--preset", "locked_down"], "illegal_access", "LOOP_NOT_ALLOWED"),
         (vec!["--preset", "balanced", "--max-iterations", "1000"], "runtime_error", "ITERATION_LIMIT"),
         (vec!["--preset", "experimental", "--max-steps", "1000"], "runtime_error", "STEP_LIMIT"),
         (vec!["--preset", "experimental", "--max-iterations", "9999999999", "--timeout", "50"], "timeout", "TIMEOUT"),

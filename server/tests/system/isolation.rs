@@ -295,7 +295,7 @@ async fn outcomes_are_the_same() {
         "t.never({}); return 1",
         "await sleep(30); setTimeout((text) => t.echo({ text }), 20, 'late'); return Date.now() > 0",
         "return await t.never({}, { signal: AbortSignal.timeout(50) }).catch((error) => error.name)",
-        "[1, 2].forEach(async (n) => { console.log(await t.echo({ n })); }); return 'done'",
+        "[1].forEach(async (n) => { console.log(await t.echo({ n })); }); return 'done'",
         "Promise.reject(new Error('nobody handles it')); return 1",
         "setInterval(() => { throw new RangeError('in a timer') }, 10); return 1",
         "let x: number = 1; return x",

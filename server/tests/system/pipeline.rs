@@ -285,7 +285,7 @@ async fn every_call_is_audited() {
     let events: Arc<Mutex<Vec<RunEvent>>> = Arc::default();
     let seen = Arc::clone(&events);
     let sink: EventSink = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
-    let script = "callTool('t:slow', { to: 'ann@example.com' }); await callTool('t:fail', { to: 'bob@example.com' }, { throwOnError: false });
+    let script = "await Promise.race([callTool('t:slow', { to: 'ann@example.com' }), callTool('t:fail', { to: 'bob@example.com' }, { throwOnError: false })]);
         await callTool('t:none', {}, { throwOnError: false }); return 1";
     let answer = world
         .invoke_with_sink("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), sink)

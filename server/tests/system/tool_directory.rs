@@ -66,7 +66,11 @@ async fn threads_and_workers_record_the_same_lookups() {
             let finished = hub.execute(request, None, CancellationToken::new()).await;
             let text = recorder.to_file(&finished.outcome, &Redactor::default());
             let recording = Recording::read(&text).expect("a recording");
-            let rounds = serde_json::from_str::<Value>(&text).expect("JSON")["rounds"].take();
+            let mut rounds = serde_json::from_str::<Value>(&text).expect("JSON")["rounds"].take();
+            // The time of a round is that of the clock.
+            rounds.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut).for_each(|round| {
+                round.remove("ms");
+            });
             (recording.tools, rounds, finished.outcome.to_json())
         };
         let (here, there) = (record(&threads).await, record(&workers).await);
