@@ -310,7 +310,6 @@ impl Hub {
     }
 
     /// Counts a request of an MCP client as in progress until the guard is dropped.
-    #[must_use]
     pub fn begin_request(&self) -> TaskTrackerToken {
         self.requests.token()
     }

@@ -468,7 +468,7 @@ impl Writer<'_> {
             0 | 1 => return format!("yield {};", self.number()),
             2 => format!("const {name} = yield {};", self.number()),
             3 => return format!("yield* {};", self.iterable()),
-            4 => format!("const {name} = (yield* {}) ?? {};", self.iterable(), self.number()),
+            4 => format!("const {name} = (yield* {}) ?? ({});", self.iterable(), self.number()),
             5 => format!("const [{name} = yield {}] = {};", self.number(), self.iterable()),
             6 => format!("const {name} = Math.max(yield, ...{}, yield {});", self.iterable(), self.number()),
             _ => return format!("if ({}) return yield {};", self.condition(), self.number()),

@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_locale_inherits_from_its_parents() {
-        let months = |locale| DATES.view(locale).text("gregorian/months/format/wide").split('|').next().unwrap();
+        let months =
+            |locale| DATES.view(locale).text("gregorian/months/format/wide").split('|').next().expect("a month");
         assert_eq!(months("de"), "Januar");
         assert_eq!(months("de-AT"), "Jänner");
         assert_eq!(months("de-LI"), "Januar");

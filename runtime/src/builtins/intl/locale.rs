@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     fn resolved(tag: &str) -> Resolved {
-        Resolved::new(&[canonical(tag).unwrap()])
+        Resolved::new(&[canonical(tag).expect("a tag")])
     }
 
     #[test]

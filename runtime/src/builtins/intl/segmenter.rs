@@ -143,7 +143,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
         _ => {
             // In Greek a semicolon is a question mark.
-            let greek = segmenter.locale.starts_with("el").then(|| icu_locale::langid!("el"));
+            let greek = segmenter.locale.starts_with("el").then_some(icu_locale::langid!("el"));
             let mut options = SentenceBreakOptions::default();
             options.content_locale = greek.as_ref();
             match SentenceSegmenter::try_new(options).ok().filter(|_| greek.is_some()) {
