@@ -41,11 +41,11 @@ impl Vm {
         if over {
             // Grant fuel for the next slice, which may begin much later.
             self.refuel();
-            let meter = &mut self.heap.meter;
-            if meter.fuel == 0 {
-                // At its limit of steps exactly a run goes on to the step that exceeds it; it would pause here for ever.
-                (meter.granted, meter.fuel) = (1, 1);
-            }
+        }
+        let meter = &mut self.heap.meter;
+        if meter.fuel == 0 {
+            // At its limit of steps exactly a run goes on to the step that exceeds it; it would come here for ever.
+            (meter.granted, meter.fuel) = (1, 1);
         }
         Ok(over)
     }
