@@ -11,7 +11,7 @@ const $text = (value) => {
   try {
     return String(value);
   } catch {
-    return Object.prototype.toString.call(value);
+    return typeof value;
   }
 };
 

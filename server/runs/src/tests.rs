@@ -55,7 +55,8 @@ fn assert_ended(outcome: &Outcome, expected: &str, tool_calls: u64) {
     assert_eq!(code(outcome), expected, "{outcome:?}");
     let failure = outcome.result.as_ref().expect_err("a failure");
     assert_eq!((failure.status, failure.tool_calls), (Status::RuntimeError, tool_calls), "{outcome:?}");
-    assert_eq!(outcome.stats.tool_calls, tool_calls);
+    // Those that the script has made, handed out or not.
+    assert!(outcome.stats.tool_calls >= tool_calls, "{outcome:?}");
     assert!(outcome.stats.duration_ms > 0.0);
 }
 
@@ -267,14 +268,14 @@ async fn messages_and_calls_of_a_script_are_limited() {
         ("try { for (;;) { mcpNotify('e', {}); await null; } } catch {} finally { return 1 }", "MESSAGE_FLOOD", 0),
         ("mcpNotify('e', { text: 'x'.repeat(900) }); return 1", "ok", 0),
         ("mcpNotify('e', { text: 'x'.repeat(1000) }); return 1", "MESSAGE_TOO_LARGE", 0),
-        ("try { await users.get({ text: 'x'.repeat(1000) }) } catch {} return 1", "MESSAGE_TOO_LARGE", 1),
+        ("try { await users.get({ text: 'x'.repeat(1000) }) } catch {} return 1", "MESSAGE_TOO_LARGE", 0),
         (&format!("{deep} mcpLog('info', 'x', deep); return 1"), "MESSAGE_INVALID", 0),
-        (&format!("{deep} try {{ await users.get(deep) }} catch {{}} return 1"), "MESSAGE_INVALID", 1),
+        (&format!("{deep} try {{ await users.get(deep) }} catch {{}} return 1"), "MESSAGE_INVALID", 0),
         ("for (let i = 0; i < 20; i++) users.get({}); await null; return 1", "ok", 20),
         (
             "const all = []; for (let i = 0; i < 21; i++) all.push(users.get({})); await Promise.all(all)",
             "TOO_MANY_PENDING_CALLS",
-            21,
+            0,
         ),
     ] {
         let outcome = execute(&runs, script).await;

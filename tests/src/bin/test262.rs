@@ -47,6 +47,7 @@ fn main() -> ExitCode {
     let mut tests: Vec<String> = paths.iter().filter_map(|path| name_of(&root, path)).collect();
     tests.retain(|test| prefixes.is_empty() || prefixes.iter().any(|prefix| test.starts_with(prefix.as_str())));
     tests.sort_unstable();
+    assert!(run("").passed(), "the harness runs");
     // A panic is a failure.
     std::panic::set_hook(Box::new(|_| {}));
     let results = parallel::map(&tests, |test| {
@@ -94,6 +95,10 @@ enum Verdict {
 }
 
 impl Verdict {
+    fn passed(&self) -> bool {
+        matches!(self, Self::Passed)
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Self::Passed => "passed",
