@@ -83,8 +83,10 @@ fn decimal(digits: &str, bits: u32) -> String {
             *limb = (wide % u128::from(LIMB)) as u64;
             carry = wide / u128::from(LIMB);
         }
-        if carry > 0 {
-            limbs.push(carry as u64);
+        // 60 bits can be more than one limb.
+        while carry > 0 {
+            limbs.push((carry % u128::from(LIMB)) as u64);
+            carry /= u128::from(LIMB);
         }
     }
     let mut text = limbs.pop().unwrap_or(0).to_string();
