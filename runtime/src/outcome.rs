@@ -27,6 +27,8 @@ pub struct Outcome {
     /// What of the result its JSON text does not hold: each says where, what, and how it is written. Bounded in number
     /// and length; empty for failures.
     pub warnings: Vec<String>,
+    /// Whether the result is `undefined`, whose text is `null`.
+    pub is_undefined: bool,
     /// What the script logged, in order.
     pub logs: Vec<String>,
     /// What the run used.
@@ -272,6 +274,7 @@ impl Outcome {
         Self {
             result: Err(failure),
             warnings: Vec::new(),
+            is_undefined: false,
             logs: Vec::new(),
             stats: Stats::default(),
             unanswered: Vec::new(),

@@ -31,6 +31,8 @@ pub struct Run {
     stage: Stage,
     /// Whether it ended in a deadlock.
     deadlocked: bool,
+    /// Whether the result is `undefined`.
+    is_undefined: bool,
     /// Whether the slice was over when a timer had fired.
     yields: bool,
 }
@@ -74,7 +76,15 @@ impl Resumable for Run {
 impl Run {
     pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
         let vm = Vm::new(script, inputs, policy);
-        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false, yields: false }
+        Self {
+            vm,
+            paused: false,
+            events: VecDeque::new(),
+            stage: Stage::New,
+            deadlocked: false,
+            is_undefined: false,
+            yields: false,
+        }
     }
 
     /// Execute until the run needs an event or its slice is used up.
@@ -352,6 +362,7 @@ impl Run {
             }
             Some((value, None)) => {
                 let (json, warnings) = self.result_text(value)?;
+                self.is_undefined = self.vm.settled(value).is_undefined();
                 self.vm.heap.meter.keep_bytes(json.len());
                 self.stage = Stage::Drain(json, warnings);
             }
@@ -484,7 +495,8 @@ impl Run {
             awaited,
         });
         let (unanswered, deadlocked) = (unanswered.collect(), self.deadlocked);
-        let outcome = Outcome { result, warnings, logs, stats, unanswered, deadlocked };
+        let is_undefined = self.is_undefined && result.is_ok();
+        let outcome = Outcome { result, warnings, is_undefined, logs, stats, unanswered, deadlocked };
         self.stage = Stage::Done;
         Progress::Done(Box::new(outcome))
     }

@@ -310,7 +310,7 @@ async function resultOf(value, strict) {
   const settled = await settle(value, new Map());
   const unserializable = { kind: 'status', text: 'runtime_error SERIALIZATION_ERROR' };
   if (typeof settled === 'function') return unserializable;
-  if (strict && !isPlainData(settled, new Set())) return unserializable;
+  if (strict && settled !== undefined && !isPlainData(settled, new Set())) return unserializable;
   try {
     return { kind: 'result', text: JSON.stringify(settled) ?? 'null' };
   } catch {

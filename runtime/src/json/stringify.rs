@@ -82,10 +82,7 @@ impl Vm {
         };
         let strict = self.realm.script.linker.dialect().is_strict();
         if self.settled(value).is_undefined() {
-            return match strict {
-                false => Ok(("null".into(), Vec::new())), // bounded: empty
-                true => Err(refused("it is undefined; end the script with an expression or a return")),
-            };
+            return Ok(("null".into(), Vec::new())); // bounded: empty
         }
         let mut writer = Writer::new(self, Layout::default());
         (writer.is_result, writer.strict, writer.limit) = (true, strict, limit);
@@ -120,7 +117,7 @@ impl Vm {
     }
 
     /// The value of a fulfilled promise; other values as they are.
-    pub(super) fn settled(&self, mut value: Value) -> Value {
+    pub(crate) fn settled(&self, mut value: Value) -> Value {
         while value.is(Kind::Promise) {
             let promise = &self.heap.promises[value.index()];
             if promise.state != State::Fulfilled {

@@ -177,7 +177,10 @@ fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
             Ok(value) => {
-                let mut answer = json!({"ok": true, "value": value});
+                let mut answer = json!({"ok": true});
+                if !outcome.is_undefined {
+                    answer["value"] = value;
+                }
                 if !outcome.warnings.is_empty() {
                     answer["warnings"] = json!(outcome.warnings);
                 }

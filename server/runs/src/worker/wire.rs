@@ -61,6 +61,7 @@ pub enum WireMessage {
 pub struct WireOutcome {
     result: Result<String, WireFailure>,
     warnings: Vec<String>,
+    is_undefined: bool,
     logs: Vec<String>,
     stats: WireStats,
     unanswered: Vec<WireUnanswered>,
@@ -254,10 +255,11 @@ impl TryFrom<WireProgress> for Progress {
 
 impl From<Outcome> for WireOutcome {
     fn from(outcome: Outcome) -> Self {
-        let Outcome { result, warnings, logs, stats, unanswered, deadlocked } = outcome;
+        let Outcome { result, warnings, is_undefined, logs, stats, unanswered, deadlocked } = outcome;
         Self {
             result: result.map_err(|failure| (*failure).into()),
             warnings,
+            is_undefined,
             logs,
             stats: stats.into(),
             unanswered: unanswered.into_iter().map(Into::into).collect(),
@@ -270,13 +272,13 @@ impl TryFrom<WireOutcome> for Outcome {
     type Error = String;
 
     fn try_from(outcome: WireOutcome) -> Result<Self, String> {
-        let WireOutcome { result, warnings, logs, stats, unanswered, deadlocked } = outcome;
+        let WireOutcome { result, warnings, is_undefined, logs, stats, unanswered, deadlocked } = outcome;
         let result = match result {
             Ok(result) => Ok(result),
             Err(failure) => Err(Box::new(failure.try_into()?)),
         };
         let unanswered = unanswered.into_iter().map(Into::into).collect();
-        Ok(Self { result, warnings, logs, stats: stats.into(), unanswered, deadlocked })
+        Ok(Self { result, warnings, is_undefined, logs, stats: stats.into(), unanswered, deadlocked })
     }
 }
 
