@@ -255,7 +255,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ),
     (
         "callTool('fail', { nobody: 'waits' }); return 'at once'",
-        r#"{"status":"tool_error","error":{"code":"NOT_FOUND","source":"tool","toolName":"fail","toolInput":{"nobody":"waits"},"message":"nothing for {\"nobody\":\"waits\"}","details":{"nobody":"waits"},"unhandled":true,"toolCalls":1}}"#,
+        r#"{"status":"tool_error","error":{"code":"NOT_FOUND","source":"tool","toolName":"fail","toolInput":{"nobody":"waits"},"message":"nothing for {\"nobody\":\"waits\"}","details":{"nobody":"waits"},"location":{"line":1,"column":1},"unhandled":true,"toolCalls":1}}"#,
     ),
     (
         "const signal = AbortSignal.timeout(50); const one = await callTool('get', { n: 1 }, { signal }); await sleep(60);
@@ -269,7 +269,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ),
     (
         "await callTool('fail', { why: 'not caught' })",
-        r#"{"status":"tool_error","error":{"code":"NOT_FOUND","source":"tool","toolName":"fail","toolInput":{"why":"not caught"},"message":"nothing for {\"why\":\"not caught\"}","details":{"why":"not caught"},"toolCalls":1}}"#,
+        r#"{"status":"tool_error","error":{"code":"NOT_FOUND","source":"tool","toolName":"fail","toolInput":{"why":"not caught"},"message":"nothing for {\"why\":\"not caught\"}","details":{"why":"not caught"},"location":{"line":1,"column":7},"toolCalls":1}}"#,
     ),
     (
         "const tries = await Promise.allSettled([callTool('strict', {}), callTool('strict', { n: 1 })]); return tries.map((t) => t.reason?.code ?? t.value.input.n)",

@@ -336,6 +336,20 @@ pub fn receivers(family: &str) -> Vec<Kind> {
         "Segments" => {
             vec![more("segments:word", "new Intl.Segmenter('en', { granularity: 'word' }).segment('a b. c')")]
         }
+        "AbortController" => vec![more("controller:fresh", "new AbortController()")],
+        "AbortSignal" => vec![
+            more("signal:fresh", "new AbortController().signal"),
+            more("signal:aborted", "AbortSignal.abort()"),
+            more(
+                "signal:handlers",
+                "((signal) => { for (let i = 0; i < 1e5 * S; i++) signal.addEventListener('abort', () => i); return signal })(new AbortController().signal)",
+            ),
+        ],
+        "AbortEvent" => vec![more(
+            "event:abort",
+            "(() => { let seen; const it = new AbortController(); it.signal.onabort = (event) => { seen = event }; it.abort(); return seen })()",
+        )],
+        "Timeout" => vec![more("timeout:set", "setTimeout(() => 1, 1)")],
         other => panic!("the family {other} has no receivers: add some"),
     }
 }
