@@ -100,12 +100,6 @@ async fn a_worker_that_is_killed_is_the_end_of_its_run_alone() {
         let server = Arc::clone(&server);
         tokio::spawn(async move { server.execute("for (let i = 0; i < 9e9; i++); return 1").await })
     };
-    let waiting = {
-        let server = Arc::clone(&server);
-        let script = "const all = await users.list({}); await sleep(1500); return typeof all";
-        let script = script.replace("await sleep(1500); ", "for (let i = 0; i < 9e4; i++); ");
-        tokio::spawn(async move { server.execute(&script).await })
-    };
     // The processor time shows which worker has the long run.
     let busy = async {
         loop {
@@ -124,6 +118,11 @@ async fn a_worker_that_is_killed_is_the_end_of_its_run_alone() {
         }
     };
     let busy = tokio::time::timeout(TIMEOUT, busy).await.expect("a worker is busy");
+    let waiting = {
+        let server = Arc::clone(&server);
+        let script = "const all = await users.list({}); await sleep(1500); return typeof all";
+        tokio::spawn(async move { server.execute(script).await })
+    };
     kill(busy);
     let killed = long.await.expect("an answer");
     assert_eq!((&killed["status"], &killed["error"]["code"]), (&json!("runtime_error"), &json!("WORKER_CRASHED")));
