@@ -198,13 +198,14 @@ impl Locale {
         let (separator, suffix) = rest.trim_start_matches('H').split_once("mm").unwrap_or_default();
         let number = |number: i32, least: usize| with_digits(&format!("{number:0least$}"), &self.digits);
         let mut text = format!("{prefix}{}", number(hours, if is_long { 2 } else { 1 }));
+        // As in ICU, a format of hours ends behind them.
         if is_long || minutes > 0 || seconds > 0 {
             text += &format!("{separator}{}", number(minutes, 2));
+            if seconds > 0 {
+                text += &format!("{separator}{}", number(seconds, 2));
+            }
+            text += suffix;
         }
-        if seconds > 0 {
-            text += &format!("{separator}{}", number(seconds, 2));
-        }
-        text += suffix;
         self.names.text("gmt").replace("{0}", &text)
     }
 }

@@ -438,7 +438,9 @@ impl Data {
 /// Two numbers; what is common to both is written once where ICU does so.
 pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
     let (first, second) = (format.format(start, false), format.format(end, false));
-    let is_same = start.is_negative() == end.is_negative()
+    // Zeros differ only where their signs are shown.
+    let are_zeros = start.is_zero() && end.is_zero();
+    let is_same = (are_zeros || start.is_negative() == end.is_negative())
         && first.number == second.number
         && first.affixed == second.affixed
         && first.plural == second.plural;
