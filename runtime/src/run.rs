@@ -45,8 +45,8 @@ enum Stage {
     Main,
     /// The result is there, but a promise in it is still pending.
     Result,
-    /// The JSON text of the result and its warnings are there, but something is left to do.
-    Drain(String, Vec<String>),
+    /// The JSON text of the result and its warnings are there, or it has none, but something is left to do.
+    Drain(Result<(String, Vec<String>), Box<Failure>>),
     /// The outcome has been given.
     Done,
 }
@@ -205,7 +205,7 @@ impl Run {
     fn cancel(&mut self) -> Result<Option<Progress>, Box<Failure>> {
         match self.stage {
             Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
-            Stage::New | Stage::Main | Stage::Result | Stage::Drain(..) => {
+            Stage::New | Stage::Main | Stage::Result | Stage::Drain(_) => {
                 if matches!(self.stage, Stage::New) {
                     self.vm.timer.begin();
                 }
@@ -361,18 +361,18 @@ impl Run {
                 };
             }
             Some((value, None)) => {
-                let (json, warnings) = self.result_text(value)?;
+                let result = self.result_text(value)?;
                 self.is_undefined = self.vm.settled(value).is_undefined();
-                self.vm.heap.meter.keep_bytes(json.len());
-                self.stage = Stage::Drain(json, warnings);
+                self.vm.heap.meter.keep_bytes(result.as_ref().map_or(0, |(json, _)| json.len()));
+                self.stage = Stage::Drain(result);
             }
             None => {}
         }
-        let Stage::Drain(json, warnings) = &mut self.stage else { return Ok(None) };
-        if self.vm.needs_more().map_err(failure_of)? {
+        if !matches!(self.stage, Stage::Drain(_)) || self.vm.needs_more().map_err(failure_of)? {
             return Ok(None);
         }
-        let (json, warnings) = (std::mem::take(json), std::mem::take(warnings));
+        let Stage::Drain(result) = std::mem::replace(&mut self.stage, Stage::Done) else { return Ok(None) };
+        let (json, warnings) = result?;
         Ok(Some(self.done(Ok(json), warnings)))
     }
 
@@ -389,11 +389,19 @@ impl Run {
         Ok(())
     }
 
-    fn result_text(&mut self, value: Value) -> Result<(String, Vec<String>), Box<Failure>> {
-        self.vm.result_text(value).map_err(|thrown| match *thrown.0 {
-            Cause::Value(reason) => Box::new(self.uncaught(reason)),
-            Cause::Stop(failure) => failure,
-        })
+    /// The JSON text of the result, or the failure of one that has none, which ends the run when nothing is left to do.
+    /// `Err`: the run ends at once.
+    fn result_text(&mut self, value: Value) -> Result<Result<(String, Vec<String>), Box<Failure>>, Box<Failure>> {
+        match self.vm.result_text(value) {
+            Ok(result) => Ok(Ok(result)),
+            Err(thrown) => match *thrown.0 {
+                Cause::Value(reason) => Ok(Err(Box::new(self.uncaught(reason)))),
+                Cause::Stop(failure) => {
+                    let codes = [ErrorCode::SerializationError, ErrorCode::ResultTooLarge];
+                    if codes.iter().any(|code| failure.code == code.as_str()) { Ok(Err(failure)) } else { Err(failure) }
+                }
+            },
+        }
     }
 
     /// The failure of an exception that nobody could catch any more.

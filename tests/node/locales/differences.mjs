@@ -97,6 +97,10 @@ const DIFFERENCES = [
     test: (call) => /"(long|short)Generic".*formatRange/.test(call),
   },
   {
+    reason: 'a pattern of CLDR in German of Switzerland has the year of the week',
+    test: (call) => /de-CH.*weekday.*era/.test(call),
+  },
+  {
     reason: 'the default collation of Chinese in a tag is not shown in the resolved locale',
     test: (call) => /zh.*-u-co-(pinyin|stroke).*resolvedOptions/.test(call),
   },

@@ -402,6 +402,8 @@ pub fn parse(text: &str) -> Vec<Item> {
             }
             _ => c.is_ascii_alphabetic() && !is_quoted,
         };
+        // The year of a week beside a day and a month is a mistake, which German of Switzerland has.
+        let c = if is_letter && c == 'Y' { 'y' } else { c };
         match items.last_mut() {
             Some(Item::Field(field)) if is_letter && c == char::from(field.letter) => field.count += 1,
             _ if is_letter => items.push(Item::Field(Field { letter: c as u8, count: 1 })),
