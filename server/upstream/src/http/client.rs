@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type TransportError = StreamableHttpError<reqwest::Error>;
@@ -21,7 +22,11 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// A `reqwest` client for the streamable HTTP transport.
 #[derive(Clone)]
-pub struct HttpClient(pub reqwest::Client);
+pub struct HttpClient {
+    pub client: reqwest::Client,
+    /// Cancelled when the server no longer accepts connections: whoever waits for a response would wait in vain.
+    pub lost: CancellationToken,
+}
 
 fn without_url(error: TransportError) -> TransportError {
     match error {
@@ -78,7 +83,8 @@ impl StreamableHttpClient for HttpClient {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
         };
-        let sent = self.0.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes).await;
+        let sent =
+            self.client.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes).await;
         match (sent, call) {
             (Ok(StreamableHttpPostResponse::Sse(events, session)), call) => {
                 Ok(StreamableHttpPostResponse::Sse(replace_malformed(events, call), session))
@@ -104,7 +110,7 @@ impl StreamableHttpClient for HttpClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<(), TransportError> {
-        self.0.delete_session(uri, session, auth, headers).await.map_err(without_url)
+        self.client.delete_session(uri, session, auth, headers).await.map_err(without_url)
     }
 
     async fn get_stream(
@@ -127,7 +133,12 @@ impl StreamableHttpClient for HttpClient {
         headers: Headers,
         max_bytes: usize,
     ) -> Result<Events, TransportError> {
-        let opened = self.0.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
-        opened.await.map(|events| replace_malformed(events, None)).map_err(without_url)
+        let opened = self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
+        let opened = opened.await;
+        // Only a stream that broke off, or that of a session, is opened: there was a server.
+        if matches!(&opened, Err(StreamableHttpError::Client(error)) if error.is_connect()) {
+            self.lost.cancel();
+        }
+        opened.map(|events| replace_malformed(events, None)).map_err(without_url)
     }
 }
