@@ -177,11 +177,12 @@ impl From<Error> for CommandError {
     }
 }
 
-/// Returns the log filter for a number of `-v` flags.
+/// Returns the log filter for a number of `-v` flags. The library of MCP logs its internals, which only help its developers:
+/// what matters of them is logged here.
 fn filter(verbose: u8) -> &'static str {
     match verbose {
-        0 => "warn",
-        1 => "warn,codecall=info",
+        0 => "warn,rmcp=off",
+        1 => "warn,codecall=info,rmcp=off",
         2 => "info,codecall=debug",
         _ => "trace",
     }

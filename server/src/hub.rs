@@ -147,6 +147,7 @@ impl Hub {
     /// # Errors
     /// No upstream accepts the subscription.
     pub async fn subscribe(&self, uri: &str) -> Result<(), ErrorData> {
+        self.wait_for_connections().await;
         let add_one = |count: &mut usize| *count += 1;
         let subscribed = || self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
         if subscribed().get_mut(uri).map(add_one).is_some() {

@@ -79,9 +79,9 @@ impl LogLevel {
         match self {
             Self::Trace => "trace",
             Self::Debug => "info,codecall=debug",
-            Self::Info => "warn,codecall=info",
-            Self::Warn => "warn",
-            Self::Error => "error",
+            Self::Info => "warn,codecall=info,rmcp=off",
+            Self::Warn => "warn,rmcp=off",
+            Self::Error => "error,rmcp=off",
         }
     }
 }

@@ -141,7 +141,7 @@ impl RunningHub {
 
     /// Returns why tools are not known of servers that have never listed any.
     pub fn failures(&self) -> Vec<String> {
-        let unknown = self.hub.catalogue().upstreams().filter(|up| up.tools().is_empty());
+        let unknown = self.hub.catalogue().upstreams().filter(|up| !up.are_tools_known());
         unknown.filter_map(|up| up.unavailable_reason()).collect()
     }
 }

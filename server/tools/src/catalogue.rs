@@ -152,7 +152,9 @@ impl Catalogue {
         }
         let listed = Listed::new(&policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let mut next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        let unknown = self.upstreams().filter(|up| !up.are_tools_known()).map(|up| up.app().to_owned()).collect();
+        let rows = indexed.into_values().collect();
+        let mut next = Snapshot::new(rows, apps, unknown, &owners, listed).after(&current);
         next.redactor = redactor;
         let differs = !next.listed.is_same(&current.listed);
         *current = Arc::new(next);
@@ -343,7 +345,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(rows: Vec<Arc<Entry>>, mut apps: BTreeSet<String>, owners: &Owners, listed: Listed) -> Self {
+    /// The tools of apps. Those of the `unknown` apps have never been listed.
+    fn new(
+        rows: Vec<Arc<Entry>>,
+        mut apps: BTreeSet<String>,
+        unknown: BTreeSet<String>,
+        owners: &Owners,
+        listed: Listed,
+    ) -> Self {
         let mut names = ToolNames::default();
         for row in &rows {
             let ToolDefinition { app, name, .. } = &*row.definition;
@@ -365,6 +374,7 @@ impl Snapshot {
             }
         }
         names.add_apps(apps);
+        names.set_unknown(unknown);
         let descriptions = rows.iter().map(|row| Arc::clone(&row.description)).collect();
         let directory = Arc::new(ToolDirectory::new(names, descriptions).with_meta_tools());
         Self { rows, directory, listed, ..Self::default() }

@@ -398,14 +398,16 @@ impl Pipeline {
         if let Some(entry) = entry {
             return Ok(entry);
         }
-        if let Some((starting, reason)) =
-            self.catalogue.unknown_owner(name).and_then(|up| Some((up, up.unavailable_reason()?)))
-            && starting.is_starting()
+        if let Some(owner) = self.catalogue.unknown_owner(name)
+            && let Some(reason) = owner.unavailable_reason()
         {
-            let message = format!("Tool '{name}' is not known yet: {reason}. Try again soon");
-            return Err(ToolError::new(ErrorCode::ServerStarting, message));
+            let (code, advice) = match owner.is_starting() {
+                true => (ErrorCode::ServerStarting, ". Try again soon"),
+                false => (ErrorCode::ServerUnavailable, ""),
+            };
+            return Err(ToolError::new(code, format!("Tool '{name}' is not known: {reason}{advice}")));
         }
-        // A server that has never listed its tools; others are known, and this one is not among them.
+        // Tools of other upstreams are known, and this one is not among them.
         let failed = self.catalogue.upstreams().filter(|up| up.app() == app && up.tools().is_empty());
         if let Some(trouble) = failed.filter_map(|up| up.unavailable_reason()).next() {
             let message = format!("Tool '{name}' is not known: {trouble}");

@@ -73,7 +73,8 @@ pub trait Upstream: Send + Sync {
         false
     }
 
-    /// Whether [`Upstream::tools`] has its tools: those of this connection, or those of an earlier one.
+    /// Whether [`Upstream::tools`] are its tools: those of this connection, or those of an earlier one. If not, it has not
+    /// connected yet.
     fn are_tools_known(&self) -> bool {
         true
     }

@@ -56,7 +56,9 @@ pub struct Shared {
     started: Instant,
     state: watch::Sender<ConnectionState>,
     /// Whether `tools` are those of a connection, this one or an earlier one.
-    are_tools_known: watch::Sender<bool>,
+    are_tools_known: AtomicBool,
+    /// Becomes true after `tools_version` has: whoever waits for it finds the tools in the catalogue.
+    tools_announced: watch::Sender<bool>,
     remembered: Remembered,
     /// Cancelled when somebody waits for the connection.
     needed: CancellationToken,
@@ -143,7 +145,8 @@ impl McpServer {
             title: RwLock::default(),
             started: Instant::now(),
             state: watch::Sender::new(ConnectionState::Starting),
-            are_tools_known: watch::Sender::new(false),
+            are_tools_known: AtomicBool::new(false),
+            tools_announced: watch::Sender::new(false),
             remembered: Remembered::new(app, config, store),
             needed: CancellationToken::new(),
             tools_version: watch::Sender::new(0),
@@ -293,12 +296,12 @@ impl Upstream for McpServer {
     }
 
     fn are_tools_known(&self) -> bool {
-        *self.shared.are_tools_known.borrow() || !self.is_starting()
+        self.shared.are_tools_known.load(Ordering::Acquire)
     }
 
     fn tools_known(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let mut known = self.shared.are_tools_known.subscribe();
+            let mut known = self.shared.tools_announced.subscribe();
             let mut state = self.shared.state.subscribe();
             tokio::select! {
                 _ = known.wait_for(|known| *known) => {}
@@ -507,12 +510,14 @@ impl Shared {
             tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
         *self.title.write().unwrap_or_else(PoisonError::into_inner) = title;
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        if *known != tools {
-            *known = tools;
-            drop(known);
+        let has_changed = *known != tools;
+        *known = tools;
+        drop(known);
+        // A server without tools is known too.
+        if !self.are_tools_known.swap(true, Ordering::AcqRel) || has_changed {
             self.tools_version.send_modify(|version| *version += 1);
         }
-        self.are_tools_known.send_replace(true);
+        self.tools_announced.send_replace(true);
     }
 }
 

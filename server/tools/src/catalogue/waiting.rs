@@ -9,7 +9,7 @@ impl Catalogue {
     /// Waits until a tool is known, if it may belong to servers whose tools are not known yet. It takes as long as these
     /// servers take to start.
     pub async fn wait_for_tool(&self, name: &str) {
-        let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(|up| !up.are_tools_known()).collect();
+        let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
         if unknown.is_empty() || self.snapshot().lookup(name).is_some() {
             return;
         }
@@ -20,7 +20,7 @@ impl Catalogue {
     /// Waits until the tools of the servers are known that a script mentions. It takes as long as these servers take to
     /// start.
     pub async fn wait_for_script(&self, script: &str) {
-        let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(|up| !up.are_tools_known()).collect();
+        let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
         if unknown.is_empty() {
             return;
         }
@@ -35,7 +35,7 @@ impl Catalogue {
         self.catch_up();
     }
 
-    /// Returns the first server whose tools are not known yet and that may have a tool of this name.
+    /// Returns a server that has not connected yet and that may have a tool of this name.
     pub fn unknown_owner(&self, name: &str) -> Option<&Arc<dyn Upstream>> {
         self.upstreams().find(|up| !up.are_tools_known() && self.may_own(name, up.app()))
     }
@@ -45,6 +45,11 @@ impl Catalogue {
         let is_bare = || !name.contains([':', '.']) && !self.upstreams().any(|up| begins_with(name, up.app()));
         begins_with(name, app) || is_bare()
     }
+}
+
+/// Whether the tools of a server are not known yet.
+fn is_awaited(upstream: &&Arc<dyn Upstream>) -> bool {
+    !upstream.are_tools_known() && upstream.is_starting()
 }
 
 /// Whether a name of a tool begins with the name of an app, however both are spelled.
