@@ -75,7 +75,10 @@ mod unix {
         fn drop(&mut self) {
             let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
             guard.groups.remove(&self.0);
-            guard.tell(&format!("-{}\n", self.0));
+            match guard.groups.is_empty() {
+                true => guard.stop(),
+                false => guard.tell(&format!("-{}\n", self.0)),
+            }
         }
     }
 
@@ -87,12 +90,16 @@ mod unix {
                 return;
             }
             // It is not running yet, or was ended.
-            if let Some((mut child, pipe)) = self.running.take() {
+            self.stop();
+            self.running = self.start();
+        }
+
+        /// Has the guard exit without ending anything, and waits for it: nobody else may.
+        fn stop(&mut self) {
+            if let Some((mut child, mut pipe)) = self.running.take() {
+                let _ = pipe.write_all(b".\n");
                 drop(pipe);
                 let _ = child.wait();
-            }
-            if !self.groups.is_empty() {
-                self.running = self.start();
             }
         }
 
@@ -145,7 +152,8 @@ mod unix {
         }
     }
 
-    /// Waits until the process that has started this one is gone, and ends its servers.
+    /// Waits until the process that has started this one is gone, and ends its servers. It returns at once when it is not
+    /// needed any more.
     pub fn serve() {
         // What ends the group or the session of the server must not end the guard.
         let _ = rustix::process::setsid();
@@ -159,6 +167,7 @@ mod unix {
                 (Some("="), Some(own)) => mark = format!("{VARIABLE}={own}."),
                 (Some("+"), Some(group)) => groups.extend(group.parse::<i32>()),
                 (Some("-"), Some(group)) => drop(group.parse().map(|group| groups.remove(&group))),
+                (Some("."), _) => return,
                 _ => {}
             }
         }

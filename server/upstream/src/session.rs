@@ -201,7 +201,8 @@ impl McpServer {
             () = lost.cancelled() => Err(ServiceError::TransportClosed),
         };
         response.map_err(|error| {
-            if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
+            // Over HTTP a response can break off while the server is well.
+            if matches!(error, ServiceError::TransportSend(_)) || peer.is_transport_closed() {
                 lost.cancel();
             }
             mcp::call_error(&self.shared.app, &name, error)

@@ -22,8 +22,8 @@ struct Memory {
     lifecycle: Option<Lifecycle>,
     /// Number of connections of this process.
     connections: u64,
-    /// What the store has.
-    record: Option<ServerRecord>,
+    /// A digest of what the store has.
+    stored: Option<Digest>,
 }
 
 /// What an earlier connection has learned of a server.
@@ -71,7 +71,7 @@ impl Remembered {
         let known = Known { title: record.title.clone(), tools: limit_tools(&self.app, tools) };
         let mut memory = self.memory();
         memory.lifecycle = Some(record.lifecycle);
-        memory.record = Some(record);
+        memory.stored = digest(&record);
         Some(known)
     }
 
@@ -82,16 +82,22 @@ impl Remembered {
             let mut memory = self.memory();
             let (Some(lifecycle), Ok(tools)) = (memory.lifecycle, tools) else { return };
             let record = ServerRecord { lifecycle, title, tools };
-            if memory.record.as_ref() == Some(&record) {
+            let digest = digest(&record);
+            if digest.is_some() && digest == memory.stored {
                 return;
             }
-            memory.record = Some(record.clone());
+            memory.stored = digest;
             record
         };
         if let Err(error) = self.store.put(self.server, record).await {
             tracing::warn!(app = self.app, "its tools cannot be stored for the next start: {error}");
         }
     }
+}
+
+/// Returns a digest of a record: the record itself may take megabytes.
+fn digest(record: &ServerRecord) -> Option<Digest> {
+    Some(Sha256::digest(serde_json::to_vec(record).ok()?).into())
 }
 
 /// Returns a digest of what identifies a server. Values of its environment and of its headers, which change with every
