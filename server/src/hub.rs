@@ -252,10 +252,11 @@ impl Hub {
         std::iter::once(self.runs.isolation()).chain(self.confined.iter().cloned()).collect()
     }
 
-    /// Runs a script. If it mentions servers whose tools are not known, it begins once they are, or after the time limit of
-    /// a tool call.
+    /// Runs a script. If it or its context mentions servers whose tools are not known, it begins once they are, or after the
+    /// time limit of a tool call.
     pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
-        let known = cancel.run_until_cancelled(self.catalogue.wait_for_script(&request.script));
+        let texts = [&*request.script, request.context.as_deref().unwrap_or_default()];
+        let known = cancel.run_until_cancelled(self.catalogue.wait_for_mentioned(&texts));
         let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
         // The run of a cancelled request says so itself, and a call of an unknown tool says why it is not known.
         let _ = tokio::time::timeout(limit, known).await;

@@ -21,8 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a server may take to accept a connection. Responses have the timeouts of their calls.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a stream of events that broke off is resumed, and the first pause, which doubles. A server that refuses
-/// connections is given up at once.
+/// How often a stream of events that broke off is resumed, and the first pause, which doubles.
 const MAX_RESUMES: usize = 4;
 const RESUME_AFTER: Duration = Duration::from_millis(200);
 /// Maximum number of redirects of a request.
@@ -55,7 +54,7 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
         .max_sse_event_size(max_bytes)
         .reinit_on_expired_session(true);
     transport.retry_config = Arc::new(resumes);
-    let client = client::HttpClient { client, lost: lost.clone() };
+    let client = client::HttpClient { client, lost: lost.clone(), failed_streams: Arc::default() };
     let open = || {
         let transport = StreamableHttpClientTransport::with_client(client.clone(), transport.clone());
         Ordered::new(transport, Arc::clone(&shared.notifications))

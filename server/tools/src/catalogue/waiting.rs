@@ -17,14 +17,15 @@ impl Catalogue {
         self.catch_up();
     }
 
-    /// Waits until the tools of the servers are known that a script mentions. It takes as long as these servers take to
-    /// start.
-    pub async fn wait_for_script(&self, script: &str) {
+    /// Waits until the tools of the servers are known that texts mention: a script, its context. It takes as long as these
+    /// servers take to start.
+    pub async fn wait_for_mentioned(&self, texts: &[&str]) {
         let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
         if unknown.is_empty() {
             return;
         }
-        join_all(unknown.into_iter().filter(|up| mentions(script, up.app())).map(|up| up.tools_known())).await;
+        let is_mentioned = |up: &&Arc<dyn Upstream>| texts.iter().any(|text| mentions(text, up.app()));
+        join_all(unknown.into_iter().filter(is_mentioned).map(|up| up.tools_known())).await;
         self.catch_up();
     }
 

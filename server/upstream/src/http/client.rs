@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tokio_util::sync::CancellationToken;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -24,9 +25,31 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 #[derive(Clone)]
 pub struct HttpClient {
     pub client: reqwest::Client,
-    /// Cancelled when the server no longer accepts connections: whoever waits for a response would wait in vain.
+    /// Cancelled when the server is gone: whoever waits for a response would wait in vain.
     pub lost: CancellationToken,
+    /// How many streams in a row could not be opened.
+    pub failed_streams: Arc<AtomicU32>,
 }
+
+impl HttpClient {
+    /// Notes whether a stream could be opened. Only one that broke off, or that of a session, is opened, so there was a
+    /// server: it is gone if it accepts no connection, or refuses again and again, as one that was restarted does.
+    fn note_stream<T>(&self, opened: &Result<T, TransportError>) {
+        match opened {
+            Ok(_) => self.failed_streams.store(0, Ordering::Relaxed),
+            Err(StreamableHttpError::Client(error)) if error.is_connect() => self.lost.cancel(),
+            Err(StreamableHttpError::ServerDoesNotSupportSse) => {}
+            Err(_) => {
+                if self.failed_streams.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_FAILED_STREAMS {
+                    self.lost.cancel();
+                }
+            }
+        }
+    }
+}
+
+/// After how many streams in a row that could not be opened a server is given up.
+const MAX_FAILED_STREAMS: u32 = 4;
 
 fn without_url(error: TransportError) -> TransportError {
     match error {
@@ -135,10 +158,7 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<Events, TransportError> {
         let opened = self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
         let opened = opened.await;
-        // Only a stream that broke off, or that of a session, is opened: there was a server.
-        if matches!(&opened, Err(StreamableHttpError::Client(error)) if error.is_connect()) {
-            self.lost.cancel();
-        }
+        self.note_stream(&opened);
         opened.map(|events| replace_malformed(events, None)).map_err(without_url)
     }
 }
