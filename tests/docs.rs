@@ -207,6 +207,7 @@ fn links_and_paths_of_the_pages_exist() {
         "docs/architecture.md",
         "docs/compatibility.md",
         "docs/configuration.md",
+        "docs/connections.md",
         "docs/search.md",
         "docs/limits.md",
         "docs/language.md",

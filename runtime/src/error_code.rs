@@ -114,6 +114,11 @@ codes! {
     ToolTimeout "TOOL_TIMEOUT" ToolError Tool,
     /// The tool failed and has no code of its own.
     ToolExecutionError "TOOL_EXECUTION_ERROR" ToolError Tool,
+    /// The server of the tool is still starting; try again soon. The call was not made.
+    ServerStarting "SERVER_STARTING" ToolError Tool,
+    /// The server of the tool cannot be reached or has ended; it is tried again. If it ended during the call, the tool may
+    /// have done its work.
+    ServerUnavailable "SERVER_UNAVAILABLE" ToolError Tool,
     /// The fixture has no answer to this call.
     NoMockResponse "NO_MOCK_RESPONSE" ToolError Tool,
     /// An answer of a server or a message of a script is longer than it may be. The former fails the call, the latter

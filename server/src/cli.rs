@@ -54,6 +54,10 @@ enum Command {
     Code(code::Code),
     /// Check a configuration, explain its keys, print their JSON schema.
     Config(config::Configuration),
+    /// End the MCP servers of a process that is gone.
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Guard,
     #[command(hide = true)]
     Worker(confined::Worker),
     #[command(hide = true)]
@@ -83,6 +87,11 @@ impl CommandLine {
     /// It is another command: the command line.
     pub fn execute_for_server(self) -> Result<ExitCode, Box<Self>> {
         match self.command {
+            #[cfg(unix)]
+            Command::Guard => {
+                codecall::upstream::guard::serve();
+                Ok(ExitCode::SUCCESS)
+            }
             Command::Worker(worker) => Ok(worker.execute()),
             Command::Confined(confined) => Ok(confined.execute()),
             _ => Err(Box::new(self)),
@@ -107,6 +116,8 @@ impl CommandLine {
             Command::Code(code) => code.execute().await,
             Command::Config(config) => config.execute(),
             // `execute_for_server` has executed them.
+            #[cfg(unix)]
+            Command::Guard => Ok(CommandStatus::Failure),
             Command::Worker(_) | Command::Confined(_) => Ok(CommandStatus::Failure),
         };
         match result {
@@ -166,11 +177,12 @@ impl From<Error> for CommandError {
     }
 }
 
-/// Returns the log filter for a number of `-v` flags.
+/// Returns the log filter for a number of `-v` flags. The library of MCP logs its internals, which only help its developers:
+/// what matters of them is logged here.
 fn filter(verbose: u8) -> &'static str {
     match verbose {
-        0 => "warn",
-        1 => "warn,codecall=info",
+        0 => "warn,rmcp=off",
+        1 => "warn,codecall=info,rmcp=off",
         2 => "info,codecall=debug",
         _ => "trace",
     }
@@ -179,7 +191,13 @@ fn filter(verbose: u8) -> &'static str {
 fn log_to_stderr(default: &str) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| LogWriter).init();
+    // An error of stderr, such as that of a closed terminal, cannot be written there.
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .log_internal_errors(false)
+        .with_writer(|| LogWriter)
+        .init();
 }
 
 /// Writes log events to stderr, one line each, without secrets of the configuration.

@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// How long after the start of the process requests wait for upstreams.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long after the start of the process requests that concern all upstreams wait for those whose tools are not known.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum number of queued notifications for clients. More drop the oldest.
 const MAX_NOTIFICATIONS: usize = 1_000;
@@ -43,9 +43,10 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// The stores of results, answers, rates and vectors; `None`: in memory, and vectors in the file that the configuration
-    /// names.
+    /// The stores; `None`: those of [`Stores::configured`].
     pub stores: Option<Stores>,
+    /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
+    pub start_lazily: bool,
 }
 
 /// Catalogue, search, pipeline and runs of a process.
@@ -86,7 +87,7 @@ impl Hub {
     /// # Errors
     /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
-        let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
+        let Extensions { upstreams, hooks, mut run_hooks, stores, start_lazily } = extensions;
         let stores = stores.unwrap_or_else(|| Stores::configured(&config));
         config.secrets.join_logs();
         let search = Engine::open(&config.search, &stores)?;
@@ -95,7 +96,7 @@ impl Hub {
         let mut confined = Vec::new();
         for (app, upstream) in &config.upstreams {
             confined.extend(confinement(app, upstream)?);
-            upstreams.push((connect(app, upstream, &config.secrets)?, upstream.tools()));
+            upstreams.push((connect(app, upstream, &config.secrets, &stores.servers, start_lazily)?, upstream.tools()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
@@ -146,6 +147,7 @@ impl Hub {
     /// # Errors
     /// No upstream accepts the subscription.
     pub async fn subscribe(&self, uri: &str) -> Result<(), ErrorData> {
+        self.wait_for_connections().await;
         let add_one = |count: &mut usize| *count += 1;
         let subscribed = || self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
         if subscribed().get_mut(uri).map(add_one).is_some() {
@@ -193,7 +195,7 @@ impl Hub {
         Err(error)
     }
 
-    /// Waits until every upstream has connected or failed for the first time, at most `timeout`.
+    /// Starts all upstreams. Waits until every one has connected or failed for the first time, at most `timeout`.
     pub async fn ready(&self, timeout: Duration) {
         let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.first_attempt()));
         let _ = tokio::time::timeout(timeout, settled).await;
@@ -250,8 +252,14 @@ impl Hub {
         std::iter::once(self.runs.isolation()).chain(self.confined.iter().cloned()).collect()
     }
 
-    /// Runs a script.
+    /// Runs a script. If it or its context mentions servers whose tools are not known, it begins once they are, or after the
+    /// time limit of a tool call.
     pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
+        let texts = [&*request.script, request.context.as_deref().unwrap_or_default()];
+        let known = cancel.run_until_cancelled(self.catalogue.wait_for_mentioned(&texts));
+        let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
+        // The run of a cancelled request says so itself, and a call of an unknown tool says why it is not known.
+        let _ = tokio::time::timeout(limit, known).await;
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
             (Dialect::Sync | Dialect::Async, _) => &self.runs,
@@ -279,7 +287,9 @@ impl Hub {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
-        if cancel.run_until_cancelled(self.wait_for_startup()).await.is_none() {
+        if self.catalogue.snapshot().listed().lookup(name).is_none()
+            && cancel.run_until_cancelled(self.wait_for_tools()).await.is_none()
+        {
             return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
         // The pipeline checks again that the tool exists; this decides whether the name is one of a tool.
@@ -301,12 +311,29 @@ impl Hub {
         CallContext { caller, run: None, timeout, sink, cancel }
     }
 
-    /// Waits for upstreams that are still starting, up to [`STARTUP_TIMEOUT`] after the start of the hub.
-    pub async fn wait_for_startup(&self) {
+    /// Waits until the tools of all upstreams are known, up to [`STARTUP_TIMEOUT`] after the start of the hub. Nobody waits
+    /// for upstreams whose tools are known from an earlier start.
+    pub async fn wait_for_tools(&self) {
+        let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());
+        if !left.is_zero() {
+            let _ = tokio::time::timeout(left, self.catalogue.wait_for_all()).await;
+            self.catalogue.catch_up();
+        }
+    }
+
+    /// Waits for the connections of all upstreams, up to [`STARTUP_TIMEOUT`] after the start of the hub.
+    pub async fn wait_for_connections(&self) {
         let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());
         if !left.is_zero() {
             self.ready(left).await;
         }
+    }
+
+    /// Waits until tools are known, at most for the time limit of a tool call.
+    pub async fn wait_for_named(&self, names: &[String]) {
+        let limit = Duration::from_millis(self.config.policy.limits.tool_timeout_ms);
+        let known = join_all(names.iter().map(|name| self.catalogue.wait_for_tool(name)));
+        let _ = tokio::time::timeout(limit, known).await;
     }
 
     /// Counts a request of an MCP client as in progress until the guard is dropped.

@@ -192,7 +192,7 @@ impl Handler {
         if !resources::are_exposed(&self.hub) {
             return Err(ErrorData::method_not_found::<M>());
         }
-        self.hub.wait_for_startup().await;
+        self.hub.wait_for_connections().await;
         Ok(())
     }
 
@@ -386,7 +386,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if self.hub.config().tools.may_list() {
-            context.ct.run_until_cancelled(self.hub.wait_for_startup()).await;
+            context.ct.run_until_cancelled(self.hub.wait_for_tools()).await;
         }
         tool_list::page(&self.hub, &self.meta_tools, request.and_then(|request| request.cursor))
     }

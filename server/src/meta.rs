@@ -197,9 +197,6 @@ pub async fn call(
     if !tool.is_enabled(hub.config()) {
         return None;
     }
-    if cancel.run_until_cancelled(hub.wait_for_startup()).await.is_none() {
-        return Some(Answer::cancelled());
-    }
     let pipeline = hub.pipeline();
     let mut answer = match pipeline.before_meta(tool.id()).await {
         Ok(()) => tool.answer(Request { hub, arguments, sink, cancel }).await,
@@ -267,6 +264,13 @@ enum StringOrList {
 }
 
 impl StringOrList {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Many(texts) => texts,
+        }
+    }
+
     fn into_vec(self) -> Vec<String> {
         match self {
             Self::One(text) => vec![text],

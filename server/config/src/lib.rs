@@ -34,6 +34,7 @@ mod sanitization;
 mod schema;
 mod search;
 mod secrets;
+mod server_cache;
 mod stateless;
 mod tools;
 pub mod vm;
@@ -67,6 +68,7 @@ pub use sanitization::Sanitization;
 pub use schema::{Ignored, published as schema};
 pub use search::{SearchConfig, Strategy};
 pub use secrets::Secret;
+pub use server_cache::{CACHE_DIR_VARIABLE, ServerCache};
 pub use stateless::StatelessConfig;
 pub use tools::{Expose, Mode, ToolMetadata, ToolPolicy};
 
@@ -83,6 +85,8 @@ pub struct Config {
     #[serde(skip, rename = "mcpServers")]
     #[schemars(!skip)]
     pub upstreams: BTreeMap<String, UpstreamConfig>,
+    /// What is remembered of MCP servers between starts.
+    pub server_cache: ServerCache,
     /// Which tools exist, and which are listed.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -142,6 +146,7 @@ impl Default for Config {
         Self {
             schema: Ignored,
             upstreams: BTreeMap::new(),
+            server_cache: ServerCache::default(),
             tools: ToolPolicy::default(),
             search: SearchConfig::default(),
             top_k: 8,

@@ -18,6 +18,11 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+/// How long a child process may take to start: launchers such as `npx` and `uvx` install their packages first.
+const STDIO_START_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a server over HTTP, which is already running, may take to answer.
+const HTTP_START_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// One MCP server.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -38,8 +43,9 @@ pub struct UpstreamConfig {
     pub disabled_tools: Vec<String>,
     /// How the connection begins.
     pub lifecycle: Lifecycle,
-    /// How long it may take until its tools are known.
+    /// How long it may take until its tools are known. Only a call that needs the server waits for it.
     #[serde(rename = "startTimeoutMs", with = "Milliseconds")]
+    #[schemars(extend("x-default" = "`120000`, with `url` `30000`"))]
     pub start_timeout: Duration,
     /// Longest message in bytes that it may send.
     #[schemars(range(min = 1024))]
@@ -67,7 +73,7 @@ impl Default for UpstreamConfig {
             enabled_tools: None,
             disabled_tools: Vec::new(),
             lifecycle: Lifecycle::default(),
-            start_timeout: Duration::from_secs(30),
+            start_timeout: STDIO_START_TIMEOUT,
             max_message_bytes: 16 * 1024 * 1024,
             transport: Ignored,
             description: Ignored,
@@ -151,7 +157,8 @@ pub struct HttpConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Lifecycle {
-    /// Stateless (protocol 2026-07-28), or with `initialize` if the server does not know that.
+    /// Stateless (protocol 2026-07-28), or with `initialize` if the server does not know that. What a server speaks
+    /// is remembered for its next start.
     #[default]
     Auto,
     /// With `initialize` (protocols up to 2025-11-25).
@@ -184,8 +191,8 @@ impl UpstreamConfig {
         expand(&mut entry, &path, environment)?;
         check(&mut entry, &SCHEMA, &path, &mut found.borrow_mut())?;
         let has = |key: &str| entry.get(key).is_some();
-        let (has_command, has_url) = (has("command"), has("url"));
-        let (stdio, http, rest) = Self::parts(entry, &path)?;
+        let (has_command, has_url, has_timeout) = (has("command"), has("url"), has("startTimeoutMs"));
+        let (stdio, http, mut rest) = Self::parts(entry, &path)?;
         let kind = match (has_command, has_url) {
             (true, false) => UpstreamKind::Stdio(stdio),
             (false, true) if stdio.confine.is_some() => {
@@ -193,6 +200,9 @@ impl UpstreamConfig {
             }
             (false, true) => {
                 check_url(&format!("{path}.url"), &http.url)?;
+                if !has_timeout {
+                    rest.start_timeout = HTTP_START_TIMEOUT;
+                }
                 UpstreamKind::Http(http)
             }
             (true, true) => return Err(format!("{path}: give either 'command' or 'url', not both")),

@@ -79,9 +79,9 @@ impl LogLevel {
         match self {
             Self::Trace => "trace",
             Self::Debug => "info,codecall=debug",
-            Self::Info => "warn,codecall=info",
-            Self::Warn => "warn",
-            Self::Error => "error",
+            Self::Info => "warn,codecall=info,rmcp=off",
+            Self::Warn => "warn,rmcp=off",
+            Self::Error => "error,rmcp=off",
         }
     }
 }
@@ -98,7 +98,7 @@ impl Code {
         let arguments = exec.arguments()?;
         // The setting restricts clients, not the user of the shell.
         let running = exec.sources.open(|config| config.code_execution.enabled = true)?;
-        running.ready().await;
+        running.wait_for_mentioned(arguments["code"].as_str().unwrap_or_default()).await;
         let answer = meta::call(&running.hub, "code_execution", arguments, None, running.cancel.clone()).await;
         running.hub.close().await;
         let answer = answer.ok_or_else(|| CommandError::new("the configuration disables 'code_execution'"))?;

@@ -24,6 +24,12 @@ pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
     if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
 }
 
+/// Prints a line for people to stderr, without secrets.
+pub fn print_note(text: &str) {
+    let text = codecall::redact::redact_log_line(text);
+    let _ = writeln!(std::io::stderr(), "codecall: {}", terminal::escape_line(&text));
+}
+
 /// Prints JSON: indented on a terminal, else as one line.
 pub fn print_json(text: &str) -> Result<(), CommandError> {
     if is_terminal() { print_json_line(&indent(text)) } else { print_json_line(text) }

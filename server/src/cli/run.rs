@@ -48,7 +48,8 @@ impl Run {
         let context = self.context.as_deref().map(context).transpose()?;
         let mut record = self.record.as_deref().map(|path| self.open_journal(path)).transpose()?;
         let running = self.sources.open(|config| config.policy = self.policy.apply_to(config.policy.clone()))?;
-        running.ready().await;
+        let texts: Vec<&str> = scripts.iter().map(|script| script.text.as_str()).collect();
+        running.wait_for_mentioned(&texts.join("\n")).await;
         let mut all_ok = true;
         for script in &scripts {
             if let Some(fixture) = &running.fixture {

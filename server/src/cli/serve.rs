@@ -23,7 +23,7 @@ impl Serve {
     /// Serves until the client disconnects or the process gets a signal.
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         crate::allocator::spawn_trimmer();
-        let running = self.sources.open(|_| ())?;
+        let running = self.sources.serve()?;
         let served = match &self.http {
             Some(address) => {
                 let server = HttpServer::bind(address, &running.hub.config().http).await?;

@@ -1,13 +1,16 @@
 //! The sources of tools, as flags, and the hub of a command.
 
-use super::CommandError;
+use super::{CommandError, output};
 use clap::{Args, ValueEnum};
+use codecall::catalogue::mentions;
 use codecall::config::IsolationMode;
 use codecall::redact::SecretRegistry;
 use codecall::upstream::Upstream;
 use codecall::upstream::demo;
 use codecall::upstream::fixture::Fixture;
-use codecall::{Config, Hub};
+use codecall::upstream::guard;
+use codecall::{Config, Extensions, Hub};
+use futures_util::future::join_all;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -46,8 +49,9 @@ pub struct RunningHub {
     pub cancel: CancellationToken,
 }
 
-/// How long a command waits for upstreams to start.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// After how long a command says which servers it waits for, and how often it says so again.
+const FIRST_NOTE: Duration = Duration::from_secs(3);
+const NEXT_NOTE: Duration = Duration::from_secs(15);
 
 /// Loads a configuration. Its secrets are redacted in what is written to stderr until the process ends, also in the error
 /// of a hub that could not start.
@@ -59,8 +63,18 @@ pub fn load_config(path: &Path) -> Result<Config, CommandError> {
 }
 
 impl Sources {
-    /// Loads the configuration and starts a hub. `adjust` may change the configuration.
+    /// Loads the configuration and starts a hub for one command. `adjust` may change the configuration. MCP servers whose
+    /// tools are known from an earlier start are only started when the command needs them.
     pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
+        self.start(adjust, true)
+    }
+
+    /// Loads the configuration and starts a hub with all its MCP servers.
+    pub fn serve(&self) -> Result<RunningHub, CommandError> {
+        self.start(|_| (), false)
+    }
+
+    fn start(&self, adjust: impl FnOnce(&mut Config), start_lazily: bool) -> Result<RunningHub, CommandError> {
         let mut config = match &self.config {
             Some(path) => load_config(path)?,
             None => Config::default(),
@@ -80,47 +94,124 @@ impl Sources {
         if self.demo {
             upstreams.extend(demo::open());
         }
-        let hub = Hub::start(config, upstreams)?;
+        if let Some(program) = own_program() {
+            guard::enable(program);
+        }
+        let hub = Hub::start_with(config, Extensions { upstreams, start_lazily, ..Extensions::default() })?;
         Ok(RunningHub { hub, fixture, cancel: cancel_on_signal() })
     }
 }
 
+/// What a command needs of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Its tools, which may be known from an earlier start.
+    Tools,
+    /// Its connection.
+    Connection,
+}
+
 impl RunningHub {
-    /// Waits for the upstreams, or until it is cancelled.
-    pub async fn ready(&self) {
-        let ready = self.hub.ready(STARTUP_TIMEOUT);
-        self.cancel.run_until_cancelled(ready).await;
+    /// Waits for the servers whose app `is_wanted`, as long as they may take to start, or until the command is cancelled.
+    /// Says on stderr which of them take long.
+    pub async fn wait_for(&self, need: Need, is_wanted: impl Fn(&str) -> bool) {
+        let wanted: Vec<_> = self.hub.catalogue().upstreams().filter(|up| is_wanted(up.app())).collect();
+        let mut waiting = std::pin::pin!(join_all(wanted.iter().map(|up| match need {
+            Need::Tools => up.tools_known(),
+            Need::Connection => up.first_attempt(),
+        })));
+        let mut notes = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_NOTE, NEXT_NOTE);
+        loop {
+            tokio::select! {
+                _ = &mut waiting => break,
+                () = self.cancel.cancelled() => break,
+                _ = notes.tick() => {
+                    let reasons = wanted.iter().filter(|up| up.is_starting()).filter_map(|up| up.unavailable_reason());
+                    reasons.for_each(|reason| output::print_note(&reason));
+                }
+            }
+        }
+        self.hub.catalogue().catch_up();
+    }
+
+    /// Waits for the connections of the servers that a text mentions: a script, or the name of a tool.
+    pub async fn wait_for_mentioned(&self, text: &str) {
+        self.wait_for(Need::Connection, |app| mentions(text, app)).await;
+    }
+
+    /// Returns why tools are not known of servers that have never listed any.
+    pub fn failures(&self) -> Vec<String> {
+        let unknown = self.hub.catalogue().upstreams().filter(|up| !up.are_tools_known());
+        unknown.filter_map(|up| up.unavailable_reason()).collect()
     }
 }
 
-/// Returns a token that the first Ctrl-C or request to terminate cancels. The second one ends the process.
+/// Returns the program of this process.
+fn own_program() -> Option<PathBuf> {
+    // It is the same file even if another one is installed in its place.
+    if cfg!(target_os = "linux") { Some("/proc/self/exe".into()) } else { std::env::current_exe().ok() }
+}
+
+/// Returns a token that the first Ctrl-C, request to terminate or end of the terminal cancels. The second one ends the
+/// process.
 fn cancel_on_signal() -> CancellationToken {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
+    let mut signals = Signals::new();
     tokio::spawn(async move {
-        wait_for_signal().await;
+        signals.next().await;
         cancelled.cancel();
-        wait_for_signal().await;
+        signals.next().await;
         std::process::exit(130);
     });
     cancel
 }
 
+/// The signals that end a command.
 #[cfg(unix)]
-async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+struct Signals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+        if !is_hangup_ignored() {
+            kinds.push(SignalKind::hangup());
+        }
+        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
+    }
+
+    async fn next(&mut self) {
+        let received = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
+        if received.len() == 0 {
+            return std::future::pending().await;
+        }
+        futures_util::future::select_all(received).await;
     }
 }
 
+/// Whether the process was started to outlive its terminal (`nohup`). Only Linux says so.
+#[cfg(unix)]
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The first bit is that of SIGHUP.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
 #[cfg(not(unix))]
-async fn wait_for_signal() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! `codecall tools`, `search`, `describe`, `invoke`: the meta-tools as commands.
 
 use super::run::json_argument;
-use super::sources::{RunningHub, Sources};
+use super::sources::{Need, RunningHub, Sources};
 use super::{CommandError, CommandStatus, output};
 use clap::{Args, ValueEnum};
+use codecall::catalogue::mentions;
 use codecall::meta::{self, Answer};
 use codecall::terminal;
 use serde_json::{Value, json};
@@ -14,6 +15,9 @@ pub struct List {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Start all MCP servers, also those whose tools are known from an earlier start.
+    #[arg(long)]
+    refresh: bool,
     #[command(flatten)]
     sources: Sources,
 }
@@ -21,7 +25,11 @@ pub struct List {
 impl List {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let running = self.sources.open(|_| ())?;
-        running.ready().await;
+        running.wait_for(if self.refresh { Need::Connection } else { Need::Tools }, |_| true).await;
+        let mut failures = running.failures();
+        if self.refresh {
+            failures = running.hub.catalogue().upstreams().filter_map(|up| up.unavailable_reason()).collect();
+        }
         let snapshot = running.hub.catalogue().snapshot();
         let printed = if self.json {
             let tools: Vec<Value> = snapshot.rows().iter().map(|entry| entry.described()).collect();
@@ -30,8 +38,9 @@ impl List {
             let rows = snapshot.rows().iter().map(|entry| (entry.name.as_str(), entry.definition.description.as_str()));
             output::print_lines(&table(rows.collect()))
         };
+        failures.iter().for_each(|failure| output::print_note(failure));
         running.hub.close().await;
-        printed.map(|()| CommandStatus::Success)
+        printed.map(|()| CommandStatus::from_success(failures.is_empty()))
     }
 }
 
@@ -78,7 +87,10 @@ impl Search {
         if !self.app.is_empty() {
             arguments["filter"] = json!({ "appIds": self.app });
         }
-        print_answer(&self.sources, "codecall_search", arguments).await
+        let running = self.sources.open(|_| ())?;
+        running.wait_for(Need::Tools, |_| true).await;
+        let is_success = |answer: &Value| answer["totalIndexed"] != 0 || running.failures().is_empty();
+        print_answer(&running, "codecall_search", arguments, is_success).await
     }
 }
 
@@ -109,7 +121,9 @@ impl Describe {
             None | Some(SchemaFormat::JsonSchema) => "json_schema".into(),
             Some(SchemaFormat::Typescript) => "typescript".into(),
         };
-        print_answer_if(&self.sources, "codecall_describe", arguments, |answer| answer["notFound"].is_null()).await
+        let running = self.sources.open(|_| ())?;
+        wait_for_names(&running, &self.names, Need::Tools).await;
+        print_answer(&running, "codecall_describe", arguments, |answer| answer["notFound"].is_null()).await
     }
 }
 
@@ -132,30 +146,40 @@ impl Invoke {
         if !input.is_object() {
             return Err(CommandError::new("the input of a tool must be a JSON object"));
         }
-        print_answer(&self.sources, "codecall_invoke", json!({ "tool": self.name, "input": input })).await
+        let running = self.sources.open(|_| ())?;
+        wait_for_names(&running, std::slice::from_ref(&self.name), Need::Connection).await;
+        print_answer(&running, "codecall_invoke", json!({ "tool": self.name, "input": input }), |_| true).await
     }
 }
 
-/// Calls a meta-tool and prints its answer.
-async fn print_answer(sources: &Sources, meta_tool: &str, arguments: Value) -> Result<CommandStatus, CommandError> {
-    print_answer_if(sources, meta_tool, arguments, |_| true).await
+/// Waits for the servers of tools: those whose apps are named, and all of them if a name has no app.
+async fn wait_for_names(running: &RunningHub, names: &[String], need: Need) {
+    let are_known = |names: &[String]| {
+        let snapshot = running.hub.catalogue().snapshot();
+        names.iter().all(|name| snapshot.lookup(name).is_some())
+    };
+    let text = names.join("\n");
+    running.wait_for(need, |app| mentions(&text, app)).await;
+    if !are_known(names) && running.hub.catalogue().upstreams().all(|up| !mentions(&text, up.app())) {
+        running.wait_for(Need::Tools, |_| true).await;
+    }
 }
 
-/// Does the same; the command fails unless the answer is a success.
-async fn print_answer_if(
-    sources: &Sources,
+/// Calls a meta-tool and prints its answer. The command fails unless the answer is a success.
+async fn print_answer(
+    running: &RunningHub,
     meta_tool: &str,
     arguments: Value,
     is_success: impl Fn(&Value) -> bool,
 ) -> Result<CommandStatus, CommandError> {
-    let running = sources.open(|_| ())?;
-    running.ready().await;
-    let answer = call_meta_tool(&running, meta_tool, arguments).await;
+    let answer = call_meta_tool(running, meta_tool, arguments).await;
+    let status = answer.and_then(|answer| {
+        let (is_error, value) = (answer.is_error, answer.content.into_value());
+        output::print_json(&value.to_string())?;
+        Ok(CommandStatus::from_success(!is_error && is_success(&value)))
+    });
     running.hub.close().await;
-    let answer = answer?;
-    let (is_error, value) = (answer.is_error, answer.content.into_value());
-    output::print_json(&value.to_string())?;
-    Ok(CommandStatus::from_success(!is_error && is_success(&value)))
+    status
 }
 
 async fn call_meta_tool(running: &RunningHub, meta_tool: &str, arguments: Value) -> Result<Answer, CommandError> {

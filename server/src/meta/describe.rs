@@ -93,7 +93,20 @@ impl MetaTool for Describe {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            match parse(self, request.arguments) {
+            let parsed = match parse::<Arguments>(self, request.arguments) {
+                Ok(arguments) => {
+                    let names =
+                        [&arguments.tool_names, &arguments.tools].into_iter().flatten().flat_map(StringOrList::names);
+                    let names: Vec<String> = names.take(MAX_TOOLS).cloned().collect();
+                    let known = request.hub.wait_for_named(&names);
+                    if request.cancel.run_until_cancelled(known).await.is_none() {
+                        return Answer::cancelled();
+                    }
+                    Ok(arguments)
+                }
+                Err(invalid) => Err(invalid),
+            };
+            match parsed {
                 // Always large work: it compiles schemas and runs the examples of authors.
                 Ok(arguments) => {
                     let described =

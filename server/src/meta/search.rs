@@ -104,7 +104,12 @@ impl MetaTool for Search {
             match parse::<Arguments>(self, request.arguments)
                 .and_then(|arguments| Criteria::new(self, request.hub, arguments))
             {
-                Ok(criteria) => search(request.hub, &criteria).await,
+                Ok(criteria) => {
+                    if request.cancel.run_until_cancelled(request.hub.wait_for_tools()).await.is_none() {
+                        return Answer::cancelled();
+                    }
+                    search(request.hub, &criteria).await
+                }
                 Err(invalid) => invalid.into(),
             }
         })

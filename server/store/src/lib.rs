@@ -6,6 +6,7 @@
 mod answers;
 mod rates;
 mod results;
+mod servers;
 mod vectors;
 
 pub use answers::{AnswerCache, MemoryAnswers};
@@ -13,6 +14,7 @@ use codecall_config::Config;
 pub use futures_util::future::BoxFuture;
 pub use rates::{MemoryRates, Quota, RateLimiter};
 pub use results::{MemoryResults, ResultStore};
+pub use servers::{FileServers, MemoryServers, ServerRecord, ServerStore};
 use std::sync::Arc;
 #[cfg(any(test, feature = "embeddings"))]
 pub use vectors::sqlite::SqliteVectors;
@@ -34,6 +36,8 @@ pub struct Stores {
     pub rates: Arc<dyn RateLimiter>,
     /// Vectors of what tools say of themselves, for the search by meaning.
     pub vectors: Arc<dyn VectorStore>,
+    /// What is known of MCP servers from earlier connections.
+    pub servers: Arc<dyn ServerStore>,
 }
 
 impl Stores {
@@ -45,14 +49,21 @@ impl Stores {
             answers: Arc::new(MemoryAnswers::new(config.chain.cache.max_entries, config.chain.cache.max_bytes)),
             rates: Arc::new(MemoryRates::default()),
             vectors: Arc::new(MemoryVectors::new(MemoryVectors::DEFAULT_MAX_VECTORS)),
+            servers: Arc::new(MemoryServers::default()),
         }
     }
 
-    /// Creates the stores of a configuration: in memory, except for vectors if `search.vectorCache` names a file. A file
-    /// that cannot be used is a warning in the log.
+    /// Creates the stores of a configuration: in memory, except for what is known of MCP servers, unless `serverCache` is
+    /// disabled, and for vectors if `search.vectorCache` names a file. A file that cannot be used is a warning in the log.
     #[must_use]
     pub fn configured(config: &Config) -> Self {
-        let stores = Self::in_memory(config);
+        let mut stores = Self::in_memory(config);
+        // Without servers there is nothing to remember.
+        if !config.upstreams.is_empty()
+            && let Some(servers) = FileServers::configured(&config.server_cache)
+        {
+            stores.servers = Arc::new(servers);
+        }
         #[cfg(feature = "embeddings")]
         if let Some(path) = &config.search.vector_cache
             && config.search.strategy != codecall_config::Strategy::Bm25

@@ -97,7 +97,7 @@ async fn calls_that_go_wrong() {
         ("fail", "TOOL_EXECUTION_ERROR", "out of order"),
         ("never", "TOOL_TIMEOUT", "Tool 'good:never' timed out after 500ms"),
         ("huge", "MESSAGE_TOO_LARGE", "The response has 50000"),
-        ("die", "TOOL_EXECUTION_ERROR", "The MCP server 'good' ended while the tool 'die' was running"),
+        ("die", "SERVER_UNAVAILABLE", "The MCP server 'good' ended while the tool 'die' was running"),
     ] {
         let began = Instant::now();
         let options = if tool == "never" { ", { timeoutMs: 500 }" } else { "" };

@@ -7,6 +7,7 @@ mod access_control;
 mod chat;
 mod cli;
 mod code_execution;
+mod connections;
 mod describe;
 #[cfg(unix)]
 mod edges;

@@ -173,6 +173,9 @@ async fn a_cancelled_request_cancels_its_tool_call() {
 async fn list_changes_are_notified_and_indexed() {
     let folder = Folder::new();
     let (config, _) = crate::hostile::config(&folder, &["good"]);
+    let listed =
+        std::fs::read_to_string(&config).expect("a configuration").replacen('{', r#"{"expose": "direct", "#, 1);
+    let config = folder.file("config.json", listed);
     let server = Server::start(&["--config", &config]).await;
     let search = || server.ask("codecall_search", json!({"query": "track a parcel"}));
     assert_eq!(search().await["tools"], json!([]));

@@ -288,7 +288,7 @@ async fn an_upstream_over_http() {
     let server = Server::start(&["--config", &folder.file("config.json", config.to_string())]).await;
     let sum = || server.execute("return await callTool('http:get-sum', { a: 19, b: 23 })");
     let absent = sum().await;
-    assert_eq!((&absent["status"], &absent["error"]["code"]), (&json!("tool_error"), &json!("TOOL_NOT_FOUND")));
+    assert_eq!((&absent["status"], &absent["error"]["code"]), (&json!("tool_error"), &json!("SERVER_UNAVAILABLE")));
     assert!(absent["error"]["message"].as_str().is_some_and(|text| text.contains("'http' does not work")), "{absent}");
     for _ in 0..2 {
         let mut everything = start();

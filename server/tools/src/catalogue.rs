@@ -6,6 +6,7 @@
 mod listed;
 mod owner;
 mod policy;
+mod waiting;
 
 use crate::index::{Document, Index, Segments};
 use codecall_base::redact::{Redactor, SecretRegistry};
@@ -24,6 +25,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use tokio::sync::watch;
+pub use waiting::mentions;
 
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
@@ -89,7 +91,7 @@ impl Catalogue {
         snapshot.redactor.is_same(&self.secrets.redactor())
     }
 
-    /// Counts up with every change.
+    /// Counts up with every change of the tools that are listed beside the meta-tools.
     #[must_use]
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
@@ -104,11 +106,10 @@ impl Catalogue {
     pub fn refresh(&self) {
         let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         self.collect();
-        self.version.send_modify(|version| *version += 1);
     }
 
-    /// Makes a new snapshot. Returns whether its tools differ from those of the last one.
-    fn collect(&self) -> bool {
+    /// Makes a new snapshot.
+    fn collect(&self) {
         let before = self.last_snapshot();
         let known: HashMap<&str, &Arc<Entry>> = before.entries().map(|entry| (entry.name.as_str(), entry)).collect();
         let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
@@ -151,11 +152,17 @@ impl Catalogue {
         }
         let listed = Listed::new(&policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let mut next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        let unknown = self.upstreams().filter(|up| !up.are_tools_known()).map(|up| up.app().to_owned()).collect();
+        let rows = indexed.into_values().collect();
+        let mut next = Snapshot::new(rows, apps, unknown, &owners, listed).after(&current);
         next.redactor = redactor;
-        let differs = !next.has_same_tools(&current);
+        let differs = !next.listed.is_same(&current.listed);
         *current = Arc::new(next);
-        differs
+        drop(current);
+        // A list that is the same is no news: each client would fetch it again.
+        if differs {
+            self.version.send_modify(|version| *version += 1);
+        }
     }
 
     /// Refresh if an upstream or the secrets have changed and nobody has looked yet. Afterwards the snapshot knows
@@ -171,10 +178,7 @@ impl Catalogue {
         if changes == 0 && self.is_redacted(&self.last_snapshot()) {
             return;
         }
-        // Most secrets are in no description, so nobody is notified of them.
-        if self.collect() || changes > 0 {
-            self.version.send_modify(|version| *version += 1);
-        }
+        self.collect();
     }
 
     /// Refresh at every change of an upstream or of the secrets, for as long as the catalogue is used elsewhere.
@@ -341,7 +345,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(rows: Vec<Arc<Entry>>, mut apps: BTreeSet<String>, owners: &Owners, listed: Listed) -> Self {
+    /// The tools of apps. Those of the `unknown` apps have never been listed.
+    fn new(
+        rows: Vec<Arc<Entry>>,
+        mut apps: BTreeSet<String>,
+        unknown: BTreeSet<String>,
+        owners: &Owners,
+        listed: Listed,
+    ) -> Self {
         let mut names = ToolNames::default();
         for row in &rows {
             let ToolDefinition { app, name, .. } = &*row.definition;
@@ -363,6 +374,7 @@ impl Snapshot {
             }
         }
         names.add_apps(apps);
+        names.set_unknown(unknown);
         let descriptions = rows.iter().map(|row| Arc::clone(&row.description)).collect();
         let directory = Arc::new(ToolDirectory::new(names, descriptions).with_meta_tools());
         Self { rows, directory, listed, ..Self::default() }
@@ -376,14 +388,6 @@ impl Snapshot {
             self.directory = Arc::clone(&before.directory);
         }
         self
-    }
-
-    /// Whether both have the same tools, with the same definitions.
-    fn has_same_tools(&self, other: &Self) -> bool {
-        let is_same = |(own, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(own, other);
-        self.rows.len() == other.rows.len()
-            && self.listed.len() == other.listed.len()
-            && self.entries().zip(other.entries()).all(is_same)
     }
 
     /// The tools that are in the list beside the meta-tools. What is not indexed too is reached by

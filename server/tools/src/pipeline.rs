@@ -220,8 +220,14 @@ impl Pipeline {
     /// The call is refused, its tool cannot be reached, or a tool that does not speak MCP fails. If a tool of MCP says
     /// itself that it has failed, that is a result.
     pub async fn call(&self, mut call: ToolCall) -> Result<ToolResult, ToolError> {
+        let length = check_name_length(&mut call.tool);
+        if length.is_ok() && call.context.caller != Caller::Direct {
+            let known = call.context.cancel.run_until_cancelled(self.catalogue.wait_for_tool(&call.tool));
+            // If it is still not known, `find` says why.
+            let _ = tokio::time::timeout(call.context.timeout, known).await;
+        }
         let snapshot = self.catalogue.snapshot();
-        let found = check_name_length(&mut call.tool).and_then(|()| self.find(&snapshot, &call));
+        let found = length.and_then(|()| self.find(&snapshot, &call));
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
@@ -392,10 +398,20 @@ impl Pipeline {
         if let Some(entry) = entry {
             return Ok(entry);
         }
-        if let Some(trouble) =
-            self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.unavailable_reason())
+        if let Some(owner) = self.catalogue.unknown_owner(name)
+            && let Some(reason) = owner.unavailable_reason()
         {
-            return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' is not known: {trouble}")));
+            let (code, advice) = match owner.is_starting() {
+                true => (ErrorCode::ServerStarting, ". Try again soon"),
+                false => (ErrorCode::ServerUnavailable, ""),
+            };
+            return Err(ToolError::new(code, format!("Tool '{name}' is not known: {reason}{advice}")));
+        }
+        // Tools of other upstreams are known, and this one is not among them.
+        let failed = self.catalogue.upstreams().filter(|up| up.app() == app && up.tools().is_empty());
+        if let Some(trouble) = failed.filter_map(|up| up.unavailable_reason()).next() {
+            let message = format!("Tool '{name}' is not known: {trouble}");
+            return Err(ToolError::new(ErrorCode::ServerUnavailable, message));
         }
         let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
         let hint = match near.as_slice() {
@@ -423,6 +439,15 @@ impl Pipeline {
     async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, trace: &CallTrace<'_>) -> Result<ToolResult, ToolError> {
         let cancel = call.context.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
+        // The time that a server takes to start is not that of the call.
+        if entry.upstream.is_starting() {
+            let started = cancel.run_until_cancelled(entry.upstream.first_attempt());
+            if tokio::time::timeout(call.context.timeout, started).await.is_err() {
+                let reason = entry.upstream.unavailable_reason().unwrap_or_default();
+                let message = format!("Tool '{}' cannot be called yet: {reason}. Try again soon", entry.name);
+                return Err(ToolError::new(ErrorCode::ServerStarting, message));
+            }
+        }
         let answer = async {
             let _permits = self.permits(&entry.definition).await;
             let call = UpstreamCall {

@@ -2,22 +2,33 @@
 
 mod client;
 
+use super::negotiate::{Negotiated, Plan, SECOND_REQUEST_AFTER, negotiate};
+use super::ordered::Ordered;
 use super::session::Shared;
-use codecall_config::{HttpConfig, Lifecycle, Secret};
+use codecall_config::{HttpConfig, Secret};
+use futures_util::future::{Either, select};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::RoleClient;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// How long a server may take to accept a connection. Responses have the timeouts of their calls.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a stream of events that broke off is resumed, and the first pause, which doubles.
+const MAX_RESUMES: usize = 4;
+const RESUME_AFTER: Duration = Duration::from_millis(200);
 /// Maximum number of redirects of a request.
 const MAX_REDIRECTS: usize = 4;
 
 /// Runs one connection, with messages of at most `max_bytes`, until it ends. Returns the reason.
-pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, lifecycle: Lifecycle) -> String {
+pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: Plan) -> String {
     // If the process has installed a provider already, that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
@@ -35,12 +46,43 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, lifecyc
         Ok(headers) => headers,
         Err(reason) => return reason,
     };
-    let transport = StreamableHttpClientTransportConfig::with_uri(&*config.url)
+    let lost = CancellationToken::new();
+    let mut resumes = ExponentialBackoff::default();
+    (resumes.max_times, resumes.base_duration) = (Some(MAX_RESUMES), RESUME_AFTER);
+    let mut transport = StreamableHttpClientTransportConfig::with_uri(&*config.url)
         .custom_headers(headers)
         .max_sse_event_size(max_bytes)
         .reinit_on_expired_session(true);
-    let client = client::HttpClient(client);
-    shared.run_session(StreamableHttpClientTransport::with_client(client, transport), lifecycle).await
+    transport.retry_config = Arc::new(resumes);
+    let client = client::HttpClient { client, lost: lost.clone(), failed_streams: Arc::default() };
+    let open = || {
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), transport.clone());
+        Ordered::new(transport, Arc::clone(&shared.notifications))
+    };
+    shared.run_session(negotiate_over_http(open, plan), lost).await
+}
+
+/// Negotiates with a connection for each request: a request that hangs blocks its connection.
+async fn negotiate_over_http<T>(open: impl Fn() -> T, plan: Plan) -> Result<Negotiated<T>, String>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let mut first = pin!(negotiate(open(), Plan::Only(plan.first())));
+    let Some(second) = plan.second() else { return first.await };
+    let early = match plan.is_impatient() {
+        true => tokio::time::timeout(SECOND_REQUEST_AFTER, &mut first).await.ok(),
+        false => Some((&mut first).await),
+    };
+    match early {
+        Some(Ok(negotiated)) => Ok(negotiated),
+        // Whatever it refuses: servers refuse requests that they do not know in many ways.
+        Some(Err(_)) => negotiate(open(), Plan::Only(second)).await,
+        None => match select(first, pin!(negotiate(open(), Plan::Only(second)))).await {
+            Either::Left((Ok(negotiated), _)) | Either::Right((Ok(negotiated), _)) => Ok(negotiated),
+            Either::Left((Err(_), other)) => other.await,
+            Either::Right((Err(reason), other)) => other.await.map_err(|_| reason),
+        },
+    }
 }
 
 /// Follows redirects to the same origin only: another server must not get the headers.

@@ -10,10 +10,12 @@
 pub mod confine;
 pub mod demo;
 pub mod fixture;
+pub mod guard;
 pub mod http;
 pub mod incoming;
 pub mod inline;
 pub mod mcp;
+pub mod negotiate;
 pub mod notifications;
 mod ordered;
 mod pagination;
@@ -27,6 +29,7 @@ use codecall_base::event::UpdateSink;
 use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall_config::{UpstreamConfig, UpstreamKind};
+use codecall_store::ServerStore;
 pub use futures_util::future::BoxFuture;
 pub use notifications::UpstreamNotification;
 pub use resources::ResourcesAndPrompts;
@@ -44,7 +47,7 @@ pub trait Upstream: Send + Sync {
     /// Returns its kind, as clients see it: `mcp`, `openapi`, `inline`, `mock`, …
     fn source(&self) -> &'static str;
 
-    /// Returns its current tools. The list is empty until the first connection.
+    /// Returns its current tools. Before the first connection, they are those of an earlier one.
     fn tools(&self) -> Vec<Arc<ToolDefinition>>;
 
     /// Calls one of its tools. Dropping the future cancels the call.
@@ -65,12 +68,29 @@ pub trait Upstream: Send + Sync {
         None
     }
 
+    /// Whether the first attempt to connect has not ended yet.
+    fn is_starting(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Upstream::tools`] are its tools: those of this connection, or those of an earlier one. If not, it has not
+    /// connected yet.
+    fn are_tools_known(&self) -> bool {
+        true
+    }
+
+    /// Resolves when its tools are known, or the first attempt to connect has failed.
+    fn tools_known(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Returns its name for people, if it has one.
     fn title(&self) -> Option<String> {
         None
     }
 
-    /// Resolves when the first attempt to connect has succeeded or failed.
+    /// Resolves when the first attempt to connect has succeeded or failed. It begins now if it was put off until it is
+    /// needed.
     fn first_attempt(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -100,12 +120,21 @@ pub struct UpstreamCall {
 }
 
 /// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is
-/// connected. `secrets` are redacted in what it logs.
+/// connected, or at once if `store` knows them from an earlier connection. If it does and `is_lazy`, the upstream connects
+/// only when it is needed. `secrets` are redacted in what it logs.
 ///
 /// # Errors
 /// The configured kind of upstream does not exist.
-pub fn connect(app: &str, config: &UpstreamConfig, secrets: &Arc<SecretRegistry>) -> Result<Arc<dyn Upstream>, Error> {
+pub fn connect(
+    app: &str,
+    config: &UpstreamConfig,
+    secrets: &Arc<SecretRegistry>,
+    store: &Arc<dyn ServerStore>,
+    is_lazy: bool,
+) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
-        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => Ok(session::McpServer::start(app, config, secrets)),
+        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => {
+            Ok(session::McpServer::start(app, config, secrets, store, is_lazy))
+        }
     }
 }

@@ -24,11 +24,7 @@ pub struct NotificationHandler {
 
 impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
-        let own = Implementation::new("codecall", env!("CARGO_PKG_VERSION"));
-        let mut config = ClientConfig::new(ClientCapabilities::default(), own);
-        // The default is a version without a handshake, which `initialize` must not request.
-        config.protocol_version = ProtocolVersion::V_2025_11_25;
-        config
+        client_config()
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -64,6 +60,16 @@ impl ClientHandler for NotificationHandler {
     }
 }
 
+/// Returns what a client says of itself.
+#[must_use]
+pub fn client_config() -> ClientConfig {
+    let own = Implementation::new("codecall", env!("CARGO_PKG_VERSION"));
+    let mut config = ClientConfig::new(ClientCapabilities::default(), own);
+    // The default is a version without a handshake, which `initialize` must not request.
+    config.protocol_version = ProtocolVersion::V_2025_11_25;
+    config
+}
+
 /// Routes progress to its call.
 pub fn progress(router: &NotificationRouter, params: &ProgressNotificationParam) {
     let ProgressNotificationParam { progress_token, progress, total, message, .. } = params;
@@ -79,16 +85,14 @@ pub fn log(router: &NotificationRouter, params: &LoggingMessageNotificationParam
     router.log(LogMessage { level: level.unwrap_or_default(), logger: logger.clone(), data: data.clone() });
 }
 
-/// Converts the configured lifecycle to rmcp's type.
+/// Converts a negotiated lifecycle to rmcp's type.
 #[must_use]
 pub fn lifecycle_mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
-    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     match lifecycle {
-        Lifecycle::Auto => {
-            ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(ProtocolVersion::V_2025_11_25) }
+        Lifecycle::Auto | Lifecycle::Initialize => ClientLifecycleMode::Initialize,
+        Lifecycle::Discover => {
+            ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
         }
-        Lifecycle::Initialize => ClientLifecycleMode::Initialize,
-        Lifecycle::Discover => ClientLifecycleMode::Discover { preferred_versions },
     }
 }
 
@@ -147,6 +151,10 @@ fn execution_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionError, message)
 }
 
+fn unavailable(message: String) -> ToolError {
+    ToolError::new(ErrorCode::ServerUnavailable, message)
+}
+
 /// Says why a handshake has failed.
 #[must_use]
 pub fn handshake_error(error: ClientInitializeError) -> String {
@@ -192,10 +200,10 @@ pub fn call_error(app: &str, tool: &str, error: ServiceError) -> ToolError {
             converted
         }
         ServiceError::TransportClosed => {
-            execution_error(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
+            unavailable(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
         }
         ServiceError::TransportSend(error) => {
-            execution_error(format!("The MCP server '{app}' cannot be reached: {}", without_url(&error.to_string())))
+            unavailable(format!("The MCP server '{app}' cannot be reached: {}", without_url(&error.to_string())))
         }
         ServiceError::Cancelled { .. } => {
             ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{tool}' was cancelled"))

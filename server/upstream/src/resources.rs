@@ -41,7 +41,7 @@ pub trait ResourcesAndPrompts: Send + Sync {
 impl ResourcesAndPrompts for McpServer {
     fn list_resources(&self) -> BoxFuture<'_, Result<Vec<Resource>, ErrorData>> {
         Box::pin(async move {
-            let peer = self.peer().await?;
+            let peer = self.peer()?;
             match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
                 true => {
                     let list = list_all(|page| {
@@ -57,7 +57,7 @@ impl ResourcesAndPrompts for McpServer {
 
     fn list_resource_templates(&self) -> BoxFuture<'_, Result<Vec<ResourceTemplate>, ErrorData>> {
         Box::pin(async move {
-            let peer = self.peer().await?;
+            let peer = self.peer()?;
             match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
                 true => {
                     let list = list_all(|page| {
@@ -77,7 +77,7 @@ impl ResourcesAndPrompts for McpServer {
 
     fn list_prompts(&self) -> BoxFuture<'_, Result<Vec<Prompt>, ErrorData>> {
         Box::pin(async move {
-            let peer = self.peer().await?;
+            let peer = self.peer()?;
             match peer.peer_info().is_none_or(|info| info.capabilities.prompts.is_some()) {
                 true => {
                     let list = list_all(|page| {
@@ -93,7 +93,7 @@ impl ResourcesAndPrompts for McpServer {
 
     fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
         Box::pin(async move {
-            let response = self.peer().await?.read_resource_once(ReadResourceRequestParams::new(uri)).await;
+            let response = self.peer()?.read_resource_once(ReadResourceRequestParams::new(uri)).await;
             match response.map_err(|error| self.service_error(error))? {
                 ReadResourceResponse::Complete(result) => Ok(result),
                 _ => Err(needs_input()),
@@ -109,7 +109,7 @@ impl ResourcesAndPrompts for McpServer {
         Box::pin(async move {
             let mut params = GetPromptRequestParams::new(name);
             params.arguments = arguments;
-            let response = self.peer().await?.get_prompt_once(params).await;
+            let response = self.peer()?.get_prompt_once(params).await;
             match response.map_err(|error| self.service_error(error))? {
                 GetPromptResponse::Complete(result) => Ok(result),
                 _ => Err(needs_input()),
@@ -119,7 +119,7 @@ impl ResourcesAndPrompts for McpServer {
 
     fn set_subscribed<'a>(&'a self, uri: &'a str, subscribed: bool) -> BoxFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
-            let peer = self.peer().await?;
+            let peer = self.peer()?;
             let info = peer.peer_info();
             let can_subscribe = info.as_ref().and_then(|info| info.capabilities.resources.as_ref()?.subscribe);
             if can_subscribe != Some(true) {

@@ -1,24 +1,30 @@
 //! The connection to an MCP server, over any transport.
 //!
 //! A task for each server connects, lists the tools, and reconnects with exponential backoff when the connection ends.
-//! While there is no connection, calls fail at once with the reason.
+//! Until the first attempt to connect has ended, calls wait for it, and the tools are those of the last connection that
+//! the store knows of. While there is no connection later, calls fail at once with the reason.
+
+mod record;
 
 use super::mcp::{self, NotificationHandler};
+use super::negotiate::{Negotiated, Plan, Request};
 use super::notifications::{NotificationRouter, UpstreamNotification};
-use super::ordered::Ordered;
 use super::pagination::{limit_tools, list_all};
 use super::stdio::Child;
 use super::*;
 use codecall_base::tool::{ErrorCode, ToolResult};
 use codecall_config::{Lifecycle, UpstreamConfig, UpstreamKind};
+use codecall_store::{MemoryServers, ServerStore};
+use record::Remembered;
 use rmcp::model::*;
 use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, PeerRequestOptions, ServiceError};
-use rmcp::transport::IntoTransport;
+use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleClient};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Instant;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// The first and the longest pause before a reconnect.
@@ -28,6 +34,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 const BACKOFF_RESET: Duration = Duration::from_secs(60);
 /// Changes of the tool list within this time are handled together.
 const DEBOUNCE: Duration = Duration::from_millis(100);
+/// How long a server may take to list its changed tools.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An MCP server as an upstream.
 pub struct McpServer {
@@ -45,32 +53,64 @@ pub struct Shared {
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
     /// The server's name for itself.
     title: RwLock<Option<String>>,
+    started: Instant,
     state: watch::Sender<ConnectionState>,
+    /// Whether `tools` are those of a connection, this one or an earlier one.
+    are_tools_known: AtomicBool,
+    /// Becomes true after `tools_version` has: whoever waits for it finds the tools in the catalogue.
+    tools_announced: watch::Sender<bool>,
+    remembered: Remembered,
+    /// Cancelled when somebody waits for the connection.
+    needed: CancellationToken,
     /// Increases with each change of `tools`.
     tools_version: watch::Sender<u64>,
     pub(super) notifications: Arc<NotificationRouter>,
+    /// Whether a client has asked for resources or prompts while there was no connection.
+    were_lists_missed: AtomicBool,
     /// URIs of the resources that clients have subscribed to.
     pub(super) subscribed: watch::Sender<BTreeSet<String>>,
-    /// Notified by a call that has found the connection closed.
-    connection_lost: Notify,
     closing: CancellationToken,
 }
 
 #[derive(Clone)]
 enum ConnectionState {
+    /// It is connected when it is needed.
+    Idle,
     /// The first attempt to connect is under way.
     Starting,
     /// Calls can be made.
-    Connected(Peer<RoleClient>),
+    Connected(Connection),
     /// Calls fail with this reason.
     Disconnected(String),
 }
 
+/// A connection to a server.
+#[derive(Clone)]
+pub struct Connection {
+    pub peer: Peer<RoleClient>,
+    /// Cancelled when the server turns out to be gone: all calls fail then.
+    lost: CancellationToken,
+}
+
+impl ConnectionState {
+    /// Whether the first attempt to connect has ended.
+    fn is_decided(&self) -> bool {
+        matches!(self, Self::Connected(_) | Self::Disconnected(_))
+    }
+}
+
 impl McpServer {
-    /// Starts the connection task.
-    pub fn start(app: &str, config: &UpstreamConfig, secrets: &Arc<SecretRegistry>) -> Arc<dyn Upstream> {
-        let shared = Self::shared(app, config, secrets);
-        let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed());
+    /// Starts the connection task. `store` has what is known of the server. If its tools are known and `is_lazy`, the
+    /// task connects when [`Upstream::first_attempt`] or a call waits for it.
+    pub fn start(
+        app: &str,
+        config: &UpstreamConfig,
+        secrets: &Arc<SecretRegistry>,
+        store: &Arc<dyn ServerStore>,
+        is_lazy: bool,
+    ) -> Arc<dyn Upstream> {
+        let shared = Self::shared(app, config, secrets, Arc::clone(store));
+        let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed(is_lazy));
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
@@ -81,27 +121,38 @@ impl McpServer {
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         // There is no child whose stderr could contain a secret.
-        let shared = Self::shared(app, config, &Arc::default());
+        let shared = Self::shared(app, config, &Arc::default(), Arc::new(MemoryServers::default()));
         let (task, max_bytes) = (Arc::clone(&shared), config.max_message_bytes);
         let connection_task = tokio::spawn(async move {
-            let reason = stdio::run_over(&task, streams, max_bytes, Lifecycle::Initialize).await;
-            task.state.send_replace(ConnectionState::Disconnected(reason));
+            let plan = Plan::new(Lifecycle::Initialize, None);
+            let reason = stdio::run_over(&task, streams, max_bytes, plan).await;
+            task.disconnected(reason);
         });
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
-    fn shared(app: &str, config: &UpstreamConfig, secrets: &Arc<SecretRegistry>) -> Arc<Shared> {
+    fn shared(
+        app: &str,
+        config: &UpstreamConfig,
+        secrets: &Arc<SecretRegistry>,
+        store: Arc<dyn ServerStore>,
+    ) -> Arc<Shared> {
         Arc::new(Shared {
             app: app.to_owned(),
             config: config.clone(),
             secrets: Arc::clone(secrets),
             tools: RwLock::default(),
             title: RwLock::default(),
+            started: Instant::now(),
             state: watch::Sender::new(ConnectionState::Starting),
+            are_tools_known: AtomicBool::new(false),
+            tools_announced: watch::Sender::new(false),
+            remembered: Remembered::new(app, config, store),
+            needed: CancellationToken::new(),
             tools_version: watch::Sender::new(0),
             notifications: Arc::default(),
+            were_lists_missed: AtomicBool::new(false),
             subscribed: watch::Sender::default(),
-            connection_lost: Notify::new(),
             closing: CancellationToken::new(),
         })
     }
@@ -111,31 +162,48 @@ impl McpServer {
         &self.shared.app
     }
 
-    /// Waits for the first attempt to connect and returns the peer.
+    /// Returns the peer, for requests that do not wait until the server has started.
     ///
     /// # Errors
     /// There is no connection: the reason.
-    pub(super) async fn peer(&self) -> Result<Peer<RoleClient>, ErrorData> {
+    pub(super) fn peer(&self) -> Result<Peer<RoleClient>, ErrorData> {
+        let reason = match &*self.shared.state.borrow() {
+            ConnectionState::Connected(connection) => return Ok(connection.peer.clone()),
+            ConnectionState::Disconnected(reason) => reason.clone(),
+            ConnectionState::Idle | ConnectionState::Starting => self.shared.starting(),
+        };
+        self.shared.needed.cancel();
+        self.shared.were_lists_missed.store(true, Ordering::Relaxed);
+        Err(ErrorData::internal_error(reason, None))
+    }
+
+    /// Waits for the first attempt to connect and returns the connection.
+    async fn connection(&self) -> Result<Connection, ToolError> {
+        self.shared.needed.cancel();
         let mut state = self.shared.state.subscribe();
-        let state = state.wait_for(|state| !matches!(state, ConnectionState::Starting)).await;
+        let state = state.wait_for(ConnectionState::is_decided).await;
         match state.map(|state| state.clone()) {
-            Ok(ConnectionState::Connected(peer)) => Ok(peer),
-            Ok(ConnectionState::Disconnected(reason)) => Err(ErrorData::internal_error(reason, None)),
-            Ok(ConnectionState::Starting) | Err(_) => {
-                Err(ErrorData::internal_error(format!("The MCP server '{}' is not there", self.shared.app), None))
+            Ok(ConnectionState::Connected(connection)) => Ok(connection),
+            Ok(ConnectionState::Disconnected(reason)) => Err(ToolError::new(ErrorCode::ServerUnavailable, reason)),
+            Ok(ConnectionState::Idle | ConnectionState::Starting) | Err(_) => {
+                Err(ToolError::new(ErrorCode::ServerStarting, self.shared.starting()))
             }
         }
     }
 
     /// Calls a tool once the first attempt to connect has ended.
     async fn call_tool(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
-        let peer = self.peer().await.map_err(|error| ToolError::new(ErrorCode::ToolExecutionError, error.message))?;
+        let Connection { peer, lost } = self.connection().await?;
         let name = call.tool.name.clone();
         let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-        let response = self.request_tool(&peer, params, call.sink).await;
+        let response = tokio::select! {
+            response = self.request_tool(&peer, params, call.sink) => response,
+            () = lost.cancelled() => Err(ServiceError::TransportClosed),
+        };
         response.map_err(|error| {
-            if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
-                self.shared.connection_lost.notify_waiters();
+            // Over HTTP a response can break off while the server is well.
+            if matches!(error, ServiceError::TransportSend(_)) || peer.is_transport_closed() {
+                lost.cancel();
             }
             mcp::call_error(&self.shared.app, &name, error)
         })
@@ -218,16 +286,36 @@ impl Upstream for McpServer {
 
     fn unavailable_reason(&self) -> Option<String> {
         match &*self.shared.state.borrow() {
-            ConnectionState::Connected(_) => None,
-            ConnectionState::Starting => Some(format!("The MCP server '{}' is still starting", self.shared.app)),
+            ConnectionState::Idle | ConnectionState::Connected(_) => None,
+            ConnectionState::Starting => Some(self.shared.starting()),
             ConnectionState::Disconnected(reason) => Some(reason.clone()),
         }
     }
 
+    fn is_starting(&self) -> bool {
+        !self.shared.state.borrow().is_decided()
+    }
+
+    fn are_tools_known(&self) -> bool {
+        self.shared.are_tools_known.load(Ordering::Acquire)
+    }
+
+    fn tools_known(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut known = self.shared.tools_announced.subscribe();
+            let mut state = self.shared.state.subscribe();
+            tokio::select! {
+                _ = known.wait_for(|known| *known) => {}
+                _ = state.wait_for(ConnectionState::is_decided) => {}
+            }
+        })
+    }
+
     fn first_attempt(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            self.shared.needed.cancel();
             let mut state = self.shared.state.subscribe();
-            let _ = state.wait_for(|state| !matches!(state, ConnectionState::Starting)).await;
+            let _ = state.wait_for(ConnectionState::is_decided).await;
         })
     }
 
@@ -244,32 +332,46 @@ impl Upstream for McpServer {
 
 impl Shared {
     /// Connects again and again until the upstream is closed.
-    async fn reconnect_until_closed(self: Arc<Self>) {
+    async fn reconnect_until_closed(self: Arc<Self>, is_lazy: bool) {
+        if let Some(known) = self.remembered.read().await {
+            if is_lazy {
+                self.state.send_replace(ConnectionState::Idle);
+            }
+            self.set_tools(known.title, known.tools);
+            if is_lazy {
+                tokio::select! {
+                    () = self.needed.cancelled() => self.state.send_replace(ConnectionState::Starting),
+                    () = self.closing.cancelled() => return,
+                };
+            }
+        }
         let mut backoff = INITIAL_BACKOFF;
-        let mut lifecycle = self.config.lifecycle;
+        let mut has_failed = false;
         loop {
             let started = Instant::now();
-            let (reason, child) = self.run_connection(lifecycle).await;
+            // Some older servers exit on a handshake that they do not know, so every other attempt makes no other one.
+            let plan = match Plan::new(self.config.lifecycle, self.remembered.lifecycle()) {
+                Plan::Remembered(_) | Plan::Unknown if has_failed => Plan::Only(Request::Initialize),
+                plan => plan,
+            };
+            let connections = self.remembered.connections();
+            let (reason, child) = self.run_connection(plan).await;
+            has_failed = self.remembered.connections() == connections && !has_failed;
             let seconds = backoff.as_secs();
-            self.state.send_replace(ConnectionState::Disconnected(format!(
+            self.disconnected(format!(
                 "The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s",
                 self.app
-            )));
+            ));
             let last_output = match child {
                 Some(child) => child.shut_down().await,
                 None => String::new(),
             };
             if self.closing.is_cancelled() {
-                self.state
-                    .send_replace(ConnectionState::Disconnected(format!("The MCP server '{}' is closed", self.app)));
+                self.disconnected(format!("The MCP server '{}' is closed", self.app));
                 return;
             }
             if started.elapsed() > BACKOFF_RESET {
                 backoff = INITIAL_BACKOFF;
-            }
-            // Some older servers exit on a handshake that they do not know.
-            if self.config.lifecycle == Lifecycle::Auto {
-                lifecycle = if lifecycle == Lifecycle::Auto { Lifecycle::Initialize } else { Lifecycle::Auto };
             }
             // The output of the child may contain anything, so only the log gets it.
             tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}");
@@ -281,34 +383,51 @@ impl Shared {
         }
     }
 
+    fn disconnected(&self, reason: String) {
+        self.state.send_replace(ConnectionState::Disconnected(reason));
+    }
+
+    /// Says that the server is still starting.
+    fn starting(&self) -> String {
+        let (app, seconds) = (&self.app, self.started.elapsed().as_secs());
+        format!("The MCP server '{app}' is still starting, for {seconds} s so far")
+    }
+
     /// Runs one connection until it ends. Returns why it ended, and the child process to shut down, if there is one.
-    async fn run_connection(&self, lifecycle: Lifecycle) -> (String, Option<Child>) {
+    async fn run_connection(&self, plan: Plan) -> (String, Option<Child>) {
         if self.closing.is_cancelled() {
             return (String::new(), None);
         }
         let max_bytes = self.config.max_message_bytes;
         match &self.config.kind {
-            UpstreamKind::Stdio(config) => stdio::run(self, config, max_bytes, lifecycle).await,
-            UpstreamKind::Http(config) => (http::run(self, config, max_bytes, lifecycle).await, None),
+            UpstreamKind::Stdio(config) => stdio::run(self, config, max_bytes, plan).await,
+            UpstreamKind::Http(config) => (http::run(self, config, max_bytes, plan).await, None),
         }
     }
 
-    /// Runs an MCP session until the connection ends or the upstream is closed. Returns the reason.
-    pub async fn run_session<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
+    /// Runs an MCP session, from its negotiation until the connection ends or the upstream is closed. `lost` is cancelled
+    /// by whoever finds the server gone. Returns the reason.
+    pub async fn run_session<T>(
+        &self,
+        negotiation: impl Future<Output = Result<Negotiated<T>, String>>,
+        lost: CancellationToken,
+    ) -> String
     where
-        T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
+        T: Transport<RoleClient> + 'static,
     {
         tokio::select! {
-            reason = self.run_session_to_end(transport, lifecycle) => reason,
+            reason = self.run_session_to_end(negotiation, lost) => reason,
             () = self.closing.cancelled() => String::new(),
         }
     }
 
-    async fn run_session_to_end<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
+    async fn run_session_to_end<T>(
+        &self,
+        negotiation: impl Future<Output = Result<Negotiated<T>, String>>,
+        lost: CancellationToken,
+    ) -> String
     where
-        T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
+        T: Transport<RoleClient> + 'static,
     {
         let (tools_changed, mut changes) = mpsc::channel(1);
         let limit = self.config.start_timeout;
@@ -318,10 +437,12 @@ impl Shared {
                 tools_changed: tools_changed.clone(),
                 notifications: Arc::clone(&self.notifications),
             };
-            let transport = Ordered::new(transport.into_transport(), Arc::clone(&self.notifications));
+            let transport = negotiation.await?;
+            let lifecycle = transport.lifecycle();
             let handshake = handler.serve_with_lifecycle(transport, mcp::lifecycle_mode(lifecycle));
             let service = handshake.await.map_err(mcp::handshake_error)?;
             service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
+            self.remembered.connected(lifecycle);
             self.refresh_tools(service.peer()).await?;
             Ok::<_, String>(service)
         };
@@ -337,16 +458,20 @@ impl Shared {
             subscribed: self.subscribed.subscribe(),
         };
         let forwarding = tokio::spawn(forward_notifications(peer.clone(), sink));
-        self.state.send_replace(ConnectionState::Connected(peer.clone()));
+        self.state.send_replace(ConnectionState::Connected(Connection { peer: peer.clone(), lost: lost.clone() }));
+        if self.were_lists_missed.swap(false, Ordering::Relaxed) {
+            self.notifications.publish(UpstreamNotification::ResourceListChanged);
+            self.notifications.publish(UpstreamNotification::PromptListChanged);
+        }
         let mut ended = std::pin::pin!(service.waiting());
         let reason = loop {
             tokio::select! {
                 _ = &mut ended => break "it ended".to_owned(),
-                () = self.connection_lost.notified() => break "the connection was lost".to_owned(),
+                () = lost.cancelled() => break "the connection was lost".to_owned(),
                 Some(()) = changes.recv() => {
                     tokio::time::sleep(DEBOUNCE).await;
                     while changes.try_recv().is_ok() {}
-                    match tokio::time::timeout(limit, self.refresh_tools(&peer)).await {
+                    match tokio::time::timeout(LIST_TIMEOUT, self.refresh_tools(&peer)).await {
                         Ok(Ok(())) => {}
                         Ok(Err(reason)) => tracing::warn!(app = self.app, "its changed list of tools cannot be read: {reason}"),
                         Err(_) => tracing::warn!(app = self.app, "the request for its changed list of tools timed out"),
@@ -355,10 +480,9 @@ impl Shared {
             }
         };
         forwarding.abort();
-        self.state.send_replace(ConnectionState::Disconnected(format!(
-            "The MCP server '{}' has ended and is tried again",
-            self.app
-        )));
+        // Calls that wait for a response fail now, not when the transport is closed.
+        lost.cancel();
+        self.disconnected(format!("The MCP server '{}' has ended and is tried again", self.app));
         reason
     }
 
@@ -375,18 +499,26 @@ impl Shared {
         } else {
             Vec::new()
         };
-        let tools: Vec<Arc<ToolDefinition>> =
-            tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
         let server_info = peer.peer_info().and_then(|info| info.server_info.clone());
         let title = server_info.map(|server| server.title.unwrap_or(server.name));
+        self.remembered.write(title.clone(), &tools).await;
+        self.set_tools(title, tools);
+        Ok(())
+    }
+
+    fn set_tools(&self, title: Option<String>, tools: Vec<Tool>) {
+        let tools: Vec<Arc<ToolDefinition>> =
+            tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
         *self.title.write().unwrap_or_else(PoisonError::into_inner) = title;
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        if *known != tools {
-            *known = tools;
-            drop(known);
+        let has_changed = *known != tools;
+        *known = tools;
+        drop(known);
+        // A server without tools is known too.
+        if !self.are_tools_known.swap(true, Ordering::AcqRel) || has_changed {
             self.tools_version.send_modify(|version| *version += 1);
         }
-        Ok(())
+        self.tools_announced.send_replace(true);
     }
 }
 

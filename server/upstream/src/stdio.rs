@@ -3,37 +3,37 @@
 mod child;
 mod transport;
 
+use super::negotiate::{Plan, negotiate};
+use super::ordered::Ordered;
 use super::session::Shared;
 pub use child::Child;
-use codecall_config::{Lifecycle, StdioConfig};
+use codecall_config::StdioConfig;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio_util::sync::CancellationToken;
 use transport::LineTransport;
 
 /// Runs a child process until its connection ends, with messages of at most `max_bytes`. Returns the reason, and the
 /// child to shut down.
-pub async fn run(
-    shared: &Shared,
-    config: &StdioConfig,
-    max_bytes: usize,
-    lifecycle: Lifecycle,
-) -> (String, Option<Child>) {
+pub async fn run(shared: &Shared, config: &StdioConfig, max_bytes: usize, plan: Plan) -> (String, Option<Child>) {
     let (child, stdin, stdout) = match Child::spawn(&shared.app, config, &shared.secrets) {
         Ok(spawned) => spawned,
         Err(reason) => return (reason, None),
     };
-    let reason = run_over(shared, (stdout, stdin), max_bytes, lifecycle).await;
+    let reason = run_over(shared, (stdout, stdin), max_bytes, plan).await;
     (reason, Some(child))
 }
 
 /// Runs a session over two streams until they end. Returns the reason.
-pub async fn run_over<R, W>(shared: &Shared, (from, to): (R, W), max_bytes: usize, lifecycle: Lifecycle) -> String
+pub async fn run_over<R, W>(shared: &Shared, (from, to): (R, W), max_bytes: usize, plan: Plan) -> String
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (transport, mut reader) = LineTransport::new(BufReader::with_capacity(64 * 1024, from), to, max_bytes);
-    let reason = shared.run_session(transport, lifecycle).await;
+    let negotiation = negotiate(Ordered::new(transport, Arc::clone(&shared.notifications)), plan);
+    let reason = shared.run_session(negotiation, CancellationToken::new()).await;
     // If the reader has ended the connection, its reason is more precise.
     let read = tokio::time::timeout(Duration::from_millis(50), &mut reader).await;
     reader.abort();

@@ -120,7 +120,8 @@ impl Tools for ToolDirectory {
 
     fn member(&self, app: &str, tool: &str) -> Option<String> {
         let known = || self.names.name(self.names.member(app, tool)?).map(str::to_owned);
-        self.answers.members.get(&format!("{app}.{tool}")).cloned().or_else(known)
+        let unknown = || self.names.unknown_member(app, tool);
+        self.answers.members.get(&format!("{app}.{tool}")).cloned().or_else(known).or_else(unknown)
     }
 
     fn function(&self, name: &str) -> Option<String> {

@@ -6,7 +6,7 @@
 use super::MAX_NAME_BYTES;
 use crate::text::nearest;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of similar names in an error message.
 const MAX_SIMILAR: usize = 3;
@@ -25,7 +25,12 @@ pub struct ToolNames {
     members: BTreeMap<String, BTreeMap<String, Option<usize>>>,
     /// Apps by every name that a script can write.
     apps: BTreeMap<String, String>,
+    /// Apps whose tools have never been listed.
+    unknown: BTreeSet<String>,
 }
+
+/// Members that the language itself reads of any value: no tool of an unknown app has such a name.
+const READ_BY_THE_LANGUAGE: &[&str] = &["then", "toJSON", "toString", "valueOf"];
 
 impl ToolNames {
     /// Adds a tool by its full name. Returns its index.
@@ -79,6 +84,20 @@ impl ToolNames {
         }
         let exact = self.by_name.get(&format!("{app}:{member}")).copied();
         exact.or_else(|| self.members.get(app)?.get(&member_key(member)).copied().flatten())
+    }
+
+    /// Sets the apps whose tools have never been listed, by their own names.
+    pub fn set_unknown(&mut self, apps: BTreeSet<String>) {
+        self.unknown = apps;
+    }
+
+    /// Returns the full name of a member of an app whose tools have never been listed: it may be a tool, and a call of it
+    /// says why nobody knows. `None` for other apps.
+    #[must_use]
+    pub fn unknown_member(&self, app: &str, member: &str) -> Option<String> {
+        let app = self.apps.get(app).filter(|app| self.unknown.contains(*app))?;
+        let is_possible = member.len() <= MAX_NAME_BYTES && !READ_BY_THE_LANGUAGE.contains(&member);
+        is_possible.then(|| format!("{app}:{member}"))
     }
 
     /// Returns the full name of a tool.
@@ -143,6 +162,16 @@ mod tests {
         assert_eq!(names.member("b", "get_all"), Some(3), "an exact name takes precedence");
         assert_eq!(names.member("b", "getAll"), Some(4));
         assert_eq!(names.member("b", "GET_ALL"), None);
+    }
+
+    #[test]
+    fn members_of_unknown_apps_may_be_tools() {
+        let mut names = names(&[("known", "list"), ("my-app", "one")]);
+        names.set_unknown(["my-app".to_owned()].into());
+        assert_eq!(names.unknown_member("my_app", "two").as_deref(), Some("my-app:two"));
+        assert_eq!(names.unknown_member("my_app", "then"), None);
+        assert_eq!(names.unknown_member("known", "two"), None);
+        assert_eq!(names.unknown_member("other", "two"), None);
     }
 
     #[test]

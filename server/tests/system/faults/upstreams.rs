@@ -72,7 +72,7 @@ async fn crashes() {
     let victim = Victim::start(&["--config", &config]).await;
     for tool in ["good:crash", "good:half_crash"] {
         let (code, message) = victim.call(tool, 20 * SECOND).await.expect_err("it ends");
-        assert_eq!(code, "TOOL_EXECUTION_ERROR", "{tool}: {message}");
+        assert_eq!(code, "SERVER_UNAVAILABLE", "{tool}: {message}");
         assert!(message.contains("ended while the tool"), "{tool}: {message}");
         let began = Instant::now();
         while victim.call("good:ok", SECOND).await != Ok(json!("fine")) {

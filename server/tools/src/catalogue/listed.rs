@@ -64,6 +64,16 @@ impl Listed {
         self.rows.is_empty()
     }
 
+    /// Whether both have the same tools under the same names.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.rows.len() == other.rows.len()
+            && self
+                .after(None)
+                .zip(other.after(None))
+                .all(|((name, entry), (other_name, other))| name == other_name && Arc::ptr_eq(entry, other))
+    }
+
     /// Returns the tools after a name, sorted by name; `None`: all.
     pub fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&str, &Arc<Entry>)> {
         let start = name.map_or(Bound::Unbounded, Bound::Excluded);

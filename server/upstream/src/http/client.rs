@@ -14,6 +14,8 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio_util::sync::CancellationToken;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type TransportError = StreamableHttpError<reqwest::Error>;
@@ -21,7 +23,33 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// A `reqwest` client for the streamable HTTP transport.
 #[derive(Clone)]
-pub struct HttpClient(pub reqwest::Client);
+pub struct HttpClient {
+    pub client: reqwest::Client,
+    /// Cancelled when the server is gone: whoever waits for a response would wait in vain.
+    pub lost: CancellationToken,
+    /// How many streams in a row could not be opened.
+    pub failed_streams: Arc<AtomicU32>,
+}
+
+impl HttpClient {
+    /// Notes whether a stream could be opened. Only one that broke off, or that of a session, is opened, so there was a
+    /// server: it is gone if it accepts no connection, or refuses again and again, as one that was restarted does.
+    fn note_stream<T>(&self, opened: &Result<T, TransportError>) {
+        match opened {
+            Ok(_) => self.failed_streams.store(0, Ordering::Relaxed),
+            Err(StreamableHttpError::Client(error)) if error.is_connect() => self.lost.cancel(),
+            Err(StreamableHttpError::ServerDoesNotSupportSse) => {}
+            Err(_) => {
+                if self.failed_streams.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_FAILED_STREAMS {
+                    self.lost.cancel();
+                }
+            }
+        }
+    }
+}
+
+/// After how many streams in a row that could not be opened a server is given up.
+const MAX_FAILED_STREAMS: u32 = 4;
 
 fn without_url(error: TransportError) -> TransportError {
     match error {
@@ -78,7 +106,8 @@ impl StreamableHttpClient for HttpClient {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
         };
-        let sent = self.0.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes).await;
+        let sent =
+            self.client.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes).await;
         match (sent, call) {
             (Ok(StreamableHttpPostResponse::Sse(events, session)), call) => {
                 Ok(StreamableHttpPostResponse::Sse(replace_malformed(events, call), session))
@@ -104,7 +133,7 @@ impl StreamableHttpClient for HttpClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<(), TransportError> {
-        self.0.delete_session(uri, session, auth, headers).await.map_err(without_url)
+        self.client.delete_session(uri, session, auth, headers).await.map_err(without_url)
     }
 
     async fn get_stream(
@@ -127,7 +156,9 @@ impl StreamableHttpClient for HttpClient {
         headers: Headers,
         max_bytes: usize,
     ) -> Result<Events, TransportError> {
-        let opened = self.0.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
-        opened.await.map(|events| replace_malformed(events, None)).map_err(without_url)
+        let opened = self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
+        let opened = opened.await;
+        self.note_stream(&opened);
+        opened.map(|events| replace_malformed(events, None)).map_err(without_url)
     }
 }

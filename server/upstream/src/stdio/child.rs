@@ -1,5 +1,7 @@
 //! The child process of an MCP server: its environment, its stderr, its shutdown.
 
+#[cfg(unix)]
+use crate::guard;
 use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_config::StdioConfig;
 use std::collections::VecDeque;
@@ -70,7 +72,14 @@ const LAST_LINES: usize = 5;
 /// A running child process.
 pub struct Child {
     process: tokio::process::Child,
-    group: Option<u32>,
+    #[cfg(unix)]
+    group: Option<rustix::process::Pid>,
+    /// Finds the processes that have left the group.
+    #[cfg(unix)]
+    marker: Arc<guard::Marker>,
+    /// Ends the group if this process cannot.
+    #[cfg(unix)]
+    _guarded: Option<guard::Registration>,
     last_output: Arc<Mutex<VecDeque<String>>>,
     stderr_task: JoinHandle<()>,
 }
@@ -111,6 +120,10 @@ impl Child {
         // A process group of its own: all processes that the child starts are ended with it.
         #[cfg(unix)]
         command.process_group(0);
+        #[cfg(unix)]
+        let marker = Arc::new(guard::Marker::new());
+        #[cfg(unix)]
+        command.env(guard::VARIABLE, marker.value());
         // Clients see the message, so it must not contain folders of the host.
         let program = Path::new(&config.command).file_name().unwrap_or_default().display();
         let mut process = command.spawn().map_err(|error| match error.kind() {
@@ -128,8 +141,20 @@ impl Child {
             environment: Redactor::new(config.env.values().map(|value| &**value)),
         };
         let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, redactor, Arc::clone(&last_output)));
-        let group = process.id();
-        Ok((Self { process, group, last_output, stderr_task }, stdin, stdout))
+        #[cfg(unix)]
+        let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        let child = Self {
+            process,
+            #[cfg(unix)]
+            group,
+            #[cfg(unix)]
+            marker,
+            #[cfg(unix)]
+            _guarded: group.map(guard::Registration::new),
+            last_output,
+            stderr_task,
+        };
+        Ok((child, stdin, stdout))
     }
 
     fn last_output(&self) -> String {
@@ -149,6 +174,11 @@ impl Child {
         }
         self.signal_group(true);
         let _ = self.process.kill().await;
+        #[cfg(unix)]
+        {
+            let marker = Arc::clone(&self.marker);
+            let _ = tokio::task::spawn_blocking(move || marker.kill()).await;
+        }
         // A process that has left the group may keep the stream open.
         let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.stderr_task).await;
         self.last_output()
@@ -156,18 +186,15 @@ impl Child {
 
     #[cfg(unix)]
     fn signal_group(&self, kill: bool) {
-        use rustix::process::{Pid, Signal, kill_process_group};
-        let group = self.group.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        if let Some(group) = group {
+        use rustix::process::{Signal, kill_process_group};
+        if let Some(group) = self.group {
             // It fails if all processes of the group have exited.
             let _ = kill_process_group(group, if kill { Signal::KILL } else { Signal::TERM });
         }
     }
 
     #[cfg(not(unix))]
-    fn signal_group(&self, _kill: bool) {
-        let _ = self.group;
-    }
+    fn signal_group(&self, _kill: bool) {}
 }
 
 impl Drop for Child {
@@ -175,6 +202,8 @@ impl Drop for Child {
     fn drop(&mut self) {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
             self.signal_group(true);
+            #[cfg(unix)]
+            self.marker.kill();
         }
     }
 }

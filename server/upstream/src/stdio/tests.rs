@@ -2,6 +2,7 @@
 
 use crate::*;
 use codecall_config::{Config, Format};
+use codecall_store::Stores;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
@@ -28,7 +29,8 @@ fn start(script: &str) -> Arc<dyn Upstream> {
         "command": "sh", "args": ["-c", script], "env": {"GIVEN": "given"}, "maxMessageBytes": 100_000, "startTimeoutMs": 5_000,
     }}});
     let config = Config::parse(&text.to_string().replace("${", "$${"), Format::Json, &|_| None).expect("valid");
-    connect("sh", &config.upstreams["sh"], &config.secrets).expect("starts")
+    let store = Stores::in_memory(&config).servers;
+    connect("sh", &config.upstreams["sh"], &config.secrets, &store, false).expect("starts")
 }
 
 async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
@@ -62,7 +64,7 @@ async fn a_child_that_exits_is_restarted() {
     let died = call(&upstream, "die").await.expect_err("dies");
     assert_eq!(died.message, "The MCP server 'sh' ended while the tool 'die' was running");
     let down = call(&upstream, "pid").await.expect_err("down");
-    assert_eq!(down.code, "TOOL_EXECUTION_ERROR");
+    assert_eq!((died.code.as_str(), down.code.as_str()), ("SERVER_UNAVAILABLE", "SERVER_UNAVAILABLE"));
     assert_eq!(upstream.tools().len(), 4, "its tools stay known");
     let mut again = Err(down);
     for _ in 0..50 {
