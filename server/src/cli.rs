@@ -7,6 +7,7 @@ mod check;
 mod code;
 mod config;
 mod confined;
+mod init;
 mod output;
 mod policy;
 mod replay;
@@ -52,7 +53,9 @@ enum Command {
     Invoke(tools::Invoke),
     /// Run code whose tool calls wait by themselves.
     Code(code::Code),
-    /// Check a configuration, explain its keys, print their JSON schema.
+    /// Take over the servers of MCP clients: write a configuration, and make clients start CodeCall with it.
+    Init(init::Init),
+    /// Check or show the configuration, explain its keys, print their JSON schema.
     Config(config::Configuration),
     #[command(hide = true)]
     Worker(confined::Worker),
@@ -105,6 +108,7 @@ impl CommandLine {
             Command::Describe(describe) => describe.execute().await,
             Command::Invoke(invoke) => invoke.execute().await,
             Command::Code(code) => code.execute().await,
+            Command::Init(init) => init.execute(),
             Command::Config(config) => config.execute(),
             // `execute_for_server` has executed them.
             Command::Worker(_) | Command::Confined(_) => Ok(CommandStatus::Failure),

@@ -19,9 +19,13 @@ mod concurrency_limits;
 mod confine;
 mod direct_calls;
 mod duration;
+pub mod effective;
+mod env_file;
+pub mod environment;
 mod expand;
 mod http;
 mod isolation;
+pub mod locate;
 mod mcp_servers;
 mod model;
 mod pii;
@@ -38,7 +42,7 @@ mod stateless;
 mod tools;
 pub mod vm;
 
-use agentscript::Policy;
+use agentscript::{Policy, Preset};
 use codecall_base::error::Error;
 use codecall_base::files;
 use codecall_base::redact::SecretRegistry;
@@ -104,6 +108,10 @@ pub struct Config {
     #[serde(skip, rename = "vm")]
     #[schemars(!skip, with = "vm::VmConfig")]
     pub policy: Policy,
+    /// The preset that the policy started from: `vm.preset`.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub preset: Preset,
     /// Whether `null` for an optional property that cannot be `null` is left out of the input of a tool:
     /// `vm.lenientInput`.
     #[serde(skip)]
@@ -135,6 +143,9 @@ pub struct Config {
     /// later; clones of the configuration share them.
     #[serde(skip)]
     pub secrets: Arc<SecretRegistry>,
+    /// What is not as it should be, but does no harm: unknown keys of servers, unknown variables of the environment.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 impl Default for Config {
@@ -149,6 +160,7 @@ impl Default for Config {
             direct_calls: DirectCalls::default(),
             structured: true,
             policy: Policy::default(),
+            preset: Preset::default(),
             lenient_input: true,
             pool: Pool::default(),
             isolation: IsolationConfig::default(),
@@ -160,6 +172,7 @@ impl Default for Config {
             sanitization: Sanitization::default(),
             chain: ChainConfig::default(),
             secrets: Arc::default(),
+            warnings: Vec::new(),
         }
     }
 }
@@ -174,17 +187,31 @@ pub enum Format {
 }
 
 impl Config {
-    /// Reads a file: JSON if its name ends in `.json` or its text begins with `{`, otherwise TOML.
+    /// Reads a file: JSON if its name ends in `.json` or its text begins with `{`, otherwise TOML. Variables `CODECALL_…`
+    /// of the environment override it.
     ///
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
     pub fn load(path: &Path) -> Result<Self, Error> {
+        let (text, format) = Self::read_file(path)?;
+        read::parse(&text, format, &environment::variables(), &|name| std::env::var(name).ok())
+            .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+    }
+
+    /// Reads the variables `CODECALL_…` of the environment, without a file.
+    ///
+    /// # Errors
+    /// One of them has a wrong value.
+    pub fn from_environment() -> Result<Self, Error> {
+        read::parse("", Format::Toml, &environment::variables(), &|name| std::env::var(name).ok())
+            .map_err(Error::Config)
+    }
+
+    fn read_file(path: &Path) -> Result<(String, Format), Error> {
         let text = files::read_text(path, files::MAX_CONFIG_BYTES)
             .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
         let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
-        let format = if json { Format::Json } else { Format::Toml };
-        Self::parse(&text, format, &|name| std::env::var(name).ok())
-            .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+        Ok((text, if json { Format::Json } else { Format::Toml }))
     }
 
     /// Whether the configuration isolates scripts or MCP servers.
@@ -200,7 +227,7 @@ impl Config {
     /// # Errors
     /// What is wrong, naming the key.
     pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
-        read::parse(text, format, environment)
+        read::parse(text, format, &[], environment)
     }
 }
 

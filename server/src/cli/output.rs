@@ -24,6 +24,23 @@ pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
     if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
 }
 
+/// Prints rows: as a table on a terminal, else as lines with tabs between the cells, without the head.
+pub fn print_table(head: &[&str], rows: Vec<Vec<String>>) -> Result<(), CommandError> {
+    let clean = |rows: Vec<Vec<String>>| -> Vec<Vec<String>> {
+        let clean = |cell: &String| terminal::escape_line(cell).into_owned();
+        rows.iter().map(|row| row.iter().map(clean).collect()).collect()
+    };
+    if is_terminal() {
+        let mut table = comfy_table::Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+        table.set_header(head).add_rows(clean(rows));
+        print(&table.trim_fmt())
+    } else {
+        print_lines(&clean(rows).into_iter().map(|row| row.join("\t")).collect::<Vec<_>>())
+    }
+}
+
 /// Prints JSON: indented on a terminal, else as one line.
 pub fn print_json(text: &str) -> Result<(), CommandError> {
     if is_terminal() { print_json_line(&indent(text)) } else { print_json_line(text) }

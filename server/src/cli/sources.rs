@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// The sources of tools.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Sources {
-    /// Configuration, TOML or JSON.
+    /// Configuration, TOML or JSON. When left out: the file that CODECALL_CONFIG names, codecall.toml in the current
+    /// folder, or the user's codecall/codecall.toml (~/.config, on Windows %APPDATA%).
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Add the demo shop: tools of the apps users, orders, billing and inventory.
@@ -27,7 +28,7 @@ pub struct Sources {
     pub mock_tools: Option<PathBuf>,
     /// Where scripts are evaluated, whatever the configuration says: on threads of this process, or in
     /// confined processes of their own.
-    #[arg(long, value_name = "MODE", env = "CODECALL_ISOLATION")]
+    #[arg(long, value_name = "MODE")]
     pub isolation: Option<Isolation>,
 }
 
@@ -49,22 +50,43 @@ pub struct RunningHub {
 /// How long a command waits for upstreams to start.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Loads a configuration. Its secrets are redacted in what is written to stderr until the process ends, also in the error
-/// of a hub that could not start.
-pub fn load_config(path: &Path) -> Result<Config, CommandError> {
+/// Returns the file of the configuration: `named`, or the one at a default location.
+pub fn find_config(named: Option<PathBuf>) -> Result<Option<PathBuf>, CommandError> {
+    match named {
+        Some(path) => Ok(Some(path)),
+        None => Ok(codecall::config::locate::locate()?),
+    }
+}
+
+/// Loads a configuration; `None`: only what the environment says. Its secrets are redacted in what is written to stderr
+/// until the process ends, also in the error of a hub that could not start.
+pub fn load_config(path: Option<&Path>) -> Result<Config, CommandError> {
     static SECRETS: OnceLock<Arc<SecretRegistry>> = OnceLock::new();
-    let config = Config::load(path)?;
+    let config = match path {
+        Some(path) => Config::load(path)?,
+        None => Config::from_environment()?,
+    };
     SECRETS.get_or_init(|| Arc::clone(&config.secrets)).join_logs();
+    Ok(config)
+}
+
+/// Finds and loads the configuration of a command, and logs its warnings.
+pub fn open_config(named: Option<PathBuf>) -> Result<Config, CommandError> {
+    let path = find_config(named)?;
+    if let Some(path) = &path {
+        tracing::info!("configuration: {}", path.display());
+    }
+    let config = load_config(path.as_deref())?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
     Ok(config)
 }
 
 impl Sources {
     /// Loads the configuration and starts a hub. `adjust` may change the configuration.
     pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
-        let mut config = match &self.config {
-            Some(path) => load_config(path)?,
-            None => Config::default(),
-        };
+        let mut config = open_config(self.config.clone())?;
         match self.isolation {
             Some(Isolation::Thread) => config.isolation.mode = IsolationMode::Thread,
             Some(Isolation::Process) => config.isolation.mode = IsolationMode::Process,

@@ -16,6 +16,7 @@ mod faults;
 mod hostile;
 mod http;
 mod impersonation;
+mod init;
 #[cfg(target_os = "linux")]
 mod isolation;
 mod large_data;
