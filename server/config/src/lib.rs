@@ -48,7 +48,8 @@ use codecall_base::files;
 use codecall_base::redact::SecretRegistry;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,6 +147,34 @@ pub struct Config {
     /// What is not as it should be, but does no harm: unknown keys of servers, unknown variables of the environment.
     #[serde(skip)]
     pub warnings: Vec<String>,
+    /// The keys of the top level, to see which of them another configuration has too.
+    #[serde(skip)]
+    pub sections: Sections,
+}
+
+/// The keys of the top level with their values, apart from `mcpServers`. They are only compared; `Debug` does not show them.
+#[derive(Clone, Default)]
+pub struct Sections(Map<String, Value>);
+
+impl Sections {
+    /// Whether a section is the same in both.
+    #[must_use]
+    pub fn has_same(&self, other: &Self, name: &str) -> bool {
+        self.0.get(name) == other.0.get(name)
+    }
+
+    /// Returns the names of the sections that are not the same.
+    #[must_use]
+    pub fn differing(&self, other: &Self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        names.into_iter().filter(|name| !self.has_same(other, name)).cloned().collect()
+    }
+}
+
+impl std::fmt::Debug for Sections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[sections]")
+    }
 }
 
 impl Default for Config {
@@ -173,6 +202,7 @@ impl Default for Config {
             chain: ChainConfig::default(),
             secrets: Arc::default(),
             warnings: Vec::new(),
+            sections: Sections::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::expand::{Environment, expand};
 use super::schema::{self, properties};
 use super::secrets::FoundSecrets;
 use super::vm::VmConfig;
-use super::{ChainConfig, CodeExecution, Config, Format, ToolPolicy, UpstreamConfig};
+use super::{ChainConfig, CodeExecution, Config, Format, Sections, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
@@ -57,6 +57,7 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     let servers = take_table(&mut value, "mcpServers")?;
     expand(&mut value, "", &environment)?;
     check(&mut value, schema::root(), "", &mut found.borrow_mut())?;
+    let sections = Sections(value.as_object().cloned().unwrap_or_default());
     let vm = VmConfig::read(take_table(&mut value, "vm")?, "vm")?;
     let (lenient_input, preset, policy) = (vm.lenient_input(), vm.preset(), vm.policy());
     let tools: ToolPolicy = take_keys(&mut value, &TOOLS, "")?;
@@ -73,6 +74,7 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
             config.upstreams.insert(app, server);
         }
     }
+    config.sections = sections;
     config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));
     Ok(config)
 }

@@ -6,6 +6,7 @@ use super::CommandError;
 use codecall::terminal;
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn print(text: &str) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout().lock();
@@ -22,6 +23,25 @@ fn print(text: &str) -> Result<(), CommandError> {
 /// Prints lines for people. The caller escapes parts that must not contain line breaks.
 pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
     if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
+}
+
+/// Whether notices are events of the log.
+static NOTICES_ARE_LOGGED: AtomicBool = AtomicBool::new(false);
+
+/// Makes notices events of the log: it is read by a program.
+pub fn log_notices() {
+    NOTICES_ARE_LOGGED.store(true, Ordering::Relaxed);
+}
+
+/// Tells the user of a server something on stderr, whatever the level of the log is.
+pub fn notice(text: &str) {
+    if NOTICES_ARE_LOGGED.load(Ordering::Relaxed) {
+        tracing::info!(target: "codecall::notice", "{text}");
+    } else {
+        let clean = codecall::redact::redact_log_line(text);
+        // A failed write is ignored: there is nowhere to report it.
+        let _ = writeln!(std::io::stderr(), "codecall: {}", terminal::escape_line(&clean));
+    }
 }
 
 /// Prints rows: as a table on a terminal, else as lines with tabs between the cells, without the head.

@@ -84,19 +84,27 @@ pub fn open_config(named: Option<PathBuf>) -> Result<Config, CommandError> {
 }
 
 impl Sources {
-    /// Loads the configuration and starts a hub. `adjust` may change the configuration.
-    pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
+    /// Loads the configuration, with what the flags change of it.
+    pub fn load(&self) -> Result<Config, CommandError> {
         let mut config = open_config(self.config.clone())?;
         match self.isolation {
             Some(Isolation::Thread) => config.isolation.mode = IsolationMode::Thread,
             Some(Isolation::Process) => config.isolation.mode = IsolationMode::Process,
             None => {}
         }
+        if self.mock_tools.is_some() {
+            config.upstreams.clear();
+        }
+        Ok(config)
+    }
+
+    /// Loads the configuration and starts a hub. `adjust` may change the configuration.
+    pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
+        let mut config = self.load()?;
         adjust(&mut config);
         let fixture = self.mock_tools.as_deref().map(Fixture::load).transpose()?;
         let mut upstreams: Vec<Arc<dyn Upstream>> = Vec::new();
         if let Some(fixture) = &fixture {
-            config.upstreams.clear();
             upstreams.extend(fixture.upstreams());
         }
         if self.demo {

@@ -21,6 +21,7 @@ mod init;
 mod isolation;
 mod large_data;
 mod model_server;
+mod operation;
 mod pipeline;
 mod pool;
 mod protocol;
