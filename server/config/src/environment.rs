@@ -23,12 +23,12 @@ pub struct Override {
     pub variable: String,
 }
 
-/// The variables of this process that may be keys, in order.
+/// The variables of this process that may be keys, in order. Empty ones are as good as not set.
 #[must_use]
 pub fn variables() -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name.starts_with(PREFIX) && !OTHERS.contains(&name.as_str()))
+        .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty() && !OTHERS.contains(&name.as_str()))
         .collect();
     variables.sort();
     variables

@@ -4,7 +4,7 @@
 //! whether it is a secret, and its documentation. `schema.rs` generates a JSON schema from them. Input is checked against
 //! it (`check.rs`), and the reference page and `codecall config` are made from it (`reference.rs`).
 //!
-//! Unknown keys are errors. No message contains a value of the file, as any of them may be a secret.
+//! Unknown keys are errors; those of entries of `mcpServers` are warnings, as clients have keys of their own. No message contains a value of the file, as any of them may be a secret.
 //!
 //! It must not know how it is used.
 
