@@ -24,23 +24,38 @@ pub fn backup_of(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Puts CodeCall in the place of servers. `taken` are the names of those that are in our configuration, `command` starts
-/// CodeCall with it. Returns whether the file was changed.
+/// A place in a file where servers are, with the names of those that are in our configuration.
+#[derive(Clone, Debug)]
+pub struct Taken<'a> {
+    /// The place.
+    pub found: &'a Found,
+    /// The names of the servers.
+    pub names: Vec<String>,
+}
+
+/// Puts CodeCall in the place of servers of a file. `places` are all of them in the file, `command` starts CodeCall. Returns
+/// whether the file was changed. Applied again, the backup has the servers that were added since.
 ///
 /// # Errors
-/// The file or its backup cannot be read or written. A backup of an earlier change exists.
-pub fn apply(found: &Found, taken: &[String], command: &[String]) -> Result<bool, String> {
-    let text = read(&found.path)?;
-    let changed = changed(found, &text, taken, command)?;
-    if changed == text {
+/// The file or its backup cannot be read or written.
+pub fn apply(path: &Path, places: &[Taken<'_>], command: &[String]) -> Result<bool, String> {
+    let text = read(path)?;
+    let mut new = text.clone();
+    for place in places.iter().filter(|place| !place.names.is_empty()) {
+        new = changed(place.found, &new, &place.names, command)?;
+    }
+    if new == text {
         return Ok(false);
     }
-    let backup = backup_of(&found.path);
-    // A file may have servers in several places: the backup is that of the first change.
-    if !backup.exists() {
-        write(&backup, &text)?;
-    }
-    write(&found.path, &changed)?;
+    let backup = backup_of(path);
+    let before = if backup.exists() {
+        let all: Vec<Found> = places.iter().map(|place| place.found.clone()).collect();
+        undone(&read(&backup)?, &text, &all)?.0
+    } else {
+        text
+    };
+    write(&backup, &before)?;
+    write(path, &new)?;
     Ok(true)
 }
 
@@ -162,17 +177,19 @@ pub fn undo(path: &Path, places: &[Found]) -> Result<Undone, String> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Undone::Nothing),
         Err(error) => return Err(format!("{}: {error}", backup.display())),
     };
-    let now = read(path)?;
-    let undone = if is_as_applied(&before, &now, places) {
-        write(path, &before)?;
-        Undone::Restored
-    } else {
-        let merged = places.iter().try_fold(now, |now, place| put_back(place, &before, &now))?;
-        write(path, &merged)?;
-        Undone::Merged
-    };
+    let (text, what) = undone(&before, &read(path)?, places)?;
+    write(path, &text)?;
     std::fs::remove_file(&backup).map_err(|error| format!("{}: {error}", backup.display()))?;
-    Ok(undone)
+    Ok(what)
+}
+
+/// Returns a text without what [`apply`] has changed; `before` is that of the backup.
+fn undone(before: &str, now: &str, places: &[Found]) -> Result<(String, Undone), String> {
+    if is_as_applied(before, now, places) {
+        return Ok((before.to_owned(), Undone::Restored));
+    }
+    let merged = places.iter().try_fold(now.to_owned(), |now, place| put_back(place, before, &now))?;
+    Ok((merged, Undone::Merged))
 }
 
 /// Whether a text is what [`apply`] has written.

@@ -1,5 +1,6 @@
 //! Finds the files of clients.
 
+use crate::change::backup_of;
 use crate::client::{CLIENTS, Client, File, Place, Platform, Scope};
 use crate::read::{self, Document};
 use codecall_base::files;
@@ -41,7 +42,8 @@ pub struct Found {
     pub inputs: Vec<Value>,
 }
 
-/// Finds the files of all clients. Files that do not exist are left out, and those without servers.
+/// Finds the files of all clients. Files that do not exist are left out, and those without servers, unless they were
+/// changed for CodeCall.
 #[must_use]
 pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
     let mut all = Vec::new();
@@ -64,7 +66,11 @@ pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
             let is_known = |known: &Found| {
                 same_file(&known.path, &found.path) && (known.servers.is_err() || known.keys == found.keys)
             };
-            if found.servers.as_ref().is_ok_and(Vec::is_empty) || all.iter().any(is_known) {
+            // One that was changed can be changed back.
+            let is_changed = || backup_of(&found.path).exists();
+            if found.servers.as_ref().is_ok_and(|servers| servers.is_empty() && !is_changed())
+                || all.iter().any(is_known)
+            {
                 continue;
             }
             all.push(found);

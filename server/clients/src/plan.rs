@@ -30,6 +30,8 @@ pub struct Planned {
     pub client: &'static str,
     /// The file it comes from.
     pub path: PathBuf,
+    /// Where in the file it is.
+    pub place: Vec<String>,
     /// Variables that it needs and that are not set. It is written as disabled.
     pub missing: Vec<String>,
 }
@@ -68,6 +70,8 @@ pub struct Duplicate {
     pub client: &'static str,
     /// The file.
     pub path: PathBuf,
+    /// Where in the file it is.
+    pub place: Vec<String>,
     /// The name of the server that is the same.
     pub same: String,
 }
@@ -99,20 +103,31 @@ pub fn plan(found: &[Found], surroundings: &Surroundings<'_>) -> Plan {
 }
 
 impl Plan {
+    /// Returns the names of servers at a place of a file that are taken over under a name for which `is_there` is true.
+    #[must_use]
+    pub fn taken(&self, found: &Found, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+        let is_here = |path: &PathBuf, place: &Vec<String>| *path == found.path && *place == found.keys;
+        let planned = self.servers.iter().filter(|planned| is_here(&planned.path, &planned.place));
+        let planned = planned.filter(|planned| is_there(&planned.name)).map(|planned| &planned.original);
+        let same = self.duplicates.iter().filter(|same| is_here(&same.path, &same.place));
+        let same = same.filter(|same| is_there(&same.same)).map(|same| &same.name);
+        planned.chain(same).cloned().collect()
+    }
+
     fn add(&mut self, original: &str, server: Server, file: &Found, surroundings: &Surroundings<'_>) {
-        let (client, path) = (file.client.name, file.path.clone());
+        let (client, path, place) = (file.client.name, file.path.clone(), file.keys.clone());
         let same =
             |planned: &&Planned| planned.original == original && what_starts(&planned.server) == what_starts(&server);
         if let Some(same) = self.servers.iter().find(same) {
             let same = same.name.clone();
-            return self.duplicates.push(Duplicate { name: original.to_owned(), client, path, same });
+            return self.duplicates.push(Duplicate { name: original.to_owned(), client, path, place, same });
         }
         let is_set = |name: &str| (surroundings.environment)(name).is_some_and(|value| !value.is_empty());
         let is_off = server.keys.get("enabled").is_some_and(|enabled| enabled == false);
         let needs = server.needs.iter().map(|need| need.variable.clone());
         let missing = needs.filter(|variable| !is_off && !is_set(variable)).collect();
         let name = self.free(&valid(original));
-        self.servers.push(Planned { name, original: original.to_owned(), server, client, path, missing });
+        self.servers.push(Planned { name, original: original.to_owned(), server, client, path, place, missing });
     }
 
     /// A name that no other server has: `github`, `github-2`.
@@ -123,12 +138,11 @@ impl Plan {
     }
 }
 
-/// What decides whether two entries are the same server.
-fn what_starts(server: &Server) -> Vec<&Value> {
-    ["command", "args", "env", "envFile", "cwd", "url", "headers"]
-        .iter()
-        .filter_map(|key| server.keys.get(*key))
-        .collect()
+/// Keys that decide whether two entries are the same server.
+pub(crate) const STARTING: [&str; 7] = ["command", "args", "env", "envFile", "cwd", "url", "headers"];
+
+fn what_starts(server: &Server) -> Vec<Option<&Value>> {
+    STARTING.iter().map(|key| server.keys.get(*key)).collect()
 }
 
 /// A name that an app can have.

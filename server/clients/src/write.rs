@@ -1,6 +1,6 @@
 //! Writes our configuration, or adds to one that exists.
 
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, Planned, STARTING};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
@@ -34,6 +34,17 @@ pub struct Written {
     pub added: Vec<String>,
     /// The names of servers that the file has already; they are not changed.
     pub kept: Vec<String>,
+    /// The names of servers of which the file has others with the same name; these are not changed, and those are not
+    /// added.
+    pub different: Vec<String>,
+}
+
+impl Written {
+    /// Whether the file has a server of the plan.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.added.iter().chain(&self.kept).any(|added| added == name)
+    }
 }
 
 /// Adds the servers of a plan to a text; `None`: to a new one.
@@ -50,10 +61,18 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
     });
     let servers = servers.as_table_like_mut().ok_or("'mcpServers' is not a table")?;
     let known: BTreeSet<String> = servers.iter().map(|(name, _)| name.to_owned()).collect();
-    let (mut added, mut kept) = (Vec::new(), Vec::new());
+    let before: Value = toml::from_str(text).map_err(|_| "not valid TOML".to_owned())?;
+    let (mut added, mut kept, mut different) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &plan.servers {
         if known.contains(&planned.name) {
-            kept.push(planned.name.clone());
+            let keys = Value::Object(planned.keys());
+            let other = &before["mcpServers"][&planned.name];
+            let is_same = STARTING.iter().all(|key| keys.get(*key) == other.get(*key));
+            if is_same {
+                kept.push(planned.name.clone())
+            } else {
+                different.push(planned.name.clone())
+            }
             continue;
         }
         servers.insert(&planned.name, Item::Table(entry(planned)));
@@ -62,7 +81,7 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
     if known.is_empty() && added.is_empty() {
         document.remove("mcpServers");
     }
-    Ok(Written { text: document.to_string(), added, kept })
+    Ok(Written { text: document.to_string(), added, kept, different })
 }
 
 fn entry(planned: &Planned) -> Table {

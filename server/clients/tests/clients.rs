@@ -1,7 +1,7 @@
 //! The files of all clients, as they are documented, in temporary homes: what is found, what it becomes, and that changes
 //! can be undone.
 
-use codecall_clients::change::{Undone, apply, backup_of, undo};
+use codecall_clients::change::{Taken, Undone, apply, backup_of, undo};
 use codecall_clients::{CLIENTS, Found, Plan, Platform, Surroundings, find, plan, write};
 use codecall_config::{Config, Format, UpstreamKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -218,29 +218,25 @@ fn an_existing_configuration_is_added_to() {
     let mine = "# mine\ntopK = 3 # few\n\n[mcpServers.github]\ncommand = \"my-github\"\n";
     let written = write(Some(mine), &plan).expect("written");
     assert!(written.text.starts_with(mine), "{}", written.text);
-    assert_eq!(written.kept, ["github"]);
+    assert_eq!((written.kept.len(), written.different.as_slice()), (0, &["github".to_owned()][..]));
     let config = read(&written.text);
     assert_eq!((config.top_k, line(&config, "github").as_str()), (3, "my-github [] {}"));
     let again = write(Some(&written.text), &plan).expect("written");
     assert_eq!((again.added.len(), again.text.as_str()), (0, written.text.as_str()));
+    assert_eq!(again.kept, written.added);
 }
 
 const COMMAND: [&str; 4] = ["/usr/bin/codecall", "serve", "--config", "/home/ada/codecall.toml"];
 
 /// Applies to all files, and returns those that were changed.
-fn apply_all(found: &[Found], plan: &Plan) -> Vec<PathBuf> {
+fn apply_all(found: &[Found], plan: &Plan) -> BTreeSet<PathBuf> {
     let command = COMMAND.map(str::to_owned);
-    let mut changed = Vec::new();
-    for file in found {
-        let mut taken: Vec<String> = Vec::new();
-        taken.extend(
-            plan.servers.iter().filter(|planned| planned.path == file.path).map(|planned| planned.original.clone()),
-        );
-        taken.extend(plan.duplicates.iter().filter(|same| same.path == file.path).map(|same| same.name.clone()));
-        assert!(apply(file, &taken, &command).expect("applied"));
-        changed.push(file.path.clone());
-    }
-    changed
+    let paths: BTreeSet<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
+    let places = |path: &PathBuf| {
+        let places = found.iter().filter(|found| found.path == *path);
+        places.map(|found| Taken { found, names: plan.taken(found, |_| true) }).collect::<Vec<_>>()
+    };
+    paths.into_iter().filter(|path| apply(path, &places(path), &command).expect("applied")).collect()
 }
 
 fn undo_all(found: &[Found]) -> BTreeMap<PathBuf, Undone> {
@@ -258,6 +254,7 @@ fn changes_of_clients_are_undone_to_the_byte() {
     let before = home.bytes();
     let (found, plan) = home.plan();
     let changed = apply_all(&found, &plan);
+    assert_eq!(changed.len(), 12, "{changed:?}");
     for path in &changed {
         assert_eq!(std::fs::read(backup_of(path)).expect("a backup"), before[path], "{}", path.display());
     }
@@ -316,6 +313,31 @@ fn a_file_that_has_changed_since_gets_its_servers_back() {
         assert!(text.contains("\"since\": 3") || text.contains("effort = 3"), "{text}");
         assert!(!text.contains(COMMAND[0]) && !backup_of(path).exists(), "{text}");
     }
+}
+
+/// A server that was added after the first change is in the backup after the second.
+#[test]
+fn a_second_change_can_be_undone_too() {
+    let home = Home::new();
+    let path = home.0.join("home/.cursor/mcp.json");
+    let (found, plan) = home.plan();
+    apply_all(&found, &plan);
+    let text = std::fs::read_to_string(&path).expect("a file");
+    std::fs::write(
+        &path,
+        text.replacen("\"mcpServers\": {", "\"mcpServers\": {\n    \"later\": {\"command\": \"l\"},", 1),
+    )
+    .expect("written");
+    let (found, plan) = home.plan();
+    assert_eq!(plan.servers.iter().map(|planned| planned.name.as_str()).collect::<Vec<_>>(), ["later"]);
+    assert_eq!(apply_all(&found, &plan), BTreeSet::from([path.clone()]));
+    assert!(!std::fs::read_to_string(&path).expect("a file").contains("later"));
+    undo_all(&found);
+    let text = std::fs::read_to_string(&path).expect("a file");
+    for name in ["later", "notes", "oauth", "remote", "// Cursor reads comments"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    assert!(!text.contains(COMMAND[0]), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{CommandError, CommandStatus, output};
 use clap::Args;
 use codecall::files::{self, AtomicFile};
 use codecall::{Config, terminal};
-use codecall_clients::change::{self, Undone};
+use codecall_clients::change::{self, Taken, Undone};
 use codecall_clients::{CLIENTS, Client, Found, Plan, Platform, Surroundings};
 use dialoguer::Confirm;
 use etcetera::BaseStrategy as _;
@@ -108,6 +108,10 @@ impl Init {
             print_json(&found, &plan, &written, &path, &changed)?;
         } else {
             let mut lines = vec![String::new(), summary(&path, existing.is_some(), &written)];
+            if !written.different.is_empty() {
+                let names = written.different.join(", ");
+                lines.push(format!("not added, because it has other servers with these names: {names}"));
+            }
             for (path, backup) in &changed {
                 lines.push(format!("{}: starts CodeCall; as it was: {}", path.display(), backup.display()));
             }
@@ -153,21 +157,23 @@ impl Init {
         let command: Vec<String> = [&program, Path::new("serve"), Path::new("--config"), config]
             .map(|word| word.display().to_string())
             .to_vec();
-        let is_there = |name: &String| written.added.contains(name) || written.kept.contains(name);
         let mut changed = Vec::new();
-        for file in found {
-            let planned = plan.servers.iter().filter(|planned| planned.path == file.path && is_there(&planned.name));
-            let same = plan.duplicates.iter().filter(|same| same.path == file.path && is_there(&same.same));
-            let taken: Vec<String> =
-                planned.map(|planned| planned.original.clone()).chain(same.map(|same| same.name.clone())).collect();
-            if taken.is_empty() || !self.agrees(file, taken.len())? {
+        let paths: BTreeSet<&PathBuf> = found.iter().map(|file| &file.path).collect();
+        for path in paths {
+            let places: Vec<Taken<'_>> = found
+                .iter()
+                .filter(|file| file.path == *path)
+                .map(|found| Taken { found, names: plan.taken(found, |name| written.has(name)) })
+                .collect();
+            let servers = places.iter().map(|place| place.names.len()).sum();
+            let Some(first) = places.first().filter(|_| servers > 0) else { continue };
+            if !self.agrees(first.found, servers)? {
                 continue;
             }
-            if change::apply(file, &taken, &command).map_err(CommandError::new)? {
-                changed.push((file.path.clone(), change::backup_of(&file.path)));
+            if change::apply(path, &places, &command).map_err(CommandError::new)? {
+                changed.push((path.clone(), change::backup_of(path)));
             }
         }
-        changed.dedup();
         Ok(changed)
     }
 
@@ -268,7 +274,7 @@ fn report(found: &[Found], plan: &Plan) -> Result<(), CommandError> {
 fn summary(path: &Path, existed: bool, written: &codecall_clients::Written) -> String {
     let what = if existed { "added to" } else { "written to" };
     match (written.added.len(), existed) {
-        (0, true) => format!("{}: has all of them already", path.display()),
+        (0, true) => format!("nothing to add to {}", path.display()),
         (1, _) => format!("1 server {what} {}", path.display()),
         (number, _) => format!("{number} servers {what} {}", path.display()),
     }
@@ -286,7 +292,7 @@ fn print_json(
     let server = |planned: &codecall_clients::Planned| {
         json!({
             "name": planned.name, "original": planned.original, "client": planned.client, "file": shown(&planned.path),
-            "added": written.added.contains(&planned.name), "missing": planned.missing, "notes": planned.server.notes,
+            "added": written.added.contains(&planned.name), "differs": written.different.contains(&planned.name), "missing": planned.missing, "notes": planned.server.notes,
         })
     };
     let skipped = |skipped: &codecall_clients::Skipped| json!({ "name": skipped.name, "client": skipped.client, "file": shown(&skipped.path), "reason": skipped.reason });
