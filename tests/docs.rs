@@ -205,6 +205,8 @@ fn links_and_paths_of_the_pages_exist() {
         "CONTRIBUTING.md",
         "SECURITY.md",
         "docs/architecture.md",
+        "docs/clients/README.md",
+        "docs/operation.md",
         "docs/compatibility.md",
         "docs/configuration.md",
         "docs/connections.md",

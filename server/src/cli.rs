@@ -7,12 +7,16 @@ mod check;
 mod code;
 mod config;
 mod confined;
+mod init;
 mod output;
 mod policy;
+mod reload;
 mod replay;
 mod run;
 mod serve;
+mod shell;
 mod sources;
+mod status;
 mod tools;
 
 use clap::{Parser, Subcommand};
@@ -30,6 +34,16 @@ pub struct CommandLine {
     /// Log more to stderr: given once, informational messages; given twice, details. RUST_LOG overrides it.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+    /// How lines of the log are written.
+    #[arg(long, global = true, value_name = "FORMAT", env = "CODECALL_LOG_FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -52,12 +66,20 @@ enum Command {
     Invoke(tools::Invoke),
     /// Run code whose tool calls wait by themselves.
     Code(code::Code),
-    /// Check a configuration, explain its keys, print their JSON schema.
+    /// Take over the servers of MCP clients: write a configuration, and make clients start CodeCall with it.
+    Init(init::Init),
+    /// Check or show the configuration, explain its keys, print their JSON schema.
     Config(config::Configuration),
     /// End the MCP servers of a process that is gone.
     #[cfg(unix)]
     #[command(hide = true)]
     Guard,
+    /// Show the state of each MCP server: of a running server, or after starting them.
+    Status(Box<status::Status>),
+    /// Print completions for a shell.
+    Completions(shell::Completions),
+    /// Print the man page, or write one for each command.
+    Man(shell::Man),
     #[command(hide = true)]
     Worker(confined::Worker),
     #[command(hide = true)]
@@ -100,10 +122,11 @@ impl CommandLine {
 
     /// Executes the command.
     pub async fn execute(self) -> ExitCode {
-        log_to_stderr(match &self.command {
+        let filter = match &self.command {
             Command::Code(code) if self.verbose == 0 => code.log_level().filter(),
             _ => filter(self.verbose),
-        });
+        };
+        log_to_stderr(filter, self.log_format);
         let result = match self.command {
             Command::Serve(serve) => serve.execute().await,
             Command::Run(run) => run.execute().await,
@@ -114,6 +137,10 @@ impl CommandLine {
             Command::Describe(describe) => describe.execute().await,
             Command::Invoke(invoke) => invoke.execute().await,
             Command::Code(code) => code.execute().await,
+            Command::Init(init) => init.execute(),
+            Command::Status(status) => status.execute().await,
+            Command::Completions(completions) => completions.execute(),
+            Command::Man(man) => man.execute(),
             Command::Config(config) => config.execute(),
             // `execute_for_server` has executed them.
             #[cfg(unix)]
@@ -188,27 +215,42 @@ fn filter(verbose: u8) -> &'static str {
     }
 }
 
-fn log_to_stderr(default: &str) {
+fn log_to_stderr(default: &str, format: LogFormat) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     // An error of stderr, such as that of a closed terminal, cannot be written there.
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(false)
-        .log_internal_errors(false)
-        .with_writer(|| LogWriter)
-        .init();
+    match format {
+        LogFormat::Text => {
+            tracing_subscriber::fmt()
+                .with_env_filter(filter)
+                .with_ansi(false)
+                .log_internal_errors(false)
+                .with_writer(move || LogWriter(format))
+                .init();
+        }
+        LogFormat::Json => {
+            // What is printed beside the log in text is a part of it.
+            let notices = "codecall::notice=info".parse().map(|notices| filter.clone().add_directive(notices));
+            let builder = tracing_subscriber::fmt().json().with_env_filter(notices.unwrap_or(filter));
+            builder.log_internal_errors(false).with_writer(move || LogWriter(format)).init();
+            output::log_notices();
+        }
+    }
 }
 
 /// Writes log events to stderr, one line each, without secrets of the configuration.
-struct LogWriter;
+struct LogWriter(LogFormat);
 
 impl std::io::Write for LogWriter {
     /// tracing writes each event with one call, so a secret is never split.
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let clean = codecall::redact::redact_log_line(text.trim_end_matches('\n'));
-        std::io::stderr().write_all(format!("{}\n", terminal::escape_line(&clean)).as_bytes())?;
+        let line = match self.0 {
+            LogFormat::Text => terminal::escape_line(&clean),
+            LogFormat::Json => terminal::escape_json(&clean),
+        };
+        std::io::stderr().write_all(format!("{line}\n").as_bytes())?;
         Ok(event.len())
     }
 

@@ -31,7 +31,7 @@ where
 /// # Errors
 /// The configuration of the model server is unusable.
 pub fn router(hub: &Arc<Hub>, cancel: &CancellationToken) -> Result<axum::Router, Error> {
-    crate::http::router(hub, SocketAddr::from(([127, 0, 0, 1], 8931)), cancel)
+    crate::http::router(&Arc::clone(hub).into(), SocketAddr::from(([127, 0, 0, 1], 8931)), cancel)
 }
 
 /// Returns the upstream at the other end of these streams, like a child process that is not restarted; `None` if the

@@ -1,5 +1,6 @@
 //! The server over HTTP: MCP (`/mcp`), stateless steps (`/v1/evaluate`, `/v1/tools/typescript`) and chat
-//! completions in front of a model server (`/v1/chat/completions`, `/v1/models`).
+//! completions in front of a model server (`/v1/chat/completions`, `/v1/models`). For those who operate it: `/healthz`,
+//! `/readyz`, `/v1/status`, `/metrics`.
 //!
 //! The server keeps no state between two requests, except for the sessions of MCP clients that use the protocol with
 //! sessions. It does not speak TLS; use a reverse proxy.
@@ -11,7 +12,7 @@ mod error;
 mod guard;
 mod sessions;
 
-use crate::hub::Hub;
+use crate::hub::LiveHub;
 use crate::mcp::Handler;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -33,8 +34,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-/// Path of the health check, which needs no token.
+/// Path of the health check.
 const HEALTH_PATH: &str = "/healthz";
+/// Path of the readiness check.
+const READY_PATH: &str = "/readyz";
+/// Paths that need no token: they only say whether the server works.
+const OPEN_PATHS: [&str; 2] = [HEALTH_PATH, READY_PATH];
 /// How long a client may pause while it sends a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the last answers of sessions may take to be written.
@@ -81,10 +86,11 @@ impl HttpServer {
     ///
     /// # Errors
     /// The configuration of the model server is unusable.
-    pub async fn serve(self, hub: Arc<Hub>, cancel: CancellationToken) -> Result<(), Error> {
+    pub async fn serve(self, hub: impl Into<LiveHub>, cancel: CancellationToken) -> Result<(), Error> {
+        let hub: LiveHub = hub.into();
         let sessions = CancellationToken::new();
         let router = router(&hub, self.address, &sessions)?;
-        let serving = Connections::new(&hub.config().http).serve(self.listener, router, cancel.clone());
+        let serving = Connections::new(&hub.get().config().http).serve(self.listener, router, cancel.clone());
         let ended = async {
             cancel.cancelled().await;
             // Running scripts end, and their requests are answered before the sessions end.
@@ -102,15 +108,26 @@ impl HttpServer {
     }
 }
 
+/// Creates a client of another server, without proxies of the environment.
+///
+/// # Errors
+/// The client cannot be created.
+pub fn client(timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+    // It fails if there is a provider already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().timeout(timeout).no_proxy().redirect(reqwest::redirect::Policy::none()).build()
+}
+
 /// Returns a token that is cancelled when the guard is dropped: when the client no longer waits for the response.
 fn cancel_on_drop() -> (CancellationToken, DropGuard) {
     let cancel = CancellationToken::new();
     (cancel.clone(), cancel.drop_guard())
 }
 
-pub(crate) fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationToken) -> Result<Router, Error> {
+pub(crate) fn router(live: &LiveHub, address: SocketAddr, cancel: &CancellationToken) -> Result<Router, Error> {
+    let hub = live.get();
     let config = &hub.config().http;
-    let handler = Handler::new(Arc::clone(hub));
+    let handler = Handler::new(live.clone());
     // The layers below check hosts, origins and bodies for all paths.
     let mcp = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -119,13 +136,16 @@ pub(crate) fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationT
         .with_cancellation_token(cancel.child_token());
     let sessions = Sessions::new(config.max_sessions, config.session_idle);
     let mcp = StreamableHttpService::new(move || Ok(handler.for_session()), Arc::new(sessions), mcp);
-    let chat = Arc::new(Chat::new(hub)?);
+    let chat = Arc::new(Chat::new(live)?);
     let guard = Arc::new(Guard::new(config, address));
     let router = Router::new()
         .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)))
         .route("/v1/evaluate", post(api::evaluate))
         .route("/v1/tools/typescript", post(api::typescript))
-        .with_state(Arc::clone(hub))
+        .route("/v1/status", get(api::status))
+        .route("/metrics", get(api::metrics))
+        .route(READY_PATH, get(api::readiness))
+        .with_state(live.clone())
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(chat::models))
         .with_state(chat)

@@ -1,5 +1,12 @@
 //! The hub: the parts of a server process, put together. The command line, `mcp` and `http` use it.
 
+mod live;
+mod metrics;
+mod status;
+
+pub use live::{Changes, LiveHub};
+pub use status::{Load, ServerStatus, Status};
+
 use crate::stateless::Stateless;
 use agentscript::Dialect;
 use codecall_base::call::{CallContext, Caller};
@@ -16,9 +23,11 @@ use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
 use codecall_upstream::{Upstream, UpstreamNotification, connect};
 use futures_util::future::join_all;
+use metrics::{CountCalls, CountRuns, Metrics};
 use rmcp::ErrorData;
 use rmcp::model;
 use serde_json::{Map, Value};
+use status::{StartTimes, time_start};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,6 +38,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// How long after the start of the process requests that concern all upstreams wait for those whose tools are not known.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Codes of runs that did not begin.
+const REFUSALS: [ErrorCode; 2] = [ErrorCode::QueueFull, ErrorCode::QueueTimeout];
 
 /// Maximum number of queued notifications for clients. More drop the oldest.
 const MAX_NOTIFICATIONS: usize = 1_000;
@@ -49,11 +61,27 @@ pub struct Extensions {
     pub start_lazily: bool,
 }
 
+/// The extensions that each hub of a server has.
+#[derive(Clone)]
+struct Kept {
+    upstreams: Vec<Arc<dyn Upstream>>,
+    hooks: Vec<Arc<dyn Hook>>,
+    run_hooks: Vec<Arc<dyn RunHook>>,
+    stores: Stores,
+    /// Whether the stores are those of the configuration.
+    has_own_stores: bool,
+    start_lazily: bool,
+    metrics: Arc<Metrics>,
+}
+
 /// Catalogue, search, pipeline and runs of a process.
 pub struct Hub {
     config: Config,
+    kept: Kept,
+    /// The upstreams of the configuration, by app.
+    configured: BTreeMap<String, Arc<dyn Upstream>>,
     catalogue: Arc<Catalogue>,
-    search: Engine,
+    search: Arc<Engine>,
     pipeline: Arc<Pipeline>,
     runs: Runs,
     results: Results,
@@ -63,12 +91,15 @@ pub struct Hub {
     /// Sends the notifications of upstreams to clients, if resources and prompts are exposed.
     notifications: broadcast::Sender<UpstreamNotification>,
     /// Number of subscriptions to a resource, by its URI.
-    subscribed: Mutex<BTreeMap<String, usize>>,
+    subscribed: Arc<Mutex<BTreeMap<String, usize>>>,
     /// The restrictions of confined MCP servers, a line for each.
     confined: Vec<String>,
     /// The requests of MCP clients in progress.
     requests: TaskTracker,
     started: Instant,
+    /// When the first hub of the server was created.
+    created: Instant,
+    start_times: StartTimes,
 }
 
 impl Hub {
@@ -87,40 +118,106 @@ impl Hub {
     /// # Errors
     /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
-        let Extensions { upstreams, hooks, mut run_hooks, stores, start_lazily } = extensions;
+        let Extensions { upstreams, hooks, run_hooks, stores, start_lazily } = extensions;
+        let has_own_stores = stores.is_none();
         let stores = stores.unwrap_or_else(|| Stores::configured(&config));
         config.secrets.join_logs();
-        let search = Engine::open(&config.search, &stores)?;
+        let metrics = Metrics::new().map_err(|error| Error::Config(error.to_string()))?;
+        Self::build(config, Kept { upstreams, hooks, run_hooks, stores, has_own_stores, start_lazily, metrics }, None)
+    }
+
+    /// Creates the hub of another configuration, with all of this one that has not changed.
+    fn successor(&self, mut config: Config) -> Result<Arc<Self>, Error> {
+        let mut kept = self.kept.clone();
+        if kept.has_own_stores && !config.sections.has_same(&self.config.sections, "cache") {
+            kept.stores.answers = Stores::in_memory(&config).answers;
+        }
+        // What was a secret stays one.
+        self.config.secrets.add_from(&config.secrets);
+        config.secrets = Arc::clone(&self.config.secrets);
+        config.isolation.program.clone_from(&self.config.isolation.program);
+        Self::build(config, kept, Some(self))
+    }
+
+    fn build(config: Config, kept: Kept, previous: Option<&Self>) -> Result<Arc<Self>, Error> {
+        let same =
+            |section: &str| previous.filter(|previous| config.sections.has_same(&previous.config.sections, section));
+        let search = match same("search") {
+            Some(previous) => Arc::clone(&previous.search),
+            None => Arc::new(Engine::open(&config.search, &kept.stores)?),
+        };
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
-            upstreams.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
-        let mut confined = Vec::new();
+            kept.upstreams.iter().map(|upstream| (Arc::clone(upstream), ToolFilter::default())).collect();
+        let (mut confined, mut configured, mut is_new) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (app, upstream) in &config.upstreams {
+            let running = previous.and_then(|previous| {
+                let before = previous.config.upstreams.get(app)?;
+                previous.configured.get(app).filter(|_| before.entry == upstream.entry)
+            });
             confined.extend(confinement(app, upstream)?);
-            upstreams.push((connect(app, upstream, &config.secrets, &stores.servers, start_lazily)?, upstream.tools()));
+            let connected = match running {
+                Some(running) => Arc::clone(running),
+                None => {
+                    is_new.push(app.clone());
+                    connect(app, upstream, &config.secrets, &kept.stores.servers, kept.start_lazily)?
+                }
+            };
+            configured.insert(app.clone(), Arc::clone(&connected));
+            upstreams.push((connected, upstream.tools()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
-        let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, &stores, hooks)?);
-        let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        run_hooks.push(Arc::new(LogRuns));
-        let runs = runs.with_hooks(run_hooks).with_isolation(&config.isolation, &config.policy)?;
-        let code_runs =
-            config.code_execution.enabled.then(|| runs.with_separate_permits(config.code_execution.pool_size));
-        let results = Results::new(stores.results, config.result_store, Arc::clone(&config.secrets));
-        let notifications = broadcast::Sender::new(MAX_NOTIFICATIONS);
+        kept.metrics.set_apps(catalogue.upstreams().map(|upstream| upstream.app().to_owned()));
+        let start_times = previous.map(|previous| Arc::clone(&previous.start_times)).unwrap_or_default();
+        if !kept.start_lazily {
+            let is_started = |app: &str| previous.is_none() || is_new.iter().any(|new| new == app);
+            for upstream in catalogue.upstreams().filter(|up| is_started(up.app())) {
+                tokio::spawn(time_start(Arc::clone(upstream), Arc::clone(&start_times)));
+            }
+        }
+        let hooks =
+            kept.hooks.iter().cloned().chain([Arc::new(CountCalls(Arc::clone(&kept.metrics))) as Arc<dyn Hook>]);
+        let pipeline = Pipeline::configured(Arc::clone(&catalogue), &config, &kept.stores, hooks.collect())?;
+        let pipeline = Arc::new(pipeline);
+        let has_same_threads = ["pool", "isolation", "vm"].into_iter().all(|section| same(section).is_some());
+        let runs = match previous.filter(|_| has_same_threads) {
+            Some(previous) => previous.runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline)),
+            None => {
+                let mut run_hooks = kept.run_hooks.clone();
+                run_hooks.push(Arc::new(LogRuns));
+                run_hooks.push(Arc::new(CountRuns(Arc::clone(&kept.metrics))));
+                Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool)
+                    .with_hooks(run_hooks)
+                    .with_isolation(&config.isolation, &config.policy)?
+            }
+        };
+        let code_runs = || match previous.and_then(|previous| previous.code_runs.as_ref()) {
+            Some(running) if has_same_threads && same("code_execution_pool_size").is_some() => {
+                running.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline))
+            }
+            Some(_) | None => runs.with_separate_permits(config.code_execution.pool_size),
+        };
+        let code_runs = config.code_execution.enabled.then(code_runs);
+        let results = Results::new(Arc::clone(&kept.stores.results), config.result_store, Arc::clone(&config.secrets));
+        let notifications = previous
+            .map_or_else(|| broadcast::Sender::new(MAX_NOTIFICATIONS), |previous| previous.notifications.clone());
         if config.tools.expose == Expose::Direct {
+            let was_exposed = previous.is_some_and(|previous| previous.config.tools.expose == Expose::Direct);
             for upstream in catalogue.upstreams() {
-                if let Some(resources) = upstream.resources_and_prompts() {
+                let is_forwarded = was_exposed && !is_new.iter().any(|app| app == upstream.app());
+                if let Some(resources) = upstream.resources_and_prompts().filter(|_| !is_forwarded) {
                     let forwarding =
                         forward_notifications(resources.notifications(), Arc::clone(&pipeline), notifications.clone());
                     tokio::spawn(forwarding);
                 }
             }
         }
-        let (stateless, subscribed, started) =
-            (Stateless::new(&config, Arc::clone(runs.executor())), Mutex::default(), Instant::now());
+        let subscribed = previous.map(|previous| Arc::clone(&previous.subscribed)).unwrap_or_default();
+        let (stateless, started) = (Stateless::new(&config, Arc::clone(runs.executor())), Instant::now());
         Ok(Arc::new(Self {
             config,
+            kept,
+            configured,
             catalogue,
             search,
             pipeline,
@@ -133,6 +230,8 @@ impl Hub {
             subscribed,
             confined,
             started,
+            created: previous.map_or(started, |previous| previous.created),
+            start_times,
         }))
     }
 
@@ -264,7 +363,13 @@ impl Hub {
             (Dialect::Sync, Some(runs)) => runs,
             (Dialect::Sync | Dialect::Async, _) => &self.runs,
         };
-        runs.execute(request, self.redacting(sink), cancel).await
+        let finished = runs.execute(request, self.redacting(sink), cancel).await;
+        if let Err(failure) = &finished.outcome.result
+            && let Some(code) = REFUSALS.iter().find(|code| failure.code == code.as_str())
+        {
+            self.kept.metrics.refused(*code);
+        }
+        finished
     }
 
     /// Wraps an event sink so that messages of the script are redacted. Events of tool calls are redacted already.
@@ -352,6 +457,18 @@ impl Hub {
     pub async fn answered(&self) {
         self.requests.close();
         self.requests.wait().await;
+    }
+
+    /// Closes what none of `others` uses.
+    async fn close_all_but(&self, others: &[Arc<Self>]) {
+        if !others.iter().any(|other| Arc::ptr_eq(other.runs.executor(), self.runs.executor())) {
+            self.end_runs();
+        }
+        let is_used = |upstream: &Arc<dyn Upstream>| {
+            others.iter().any(|other| other.catalogue.upstreams().any(|used| Arc::ptr_eq(used, upstream)))
+        };
+        let unused = self.catalogue.upstreams().filter(|upstream| !is_used(upstream));
+        join_all(unused.map(|upstream| upstream.close())).await;
     }
 
     /// Cancels all runs and closes all upstreams. Child processes have ended when it returns.

@@ -32,4 +32,4 @@ pub use codecall_store as store;
 pub use codecall_tools::{catalogue, index, pipeline, results, sample, search};
 pub use codecall_upstream as upstream;
 pub use codecall_upstream::confine;
-pub use hub::{Extensions, Hub};
+pub use hub::{Changes, Extensions, Hub, LiveHub};

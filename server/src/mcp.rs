@@ -9,7 +9,7 @@ mod run_events;
 mod tool_list;
 mod transport;
 
-use crate::hub::Hub;
+use crate::hub::{Hub, LiveHub};
 use crate::meta::{self, Answer, AnswerContent};
 use codecall_base::error::Error;
 use codecall_base::event::EventSink;
@@ -55,9 +55,10 @@ pub async fn serve_stdio(hub: Arc<Hub>) -> Result<(), Error> {
 ///
 /// # Errors
 /// The streams fail or the client does not speak MCP.
-pub async fn serve_stdio_until(hub: Arc<Hub>, cancel: &CancellationToken) -> Result<(), Error> {
+pub async fn serve_stdio_until(hub: impl Into<LiveHub>, cancel: &CancellationToken) -> Result<(), Error> {
+    let hub: LiveHub = hub.into();
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(serve_until(Arc::clone(&hub), rmcp::transport::io::stdio_pipes(), stop.clone()));
+    let mut serving = std::pin::pin!(serve_until(hub.clone(), rmcp::transport::io::stdio_pipes(), stop.clone()));
     let served = tokio::select! {
         served = &mut serving => served,
         () = cancel.cancelled() => {
@@ -78,11 +79,11 @@ where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
-    serve_until(hub, streams, CancellationToken::new()).await
+    serve_until(hub.into(), streams, CancellationToken::new()).await
 }
 
 /// Serves MCP until the end of the input, which is also when `stop` is cancelled.
-async fn serve_until<R, W>(hub: Arc<Hub>, streams: (R, W), stop: CancellationToken) -> Result<(), Error>
+async fn serve_until<R, W>(hub: LiveHub, streams: (R, W), stop: CancellationToken) -> Result<(), Error>
 where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -104,8 +105,8 @@ type Peers = Vec<Peer<RoleServer>>;
 /// The handler of one connection.
 #[derive(Clone)]
 pub struct Handler {
-    hub: Arc<Hub>,
-    meta_tools: Arc<[Tool]>,
+    live: LiveHub,
+    meta_tools: Arc<MetaTools>,
     /// Clients with a session, which get notifications.
     peers: Arc<Mutex<Peers>>,
     /// What the session has subscribed to.
@@ -120,32 +121,36 @@ pub struct Handler {
 impl Handler {
     /// Creates a handler that serves `hub`.
     #[must_use]
-    pub fn new(hub: Arc<Hub>) -> Self {
-        let meta_tools = tool_list::meta_tools(&hub);
-        Self::with_meta_tools(hub, meta_tools)
+    pub fn new(hub: impl Into<LiveHub>) -> Self {
+        Self::with_meta_tools(hub.into(), Arc::default())
     }
 
     /// Creates the handler of another connection to the same hub.
     #[must_use]
     pub fn for_session(&self) -> Self {
-        Self::with_meta_tools(Arc::clone(&self.hub), Arc::clone(&self.meta_tools))
+        Self::with_meta_tools(self.live.clone(), Arc::clone(&self.meta_tools))
     }
 
-    fn with_meta_tools(hub: Arc<Hub>, meta_tools: Arc<[Tool]>) -> Self {
+    fn with_meta_tools(live: LiveHub, meta_tools: Arc<MetaTools>) -> Self {
         let dropped = CancellationToken::new();
         let _guard = Arc::new(dropped.clone().drop_guard());
         let input_ended = CancellationToken::new();
         let (peers, subscriptions) = (Arc::default(), Arc::default());
-        Self { hub, meta_tools, peers, subscriptions, input_ended, dropped, _guard }
+        Self { live, meta_tools, peers, subscriptions, input_ended, dropped, _guard }
+    }
+
+    /// The hub of this moment.
+    fn hub(&self) -> Arc<Hub> {
+        self.live.get()
     }
 
     /// Starts the tasks that notify clients with a session. They end with the connection.
     fn start_notifying(&self) {
-        let (changed, peers) = (self.hub.catalogue().changed(), Arc::downgrade(&self.peers));
-        tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notify_tool_changes(changed, peers)));
-        if resources::are_exposed(&self.hub) {
+        let notifying = notify_tool_changes(self.live.clone(), Arc::downgrade(&self.peers));
+        tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notifying));
+        if resources::are_exposed(&self.hub()) {
             let (peers, subscriptions) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.subscriptions));
-            let forwarding = notifications::forward(self.hub.notifications(), peers, subscriptions);
+            let forwarding = notifications::forward(self.hub().notifications(), peers, subscriptions);
             tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
         }
     }
@@ -159,10 +164,10 @@ impl Handler {
         cancel: CancellationToken,
     ) -> Option<CallToolResult> {
         if meta::find(name).is_some() {
-            let answer = meta::call(&self.hub, name, Value::Object(arguments), sink, cancel).await?;
+            let answer = meta::call(&self.hub(), name, Value::Object(arguments), sink, cancel).await?;
             return Some(offload::run_without_permit(answer.content.weight(), || self.meta_tool_result(answer)));
         }
-        let result = self.hub.direct(name, arguments, sink, cancel).await?;
+        let result = self.hub().direct(name, arguments, sink, cancel).await?;
         let convert = |result: ToolResult| {
             offload::run_without_permit(offload::weight(result.value()), || self.tool_result(result))
         };
@@ -172,7 +177,7 @@ impl Handler {
     /// Converts the result of an upstream's tool, without structured content if the configuration says so.
     fn tool_result(&self, result: ToolResult) -> CallToolResult {
         match serde_json::from_value::<CallToolResult>(result.into_mcp()) {
-            Ok(result) if self.hub.config().structured => result,
+            Ok(result) if self.hub().config().structured => result,
             Ok(mut result) => {
                 result.structured_content = None;
                 result
@@ -189,17 +194,17 @@ impl Handler {
     /// # Errors
     /// They are not exposed, so there is no such method.
     async fn check_exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
-        if !resources::are_exposed(&self.hub) {
+        if !resources::are_exposed(&self.hub()) {
             return Err(ErrorData::method_not_found::<M>());
         }
-        self.hub.wait_for_connections().await;
+        self.hub().wait_for_connections().await;
         Ok(())
     }
 
     /// Converts the answer of a meta-tool.
     fn meta_tool_result(&self, Answer { content, is_error, meta }: Answer) -> CallToolResult {
         let text = |value: &Value| vec![ContentBlock::text(value.to_string())];
-        let result = match (content, self.hub.config().structured) {
+        let result = match (content, self.hub().config().structured) {
             (AnswerContent::Refusal(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
             (AnswerContent::Structured(value), true) if is_error => CallToolResult::structured_error(value),
             (AnswerContent::Structured(value), true) => CallToolResult::structured(value),
@@ -225,13 +230,65 @@ fn error_result(error: ToolError) -> CallToolResult {
 }
 
 /// Notifies clients with a session of changes of the tools.
-async fn notify_tool_changes(mut changed: watch::Receiver<u64>, peers: std::sync::Weak<Mutex<Peers>>) {
-    while changed.changed().await.is_ok() {
+async fn notify_tool_changes(live: LiveHub, peers: std::sync::Weak<Mutex<Peers>>) {
+    let mut changes = ToolChanges::new(&live);
+    while changes.next().await {
         tokio::time::sleep(DEBOUNCE).await;
-        changed.mark_unchanged();
+        changes.mark_unchanged();
         let Some(peers) = peers.upgrade() else { return };
         for peer in open_peers(&peers) {
             let _ = tokio::time::timeout(NOTIFY_TIMEOUT, peer.notify_tool_list_changed()).await;
+        }
+    }
+}
+
+/// Changes of the tools: of the upstreams, and of the configuration.
+struct ToolChanges {
+    replaced: watch::Receiver<Arc<Hub>>,
+    changed: watch::Receiver<u64>,
+}
+
+impl ToolChanges {
+    fn new(live: &LiveHub) -> Self {
+        let mut replaced = live.replaced();
+        let changed = replaced.borrow_and_update().catalogue().changed();
+        Self { replaced, changed }
+    }
+
+    /// Waits for a change. `false`: there are no more.
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            change = self.changed.changed() => match change {
+                Ok(()) => return true,
+                // The catalogue is that of a hub that was replaced.
+                Err(_) => if self.replaced.changed().await.is_err() { return false },
+            },
+            replaced = self.replaced.changed() => if replaced.is_err() { return false },
+        }
+        self.changed = self.replaced.borrow_and_update().catalogue().changed();
+        self.changed.mark_unchanged();
+        true
+    }
+
+    fn mark_unchanged(&mut self) {
+        self.changed.mark_unchanged();
+    }
+}
+
+/// The meta-tools as they are listed, for the hub that they were made for.
+type MetaTools = Mutex<Option<(std::sync::Weak<Hub>, Arc<[Tool]>)>>;
+
+impl Handler {
+    /// Returns the meta-tools of a hub.
+    fn meta_tools(&self, hub: &Arc<Hub>) -> Arc<[Tool]> {
+        let mut made = self.meta_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*made {
+            Some((of, tools)) if std::ptr::eq(of.as_ptr(), Arc::as_ptr(hub)) => Arc::clone(tools),
+            Some(_) | None => {
+                let tools = tool_list::meta_tools(hub);
+                *made = Some((Arc::downgrade(hub), Arc::clone(&tools)));
+                tools
+            }
         }
     }
 }
@@ -245,16 +302,16 @@ fn open_peers(peers: &Mutex<Peers>) -> Peers {
 
 /// The subscriptions of a request without a session. Dropping it cancels them.
 struct RequestSubscriptions<'a> {
-    hub: &'a Arc<Hub>,
+    hub: &'a LiveHub,
     uris: Vec<String>,
 }
 
 impl<'a> RequestSubscriptions<'a> {
-    async fn new(hub: &'a Arc<Hub>, uris: &[String]) -> Self {
+    async fn new(hub: &'a LiveHub, uris: &[String]) -> Self {
         let mut subscriptions = Self { hub, uris: Vec::new() };
         for uri in uris {
             // A resource that no upstream lets subscribe to does not prevent the others.
-            if hub.subscribe(uri).await.is_ok() {
+            if hub.get().subscribe(uri).await.is_ok() {
                 subscriptions.uris.push(uri.clone());
             }
         }
@@ -264,7 +321,7 @@ impl<'a> RequestSubscriptions<'a> {
 
 impl Drop for RequestSubscriptions<'_> {
     fn drop(&mut self) {
-        let (hub, uris) = (Arc::clone(self.hub), std::mem::take(&mut self.uris));
+        let (hub, uris) = (self.hub.get(), std::mem::take(&mut self.uris));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 for uri in uris {
@@ -280,7 +337,7 @@ impl ServerHandler for Handler {
         #[expect(deprecated, reason = "clients of today ask for log messages")]
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
-        if resources::are_exposed(&self.hub) {
+        if resources::are_exposed(&self.hub()) {
             let mut resources = ResourcesCapability::default();
             (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
             let mut prompts = PromptsCapability::default();
@@ -289,7 +346,11 @@ impl ServerHandler for Handler {
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
-            .with_instructions(if self.hub.config().tools.may_list() { INSTRUCTIONS_WITH_TOOLS } else { INSTRUCTIONS })
+            .with_instructions(if self.hub().config().tools.may_list() {
+                INSTRUCTIONS_WITH_TOOLS
+            } else {
+                INSTRUCTIONS
+            })
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -305,18 +366,18 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let (mut changed, mut notifications) = (self.hub.catalogue().changed(), self.hub.notifications());
+        let (mut changed, mut notifications) = (ToolChanges::new(&self.live), self.hub().notifications());
         changed.mark_unchanged();
         let (accepted, sink) = (context.accepted(), context.sink());
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
-        let _subscriptions = RequestSubscriptions::new(&self.hub, &uris).await;
+        let _subscriptions = RequestSubscriptions::new(&self.live, &uris).await;
         loop {
             let sent = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                change = changed.changed() => match change {
-                    Ok(()) if accepted.tools_list_changed == Some(true) => sink.notify_tool_list_changed().await,
-                    Ok(()) => continue,
-                    Err(_) => return Ok(()),
+                is_changed = changed.next() => match is_changed {
+                    true if accepted.tools_list_changed == Some(true) => sink.notify_tool_list_changed().await,
+                    true => continue,
+                    false => return Ok(()),
                 },
                 notification = notifications.recv() => match notification {
                     Ok(UpstreamNotification::ResourceListChanged) if accepted.resources_list_changed == Some(true) => {
@@ -344,7 +405,7 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         self.check_exposed::<SubscribeRequestMethod>().await?;
         if self.subscriptions.subscribe(&request.uri)
-            && let Err(error) = self.hub.subscribe(&request.uri).await
+            && let Err(error) = self.hub().subscribe(&request.uri).await
         {
             self.subscriptions.unsubscribe(&request.uri);
             return Err(error);
@@ -359,7 +420,7 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         self.check_exposed::<UnsubscribeRequestMethod>().await?;
         if self.subscriptions.unsubscribe(&request.uri) {
-            self.hub.unsubscribe(&request.uri).await;
+            self.hub().unsubscribe(&request.uri).await;
         }
         Ok(())
     }
@@ -375,9 +436,10 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let Some(meta_tool) = meta::find(name) else { return tool_list::tool(&self.hub, name) };
-        let listed = meta::listed_name(meta_tool, self.hub.config().tools.names);
-        self.meta_tools.iter().find(|tool| tool.name == listed).cloned()
+        let hub = self.hub();
+        let Some(meta_tool) = meta::find(name) else { return tool_list::tool(&hub, name) };
+        let listed = meta::listed_name(meta_tool, hub.config().tools.names);
+        self.meta_tools(&hub).iter().find(|tool| tool.name == listed).cloned()
     }
 
     async fn list_tools(
@@ -385,10 +447,11 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        if self.hub.config().tools.may_list() {
-            context.ct.run_until_cancelled(self.hub.wait_for_tools()).await;
+        let hub = self.hub();
+        if hub.config().tools.may_list() {
+            context.ct.run_until_cancelled(hub.wait_for_tools()).await;
         }
-        tool_list::page(&self.hub, &self.meta_tools, request.and_then(|request| request.cursor))
+        tool_list::page(&hub, &self.meta_tools(&hub), request.and_then(|request| request.cursor))
     }
 
     async fn call_tool(
@@ -396,7 +459,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let _request = self.hub.begin_request();
+        let _request = self.hub().begin_request();
         let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
         let answered = CancellationToken::new();
         let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
@@ -412,8 +475,10 @@ impl ServerHandler for Handler {
         match run_events::after_events(answer, forwarding, &answered).await {
             Some(result) => Ok(result.into()),
             None => {
-                let known: Vec<&str> = self.meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
-                let more = match self.hub.catalogue().snapshot().listed().len() {
+                let hub = self.hub();
+                let meta_tools = self.meta_tools(&hub);
+                let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
+                let more = match hub.catalogue().snapshot().listed().len() {
                     0 => String::new(),
                     more => format!(", and {more} more in the list of tools"),
                 };
@@ -446,7 +511,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.check_exposed::<ListPromptsRequestMethod>().await?;
-        Ok(ListPromptsResult::with_all_items(resources::list_prompts(&self.hub).await))
+        Ok(ListPromptsResult::with_all_items(resources::list_prompts(&self.hub()).await))
     }
 
     async fn get_prompt(
@@ -455,7 +520,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.check_exposed::<GetPromptRequestMethod>().await?;
-        resources::get_prompt(&self.hub, request).await.map(Into::into)
+        resources::get_prompt(&self.hub(), request).await.map(Into::into)
     }
 
     async fn list_resources(
@@ -464,7 +529,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.check_exposed::<ListResourcesRequestMethod>().await?;
-        Ok(ListResourcesResult::with_all_items(resources::list(&self.hub).await))
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.hub()).await))
     }
 
     async fn list_resource_templates(
@@ -473,7 +538,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.check_exposed::<ListResourceTemplatesRequestMethod>().await?;
-        Ok(ListResourceTemplatesResult::with_all_items(resources::list_templates(&self.hub).await))
+        Ok(ListResourceTemplatesResult::with_all_items(resources::list_templates(&self.hub()).await))
     }
 
     async fn read_resource(
@@ -482,7 +547,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.check_exposed::<ReadResourceRequestMethod>().await?;
-        resources::read(&self.hub, &request.uri).await.map(Into::into)
+        resources::read(&self.hub(), &request.uri).await.map(Into::into)
     }
 
     async fn complete(

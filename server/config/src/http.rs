@@ -11,7 +11,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct HttpServerConfig {
     /// What clients send as `Authorization: Bearer …`, in visible ASCII characters. Without it the server
-    /// listens on loopback addresses only. `/healthz` needs no token.
+    /// listens on loopback addresses only. `/healthz` and `/readyz` need no token.
     // A shorter one can be guessed.
     #[schemars(length(min = 16))]
     pub token: Option<Secret>,

@@ -4,7 +4,7 @@
 //! whether it is a secret, and its documentation. `schema.rs` generates a JSON schema from them. Input is checked against
 //! it (`check.rs`), and the reference page and `codecall config` are made from it (`reference.rs`).
 //!
-//! Unknown keys are errors. No message contains a value of the file, as any of them may be a secret.
+//! Unknown keys are errors; those of entries of `mcpServers` are warnings, as clients have keys of their own. No message contains a value of the file, as any of them may be a secret.
 //!
 //! It must not know how it is used.
 
@@ -19,9 +19,13 @@ mod concurrency_limits;
 mod confine;
 mod direct_calls;
 mod duration;
+pub mod effective;
+mod env_file;
+pub mod environment;
 mod expand;
 mod http;
 mod isolation;
+pub mod locate;
 mod mcp_servers;
 mod model;
 mod pii;
@@ -39,13 +43,14 @@ mod stateless;
 mod tools;
 pub mod vm;
 
-use agentscript::Policy;
+use agentscript::{Policy, Preset};
 use codecall_base::error::Error;
 use codecall_base::files;
 use codecall_base::redact::SecretRegistry;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -108,6 +113,10 @@ pub struct Config {
     #[serde(skip, rename = "vm")]
     #[schemars(!skip, with = "vm::VmConfig")]
     pub policy: Policy,
+    /// The preset that the policy started from: `vm.preset`.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub preset: Preset,
     /// Whether `null` for an optional property that cannot be `null` is left out of the input of a tool:
     /// `vm.lenientInput`.
     #[serde(skip)]
@@ -139,6 +148,37 @@ pub struct Config {
     /// later; clones of the configuration share them.
     #[serde(skip)]
     pub secrets: Arc<SecretRegistry>,
+    /// What is not as it should be, but does no harm: unknown keys of servers, unknown variables of the environment.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+    /// The keys of the top level, to see which of them another configuration has too.
+    #[serde(skip)]
+    pub sections: Sections,
+}
+
+/// The keys of the top level with their values, apart from `mcpServers`. They are only compared; `Debug` does not show them.
+#[derive(Clone, Default)]
+pub struct Sections(Map<String, Value>);
+
+impl Sections {
+    /// Whether a section is the same in both.
+    #[must_use]
+    pub fn has_same(&self, other: &Self, name: &str) -> bool {
+        self.0.get(name) == other.0.get(name)
+    }
+
+    /// Returns the names of the sections that are not the same.
+    #[must_use]
+    pub fn differing(&self, other: &Self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        names.into_iter().filter(|name| !self.has_same(other, name)).cloned().collect()
+    }
+}
+
+impl std::fmt::Debug for Sections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[sections]")
+    }
 }
 
 impl Default for Config {
@@ -154,6 +194,7 @@ impl Default for Config {
             direct_calls: DirectCalls::default(),
             structured: true,
             policy: Policy::default(),
+            preset: Preset::default(),
             lenient_input: true,
             pool: Pool::default(),
             isolation: IsolationConfig::default(),
@@ -165,6 +206,8 @@ impl Default for Config {
             sanitization: Sanitization::default(),
             chain: ChainConfig::default(),
             secrets: Arc::default(),
+            warnings: Vec::new(),
+            sections: Sections::default(),
         }
     }
 }
@@ -179,17 +222,31 @@ pub enum Format {
 }
 
 impl Config {
-    /// Reads a file: JSON if its name ends in `.json` or its text begins with `{`, otherwise TOML.
+    /// Reads a file: JSON if its name ends in `.json` or its text begins with `{`, otherwise TOML. Variables `CODECALL_…`
+    /// of the environment override it.
     ///
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
     pub fn load(path: &Path) -> Result<Self, Error> {
+        let (text, format) = Self::read_file(path)?;
+        read::parse(&text, format, &environment::variables(), &|name| std::env::var(name).ok())
+            .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+    }
+
+    /// Reads the variables `CODECALL_…` of the environment, without a file.
+    ///
+    /// # Errors
+    /// One of them has a wrong value.
+    pub fn from_environment() -> Result<Self, Error> {
+        read::parse("", Format::Toml, &environment::variables(), &|name| std::env::var(name).ok())
+            .map_err(Error::Config)
+    }
+
+    fn read_file(path: &Path) -> Result<(String, Format), Error> {
         let text = files::read_text(path, files::MAX_CONFIG_BYTES)
             .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
         let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
-        let format = if json { Format::Json } else { Format::Toml };
-        Self::parse(&text, format, &|name| std::env::var(name).ok())
-            .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+        Ok((text, if json { Format::Json } else { Format::Toml }))
     }
 
     /// Whether the configuration isolates scripts or MCP servers.
@@ -205,7 +262,7 @@ impl Config {
     /// # Errors
     /// What is wrong, naming the key.
     pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
-        read::parse(text, format, environment)
+        read::parse(text, format, &[], environment)
     }
 }
 

@@ -3,18 +3,21 @@
 use super::check::check;
 use super::confine::ConfineConfig;
 use super::duration::Milliseconds;
+use super::env_file;
 use super::expand::{Environment, expand};
 use super::read::{read, take_keys};
-use super::schema::{Ignored, properties};
+use super::schema::{self, Ignored, aliases, properties};
 use super::secrets::{FoundSecrets, Secret};
+use codecall_base::error::unknown_key;
+use codecall_base::text::{nearest, truncate};
 use codecall_base::tool::{ToolFilter, is_reserved};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -50,6 +53,10 @@ pub struct UpstreamConfig {
     /// Longest message in bytes that it may send.
     #[schemars(range(min = 1024))]
     pub max_message_bytes: usize,
+    /// The entry as it is used, to see whether another configuration has the same.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub entry: Entry,
     /// Ignored; clients write it.
     #[serde(skip, rename = "type")]
     #[schemars(!skip, extend("x-aliases" = ["transport"]))]
@@ -75,10 +82,21 @@ impl Default for UpstreamConfig {
             lifecycle: Lifecycle::default(),
             start_timeout: STDIO_START_TIMEOUT,
             max_message_bytes: 16 * 1024 * 1024,
+            entry: Entry::default(),
             transport: Ignored,
             description: Ignored,
             auto_approve: Ignored,
         }
+    }
+}
+
+/// An entry of `mcpServers` with all values in their places. It is only compared; `Debug` does not show it.
+#[derive(Clone, Default, PartialEq)]
+pub struct Entry(Value);
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[entry]")
     }
 }
 
@@ -130,6 +148,9 @@ pub struct StdioConfig {
     /// that usually holds a secret.
     #[schemars(extend("x-secret" = "variables"))]
     pub env: BTreeMap<String, Secret>,
+    /// A file of more variables of its environment, a line `NAME=value` each. Those of `env` override them.
+    #[schemars(extend("x-default" = "none"))]
+    pub env_file: Option<PathBuf>,
     /// Names of additional variables that it inherits.
     #[schemars(extend("x-secret" = "inherited"))]
     pub inherit_env: Vec<String>,
@@ -167,7 +188,7 @@ pub enum Lifecycle {
     Discover,
 }
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of_type::<UpstreamConfig>);
+static SCHEMA: LazyLock<Value> = LazyLock::new(schema::of_type::<UpstreamConfig>);
 static STDIO: LazyLock<Vec<String>> = LazyLock::new(properties::<StdioConfig>);
 static HTTP: LazyLock<Vec<String>> = LazyLock::new(properties::<HttpConfig>);
 
@@ -178,20 +199,27 @@ impl UpstreamConfig {
         mut entry: Value,
         environment: Environment<'_>,
         found: &RefCell<FoundSecrets>,
+        warnings: &mut Vec<String>,
     ) -> Result<Option<Self>, String> {
         let path = format!("mcpServers.{app}");
         check_app(&path, app)?;
+        let unknown = take_unknown(&mut entry, &path)?;
+        let ignored = || unknown.iter().map(|(name, _)| format!("{path}: unknown key '{name}' is ignored"));
+        write_numbers(&mut entry);
         let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
         if is("disabled", true) || is("enabled", false) {
             // It may refer to variables that are not set.
             check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default())?;
             Self::parts(entry, &path)?;
+            warnings.extend(ignored());
             return Ok(None);
         }
         expand(&mut entry, &path, environment)?;
+        add_env_file(&mut entry, &path)?;
         check(&mut entry, &SCHEMA, &path, &mut found.borrow_mut())?;
         let has = |key: &str| entry.get(key).is_some();
         let (has_command, has_url, has_timeout) = (has("command"), has("url"), has("startTimeoutMs"));
+        let used = Entry(entry.clone());
         let (stdio, http, mut rest) = Self::parts(entry, &path)?;
         let kind = match (has_command, has_url) {
             (true, false) => UpstreamKind::Stdio(stdio),
@@ -206,9 +234,13 @@ impl UpstreamConfig {
                 UpstreamKind::Http(http)
             }
             (true, true) => return Err(format!("{path}: give either 'command' or 'url', not both")),
-            (false, false) => return Err(format!("{path}: 'command' or 'url' is missing")),
+            (false, false) => {
+                let missing = || format!("{path}: 'command' or 'url' is missing");
+                return Err(unknown.into_iter().next().map_or_else(missing, |(_, problem)| problem));
+            }
         };
-        Ok(Some(Self { kind, ..rest }))
+        warnings.extend(ignored());
+        Ok(Some(Self { kind, entry: used, ..rest }))
     }
 
     fn parts(mut entry: Value, path: &str) -> Result<(StdioConfig, HttpConfig, Self), String> {
@@ -220,6 +252,60 @@ impl UpstreamConfig {
     pub fn tools(&self) -> ToolFilter {
         ToolFilter::by_name(self.enabled_tools.clone(), self.disabled_tools.clone())
     }
+}
+
+/// Keys that restrict a server. Misspelt, they would be missed silently.
+const RESTRICTING: [&str; 5] = ["confine", "enabled", "disabled", "enabledTools", "disabledTools"];
+
+/// Takes unknown keys out of an entry: clients have keys of their own. Returns their names, and an error for each.
+fn take_unknown(entry: &mut Value, path: &str) -> Result<Vec<(String, String)>, String> {
+    let Some(table) = entry.as_object_mut() else { return Ok(Vec::new()) };
+    let keys = || schema::keys(&SCHEMA).into_iter().flatten();
+    let known: Vec<(&str, &str)> = keys()
+        .flat_map(|(key, schema)| {
+            std::iter::once(key.as_str()).chain(aliases(schema)).map(move |name| (name, key.as_str()))
+        })
+        .collect();
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let unknown: Vec<String> = table.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
+    let mut taken = Vec::new();
+    for name in unknown {
+        table.shift_remove(&name);
+        let problem = format!("{path}: {}", unknown_key(&name, &names));
+        let near = nearest(&name, names.iter().copied(), 1).first().copied();
+        let meant = known.iter().find(|(name, _)| Some(*name) == near).map(|(_, key)| *key);
+        if meant.is_some_and(|key| RESTRICTING.contains(&key)) {
+            return Err(problem);
+        }
+        taken.push((truncate(&name, 64).to_owned(), problem));
+    }
+    Ok(taken)
+}
+
+/// Clients also write numbers and truth values as variables and headers.
+fn write_numbers(entry: &mut Value) {
+    for key in ["env", "headers"] {
+        for value in entry.get_mut(key).and_then(Value::as_object_mut).into_iter().flat_map(|table| table.values_mut())
+        {
+            if value.is_number() || value.is_boolean() {
+                *value = value.to_string().into();
+            }
+        }
+    }
+}
+
+/// Adds the variables of `envFile` to `env`.
+fn add_env_file(entry: &mut Value, path: &str) -> Result<(), String> {
+    let Some(file) = entry.get("envFile").and_then(Value::as_str) else { return Ok(()) };
+    let variables = env_file::read(Path::new(file)).map_err(|problem| format!("{path}.envFile: {problem}"))?;
+    let Some(table) = entry.as_object_mut() else { return Ok(()) };
+    let env = table.entry("env").or_insert_with(|| Value::Object(Map::new()));
+    for (name, value) in variables {
+        if let Some(env) = env.as_object_mut() {
+            env.entry(name).or_insert_with(|| value.into());
+        }
+    }
+    Ok(())
 }
 
 /// Whether an app can have this name.

@@ -4,11 +4,12 @@
 //! sections, and these check conditions across keys.
 
 use super::check::check;
+use super::environment::{self, Override};
 use super::expand::{Environment, expand};
 use super::schema::{self, properties};
 use super::secrets::FoundSecrets;
 use super::vm::VmConfig;
-use super::{ChainConfig, CodeExecution, Config, Format, ToolPolicy, UpstreamConfig};
+use super::{ChainConfig, CodeExecution, Config, Format, Sections, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
@@ -20,8 +21,32 @@ static TOOLS: LazyLock<Vec<String>> = LazyLock::new(properties::<ToolPolicy>);
 static CODE_EXECUTION: LazyLock<Vec<String>> = LazyLock::new(properties::<CodeExecution>);
 static CHAIN: LazyLock<Vec<String>> = LazyLock::new(properties::<ChainConfig>);
 
-pub fn parse(text: &str, format: Format, environment: Environment<'_>) -> Result<Config, String> {
+/// Parses a text. `variables` are those of the environment that override its keys, `environment` returns the values of
+/// `${NAME}`.
+pub fn parse(
+    text: &str,
+    format: Format,
+    variables: &[(String, String)],
+    environment: Environment<'_>,
+) -> Result<Config, String> {
     let mut value = document(text, format)?;
+    let (overrides, warnings) = environment::apply(&mut value, variables);
+    let mut config = of_document(value, environment).map_err(|message| from_variable(message, &overrides))?;
+    config.warnings.splice(0..0, warnings);
+    Ok(config)
+}
+
+/// Adds the variable that has set the key of an error.
+fn from_variable(message: String, overrides: &[Override]) -> String {
+    let is_of =
+        |set: &&Override| message.strip_prefix(set.path.as_str()).is_some_and(|rest| rest.starts_with([':', '.', '[']));
+    match overrides.iter().rfind(is_of) {
+        Some(set) => format!("{message} (the value is that of the environment variable {})", set.variable),
+        None => message,
+    }
+}
+
+fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config, String> {
     let found = RefCell::new(FoundSecrets::default());
     let environment = |name: &str| {
         let value = environment(name)?;
@@ -32,27 +57,29 @@ pub fn parse(text: &str, format: Format, environment: Environment<'_>) -> Result
     let servers = take_table(&mut value, "mcpServers")?;
     expand(&mut value, "", &environment)?;
     check(&mut value, schema::root(), "", &mut found.borrow_mut())?;
+    let sections = Sections(value.as_object().cloned().unwrap_or_default());
     let vm = VmConfig::read(take_table(&mut value, "vm")?, "vm")?;
-    let (lenient_input, policy) = (vm.lenient_input(), vm.policy());
+    let (lenient_input, preset, policy) = (vm.lenient_input(), vm.preset(), vm.policy());
     let tools: ToolPolicy = take_keys(&mut value, &TOOLS, "")?;
     let code_execution = take_keys(&mut value, &CODE_EXECUTION, "")?;
     let chain: ChainConfig = take_keys(&mut value, &CHAIN, "")?;
-    let mut config = Config { policy, lenient_input, tools, code_execution, chain, ..read(value, "")? };
+    let mut config = Config { policy, preset, lenient_input, tools, code_execution, chain, ..read(value, "")? };
     config.tools.check()?;
     config.chain.check()?;
     config.search.check()?;
     config.http.check()?;
     config.model.check()?;
     for (app, entry) in servers {
-        if let Some(server) = UpstreamConfig::read(&app, entry, &environment, &found)? {
+        if let Some(server) = UpstreamConfig::read(&app, entry, &environment, &found, &mut config.warnings)? {
             config.upstreams.insert(app, server);
         }
     }
+    config.sections = sections;
     config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));
     Ok(config)
 }
 
-fn document(text: &str, format: Format) -> Result<Value, String> {
+pub fn document(text: &str, format: Format) -> Result<Value, String> {
     let value: Value = match format {
         // The messages of both parsers may quote the file, so only the position is given.
         Format::Json => serde_json::from_str(text)

@@ -96,6 +96,24 @@ impl Key {
         self.schema["x-secret"].as_str()
     }
 
+    /// Whether its value is accepted and not used.
+    #[must_use]
+    pub fn is_ignored(&self) -> bool {
+        self.schema["x-ignored"] == true
+    }
+
+    /// Whether its value is a list.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.schema["type"] == "array"
+    }
+
+    /// Whether its type has a name: it is explained as a whole.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        self.schema["x-type"].is_string()
+    }
+
     /// What it is if it is left out, in Markdown.
     #[must_use]
     pub fn default(&self) -> String {

@@ -1,4 +1,5 @@
 use super::*;
+mod environment;
 mod keys;
 
 use agentscript::Loops;
@@ -106,7 +107,19 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[search]\nsimilarityThreshold = 1.5", "search.similarityThreshold: must be from 0 to 1"),
         ("[mcpServers.a]\ncomand = \"x\"", "mcpServers.a: unknown key 'comand'; did you mean 'command'?"),
         ("[mcpServers.a]\nargs = []", "mcpServers.a: 'command' or 'url' is missing"),
-        ("[mcpServers.a]\ncommand = \"x\"\nenv = { A = 12345 }", "mcpServers.a.env.A: wrong value, expected a string"),
+        (
+            "[mcpServers.a]\ncommand = \"x\"\nenv = { A = [12345] }",
+            "mcpServers.a.env.A: wrong value, expected a string",
+        ),
+        (
+            "[mcpServers.a]\ncommand = \"x\"\n[mcpServers.a.confin]\nread = []",
+            "mcpServers.a: unknown key 'confin'; did you mean 'confine'?",
+        ),
+        (
+            "[mcpServers.a]\ncommand = \"x\"\nenabledTool = []",
+            "mcpServers.a: unknown key 'enabledTool'; did you mean 'enabledTools'?",
+        ),
+        ("[mcpServers.a]\ncommand = \"x\"\nenvFile = \"/s3cret\"", "mcpServers.a.envFile: cannot be read: "),
         ("[mcpServers.a]\ncommand = \"x\"\nargs = \"${TOKEN}\"", "mcpServers.a.args: wrong value, expected a sequence"),
         ("[mcpServers.a]\ncommand = \"${NOPE}\"", "mcpServers.a.command: the environment variable NOPE is not set"),
         (

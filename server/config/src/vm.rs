@@ -142,6 +142,12 @@ impl VmConfig {
         Ok(Self { limits, permissions })
     }
 
+    /// The preset that the other keys start from.
+    #[must_use]
+    pub fn preset(&self) -> Preset {
+        self.permissions.preset.unwrap_or_default()
+    }
+
     /// Whether `null` for an optional property that cannot be `null` is left out of inputs.
     #[must_use]
     pub fn lenient_input(&self) -> bool {

@@ -109,6 +109,11 @@ impl Admission {
         }
     }
 
+    /// Returns how many permits are available, and how many requests wait for one.
+    pub fn load(&self) -> (usize, usize) {
+        (self.permits.available_permits(), self.queued.load(Ordering::Acquire))
+    }
+
     /// Acquires a permit without waiting; `None` if all are in use.
     pub fn try_acquire(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.permits).try_acquire_owned().ok()

@@ -216,6 +216,11 @@ impl MemoryBudget {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the memory of all runs in bytes.
+    pub fn total(&self) -> u64 {
+        self.usage().total
+    }
+
     fn add_run(&self, number: u64, context: Weak<RunContext>) {
         self.usage().runs.insert(number, RunMemory { bytes: 0, context, is_abandoned: false });
     }

@@ -205,7 +205,7 @@ pub struct Runs {
     executor: Arc<dyn Executor>,
     scripts: Arc<ScriptCache>,
     memory: Arc<MemoryBudget>,
-    admission: Admission,
+    admission: Arc<Admission>,
     hooks: Arc<[Arc<dyn RunHook>]>,
 }
 
@@ -221,7 +221,7 @@ impl Runs {
             executor: Arc::new(ThreadExecutor::new(Arc::clone(&scripts))),
             scripts,
             memory: MemoryBudget::new(pool.max_memory_bytes),
-            admission: Admission::new(pool.max_runs, &pool),
+            admission: Arc::new(Admission::new(pool.max_runs, &pool)),
             hooks: Arc::default(),
             pool,
         }
@@ -272,10 +272,39 @@ impl Runs {
             executor: Arc::clone(&self.executor),
             scripts: Arc::clone(&self.scripts),
             memory: Arc::clone(&self.memory),
-            admission: Admission::new(max_runs, &self.pool),
+            admission: Arc::new(Admission::new(max_runs, &self.pool)),
             hooks: Arc::clone(&self.hooks),
             pool: Pool { max_runs, ..self.pool },
         }
+    }
+
+    /// Creates runs with other tools, but the same permits, threads and memory budget.
+    #[must_use]
+    pub fn with_tools(&self, catalogue: Arc<Catalogue>, pipeline: Arc<Pipeline>) -> Self {
+        Self {
+            catalogue,
+            pipeline,
+            queue: Arc::clone(&self.queue),
+            executor: Arc::clone(&self.executor),
+            scripts: Arc::clone(&self.scripts),
+            memory: Arc::clone(&self.memory),
+            admission: Arc::clone(&self.admission),
+            hooks: Arc::clone(&self.hooks),
+            pool: self.pool,
+        }
+    }
+
+    /// Returns how many runs are active, how many could begin at once, and how many wait.
+    #[must_use]
+    pub fn load(&self) -> (usize, usize, usize) {
+        let (available, queued) = self.admission.load();
+        (self.pool.max_runs.saturating_sub(available), available, queued)
+    }
+
+    /// Returns the memory of all runs in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.total()
     }
 
     /// Ends all runs, and refuses new ones.

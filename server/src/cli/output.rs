@@ -6,6 +6,7 @@ use super::CommandError;
 use codecall::terminal;
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn print(text: &str) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout().lock();
@@ -24,10 +25,40 @@ pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
     if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
 }
 
-/// Prints a line for people to stderr, without secrets.
-pub fn print_note(text: &str) {
-    let text = codecall::redact::redact_log_line(text);
-    let _ = writeln!(std::io::stderr(), "codecall: {}", terminal::escape_line(&text));
+/// Whether notices are events of the log.
+static NOTICES_ARE_LOGGED: AtomicBool = AtomicBool::new(false);
+
+/// Makes notices events of the log: it is read by a program.
+pub fn log_notices() {
+    NOTICES_ARE_LOGGED.store(true, Ordering::Relaxed);
+}
+
+/// Tells the user of a server something on stderr, whatever the level of the log is.
+pub fn notice(text: &str) {
+    if NOTICES_ARE_LOGGED.load(Ordering::Relaxed) {
+        tracing::info!(target: "codecall::notice", "{text}");
+    } else {
+        let clean = codecall::redact::redact_log_line(text);
+        // A failed write is ignored: there is nowhere to report it.
+        let _ = writeln!(std::io::stderr(), "codecall: {}", terminal::escape_line(&clean));
+    }
+}
+
+/// Prints rows: as a table on a terminal, else as lines with tabs between the cells, without the head.
+pub fn print_table(head: &[&str], rows: Vec<Vec<String>>) -> Result<(), CommandError> {
+    let clean = |rows: Vec<Vec<String>>| -> Vec<Vec<String>> {
+        let clean = |cell: &String| terminal::escape_line(cell).into_owned();
+        rows.iter().map(|row| row.iter().map(clean).collect()).collect()
+    };
+    if is_terminal() {
+        let mut table = comfy_table::Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+        table.set_header(head).add_rows(clean(rows));
+        print(&table.trim_fmt())
+    } else {
+        print_lines(&clean(rows).into_iter().map(|row| row.join("\t")).collect::<Vec<_>>())
+    }
 }
 
 /// Prints JSON: indented on a terminal, else as one line.

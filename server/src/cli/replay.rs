@@ -3,7 +3,7 @@
 use super::output::is_terminal;
 use super::policy::{LanguageFlag, PolicyFlags};
 use super::run::{ScriptFile, context, json_argument, unreadable};
-use super::sources::load_config;
+use super::sources::open_config;
 use super::{CommandError, CommandStatus, output};
 use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, play};
 use agentscript::{Language, Status};
@@ -67,7 +67,7 @@ struct Source {
 
 impl Replay {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        let mut config = self.config.as_deref().map(load_config).transpose()?.unwrap_or_default();
+        let mut config = open_config(self.config.clone())?;
         config.policy = self.policy.apply_to(config.policy);
         let script = ScriptFile::read(&self.file, self.language.map(Into::into))?;
         let source = self.load(&script, &config)?;

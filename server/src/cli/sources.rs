@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 /// The sources of tools.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Sources {
-    /// Configuration, TOML or JSON.
+    /// Configuration, TOML or JSON. When left out: the file that CODECALL_CONFIG names, codecall.toml in the current
+    /// folder, or the user's codecall/codecall.toml (~/.config, on Windows %APPDATA%).
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Add the demo shop: tools of the apps users, orders, billing and inventory.
@@ -30,7 +31,7 @@ pub struct Sources {
     pub mock_tools: Option<PathBuf>,
     /// Where scripts are evaluated, whatever the configuration says: on threads of this process, or in
     /// confined processes of their own.
-    #[arg(long, value_name = "MODE", env = "CODECALL_ISOLATION")]
+    #[arg(long, value_name = "MODE")]
     pub isolation: Option<Isolation>,
 }
 
@@ -53,42 +54,81 @@ pub struct RunningHub {
 const FIRST_NOTE: Duration = Duration::from_secs(3);
 const NEXT_NOTE: Duration = Duration::from_secs(15);
 
-/// Loads a configuration. Its secrets are redacted in what is written to stderr until the process ends, also in the error
-/// of a hub that could not start.
-pub fn load_config(path: &Path) -> Result<Config, CommandError> {
+/// Returns the file of the configuration: `named`, or the one at a default location.
+pub fn find_config(named: Option<PathBuf>) -> Result<Option<PathBuf>, CommandError> {
+    match named {
+        Some(path) => Ok(Some(path)),
+        None => Ok(codecall::config::locate::locate()?),
+    }
+}
+
+/// Loads a configuration; `None`: only what the environment says. Its secrets are redacted in what is written to stderr
+/// until the process ends, also in the error of a hub that could not start.
+pub fn load_config(path: Option<&Path>) -> Result<Config, CommandError> {
     static SECRETS: OnceLock<Arc<SecretRegistry>> = OnceLock::new();
-    let config = Config::load(path)?;
+    let config = match path {
+        Some(path) => Config::load(path)?,
+        None => Config::from_environment()?,
+    };
     SECRETS.get_or_init(|| Arc::clone(&config.secrets)).join_logs();
     Ok(config)
 }
 
+/// Finds and loads the configuration of a command, and logs its warnings.
+pub fn open_config(named: Option<PathBuf>) -> Result<Config, CommandError> {
+    let path = find_config(named)?;
+    if let Some(path) = &path {
+        tracing::info!("configuration: {}", path.display());
+    }
+    let config = load_config(path.as_deref())?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(config)
+}
+
 impl Sources {
-    /// Loads the configuration and starts a hub for one command. `adjust` may change the configuration. MCP servers whose
-    /// tools are known from an earlier start are only started when the command needs them.
-    pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
-        self.start(adjust, true)
-    }
-
-    /// Loads the configuration and starts a hub with all its MCP servers.
-    pub fn serve(&self) -> Result<RunningHub, CommandError> {
-        self.start(|_| (), false)
-    }
-
-    fn start(&self, adjust: impl FnOnce(&mut Config), start_lazily: bool) -> Result<RunningHub, CommandError> {
-        let mut config = match &self.config {
-            Some(path) => load_config(path)?,
-            None => Config::default(),
-        };
+    /// Loads the configuration, with what the flags change of it.
+    pub fn load(&self) -> Result<Config, CommandError> {
+        let mut config = open_config(self.config.clone())?;
         match self.isolation {
             Some(Isolation::Thread) => config.isolation.mode = IsolationMode::Thread,
             Some(Isolation::Process) => config.isolation.mode = IsolationMode::Process,
             None => {}
         }
+        if self.mock_tools.is_some() {
+            config.upstreams.clear();
+        }
+        Ok(config)
+    }
+
+    /// Loads the configuration and starts a hub for one command. `adjust` may change the configuration. MCP servers whose
+    /// tools are known from an earlier start are only started when the command needs them.
+    pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
+        self.start(adjust, true, true)
+    }
+
+    /// Does the same with all MCP servers started.
+    pub fn open_all(&self) -> Result<RunningHub, CommandError> {
+        self.start(|_| (), false, true)
+    }
+
+    /// Does the same for a server, which SIGHUP does not end.
+    pub fn serve(&self) -> Result<RunningHub, CommandError> {
+        self.start(|_| (), false, false)
+    }
+
+    fn start(
+        &self,
+        adjust: impl FnOnce(&mut Config),
+        start_lazily: bool,
+        ends_at_hangup: bool,
+    ) -> Result<RunningHub, CommandError> {
+        let mut config = self.load()?;
         adjust(&mut config);
         let fixture = self.mock_tools.as_deref().map(Fixture::load).transpose()?;
         let mut upstreams: Vec<Arc<dyn Upstream>> = Vec::new();
         if let Some(fixture) = &fixture {
-            config.upstreams.clear();
             upstreams.extend(fixture.upstreams());
         }
         if self.demo {
@@ -98,7 +138,7 @@ impl Sources {
             guard::enable(program);
         }
         let hub = Hub::start_with(config, Extensions { upstreams, start_lazily, ..Extensions::default() })?;
-        Ok(RunningHub { hub, fixture, cancel: cancel_on_signal() })
+        Ok(RunningHub { hub, fixture, cancel: cancel_on_signal(ends_at_hangup) })
     }
 }
 
@@ -127,7 +167,7 @@ impl RunningHub {
                 () = self.cancel.cancelled() => break,
                 _ = notes.tick() => {
                     let reasons = wanted.iter().filter(|up| up.is_starting()).filter_map(|up| up.unavailable_reason());
-                    reasons.for_each(|reason| output::print_note(&reason));
+                    reasons.for_each(|reason| output::notice(&reason));
                 }
             }
         }
@@ -152,12 +192,12 @@ fn own_program() -> Option<PathBuf> {
     if cfg!(target_os = "linux") { Some("/proc/self/exe".into()) } else { std::env::current_exe().ok() }
 }
 
-/// Returns a token that the first Ctrl-C, request to terminate or end of the terminal cancels. The second one ends the
-/// process.
-fn cancel_on_signal() -> CancellationToken {
+/// Returns a token that the first Ctrl-C, request to terminate or, `with_hangup`, end of the terminal cancels. The second
+/// one ends the process.
+fn cancel_on_signal(with_hangup: bool) -> CancellationToken {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
-    let mut signals = Signals::new();
+    let mut signals = Signals::new(with_hangup);
     tokio::spawn(async move {
         signals.next().await;
         cancelled.cancel();
@@ -173,10 +213,10 @@ struct Signals(Vec<tokio::signal::unix::Signal>);
 
 #[cfg(unix)]
 impl Signals {
-    fn new() -> Self {
+    fn new(with_hangup: bool) -> Self {
         use tokio::signal::unix::{SignalKind, signal};
         let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
-        if !is_hangup_ignored() {
+        if with_hangup && !is_hangup_ignored() {
             kinds.push(SignalKind::hangup());
         }
         Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
@@ -193,7 +233,7 @@ impl Signals {
 
 /// Whether the process was started to outlive its terminal (`nohup`). Only Linux says so.
 #[cfg(unix)]
-fn is_hangup_ignored() -> bool {
+pub fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     // The first bit is that of SIGHUP.
@@ -205,7 +245,7 @@ struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn new() -> Self {
+    fn new(_with_hangup: bool) -> Self {
         Self
     }
 

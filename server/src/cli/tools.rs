@@ -38,7 +38,7 @@ impl List {
             let rows = snapshot.rows().iter().map(|entry| (entry.name.as_str(), entry.definition.description.as_str()));
             output::print_lines(&table(rows.collect()))
         };
-        failures.iter().for_each(|failure| output::print_note(failure));
+        failures.iter().for_each(|failure| output::notice(failure));
         running.hub.close().await;
         printed.map(|()| CommandStatus::from_success(failures.is_empty()))
     }

@@ -1,22 +1,39 @@
 //! The JSON endpoints for stateless steps.
 
 use super::error::ErrorResponse;
-use crate::hub::Hub;
+use crate::hub::{LiveHub, Status};
 use crate::stateless::{ClientToolset, Evaluate, Refusal};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// `POST /v1/evaluate`: takes one step of a run. The status is 200 if the step was taken, even if the run has failed.
-pub async fn evaluate(State(hub): State<Arc<Hub>>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
+pub async fn evaluate(State(hub): State<LiveHub>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
     let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
     let (cancel, _guard) = super::cancel_on_drop();
+    let hub = hub.get();
     let answer = hub.stateless().evaluate(request, cancel).await?;
     Ok(Json(answer.value))
+}
+
+/// `GET /v1/status`: returns how the server and its MCP servers are.
+pub async fn status(State(hub): State<LiveHub>) -> Json<Status> {
+    Json(hub.get().status())
+}
+
+/// `GET /readyz`: whether each MCP server has been connected or has failed; status 503 if not.
+pub async fn readiness(State(hub): State<LiveHub>) -> (StatusCode, &'static str) {
+    if hub.get().is_ready() { (StatusCode::OK, "ready\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "starting\n") }
+}
+
+/// `GET /metrics`: returns figures in the text format of Prometheus.
+pub async fn metrics(State(hub): State<LiveHub>) -> ([(HeaderName, &'static str); 1], String) {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], hub.get().metrics())
 }
 
 /// The body of `/v1/tools/typescript`.

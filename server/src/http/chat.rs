@@ -11,7 +11,7 @@ mod output;
 
 use super::api::read;
 use super::error::{ErrorResponse, HttpError};
-use crate::hub::Hub;
+use crate::hub::LiveHub;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -34,7 +34,7 @@ type ChunkResult = Result<Chunk, ErrorResponse>;
 
 /// The state of the chat endpoints.
 pub struct Chat {
-    hub: Arc<Hub>,
+    hub: LiveHub,
     model: Option<ModelServer>,
 }
 
@@ -43,9 +43,10 @@ impl Chat {
     ///
     /// # Errors
     /// The configuration of the model server is unusable.
-    pub fn new(hub: &Arc<Hub>) -> Result<Self, Error> {
+    pub fn new(live: &LiveHub) -> Result<Self, Error> {
+        let hub = live.get();
         let model = ModelServer::new(&hub.config().model, Arc::clone(hub.secrets()))?;
-        Ok(Self { hub: Arc::clone(hub), model })
+        Ok(Self { hub: live.clone(), model })
     }
 
     fn model(&self) -> Result<&ModelServer, ErrorResponse> {
@@ -58,7 +59,7 @@ impl Chat {
         output: &mut Output,
         cancel: CancellationToken,
     ) -> Result<Completion, ErrorResponse> {
-        Engine { hub: &self.hub, model: self.model()?, cancel }.complete(request, output).await
+        Engine { hub: &self.hub.get(), model: self.model()?, cancel }.complete(request, output).await
     }
 }
 
@@ -73,7 +74,8 @@ pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<R
     chat.model()?;
     let envelope = Envelope::new(body.get("model").cloned().unwrap_or_default());
     let (cancel, guard) = super::cancel_on_drop();
-    let config = chat.hub.config();
+    let hub = chat.hub.get();
+    let config = hub.config();
     match ChatRequest::read(body, &config.model, config.lenient_input)? {
         Ok(request) if request.stream => {
             let wants_usage = request.wants_usage;

@@ -53,7 +53,7 @@ impl Guard {
             return Some(HttpError::OriginNotAllowed);
         }
         if let Some(token) = &self.token
-            && path != super::HEALTH_PATH
+            && !super::OPEN_PATHS.contains(&path)
             && *method != Method::OPTIONS
         {
             let credentials = text(AUTHORIZATION).and_then(|value| value.split_once(' '));

@@ -17,10 +17,12 @@ mod faults;
 mod hostile;
 mod http;
 mod impersonation;
+mod init;
 #[cfg(target_os = "linux")]
 mod isolation;
 mod large_data;
 mod model_server;
+mod operation;
 mod pipeline;
 mod pool;
 mod protocol;

@@ -207,10 +207,16 @@ impl Pipeline {
         }
     }
 
+    /// Returns an error that no call has caused as clients see it.
+    #[must_use]
+    pub fn shown_error(&self, error: ToolError) -> ToolError {
+        self.cleaned(error, None)
+    }
+
     /// Returns why tools of some upstreams are unavailable at the moment, for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        let clean = |trouble| self.cleaned(ToolError::new("", trouble), None).message;
+        let clean = |trouble| self.shown_error(ToolError::new("", trouble)).message;
         self.catalogue.upstreams().filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
     }
 

@@ -109,6 +109,16 @@ impl SecretRegistry {
         Ok(())
     }
 
+    /// Adds all secrets of another registry, in any number: those of a configuration that is read again.
+    pub fn add_from(&self, other: &Self) {
+        if std::ptr::eq(self, other) {
+            return;
+        }
+        let secrets: Vec<String> = other.state().owners.keys().cloned().collect();
+        let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        self.insert(&mut self.state(), &secrets);
+    }
+
     /// Removes a secret of one owner. An unknown value is ignored.
     pub fn remove(&self, secret: &str) {
         self.remove_all([secret]);

@@ -6,7 +6,7 @@ use super::*;
 use serde_json::{Map, Value, json};
 
 /// All keys with the keys of tables, of entries and of items.
-fn all() -> Vec<Key> {
+pub(super) fn all() -> Vec<Key> {
     fn below(key: &Key, found: &mut Vec<Key>) {
         for key in key.keys().into_iter().chain(key.entry().into_iter().flat_map(|entry| entry.keys())) {
             below(&key, found);

@@ -1,0 +1,340 @@
+//! Converts the entry of a client to one of our configuration.
+
+use crate::Platform;
+use crate::client::Scope as Whose;
+use crate::find::{Found, Surroundings};
+use crate::variables::{Scope, translate};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A server in our own keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Its keys: `command`, `args`, `env`, `url`, ….
+    pub keys: Map<String, Value>,
+    /// Variables that must be set, because it has no value without them.
+    pub needs: Vec<Need>,
+    /// What is different from how the client starts it.
+    pub notes: Vec<String>,
+}
+
+/// A variable of the environment that a server needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Its name.
+    pub variable: String,
+    /// What it is, as the client asks for it.
+    pub what: String,
+}
+
+/// What becomes of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Conversion {
+    /// A server.
+    Server(Server),
+    /// Nothing: why.
+    Skip(String),
+}
+
+/// Keys of clients that change nothing here.
+const IGNORED: &[&str] = &[
+    "type",
+    "transport",
+    "protocol",
+    "source",
+    "name",
+    "description",
+    "version",
+    "gallery",
+    "icon",
+    "autoApprove",
+    "alwaysAllow",
+    "trust",
+    "timeout",
+    "created",
+    "updated",
+    "required",
+    "settings",
+    "dev",
+    "instructions",
+    "default_tools_approval_mode",
+    "supports_parallel_tool_calls",
+    "tools",
+    "quarantined",
+    "enabled",
+    "disabled",
+    "remote",
+    "envFile",
+    "env_vars",
+    "bearer_token_env_var",
+    "env_http_headers",
+    "startup_timeout_sec",
+    "startup_timeout_ms",
+    "tool_timeout_sec",
+    "working_dir",
+];
+/// Keys that are ours, with their other names.
+const SAME: [(&str, &[&str]); 8] = [
+    ("command", &["command"]),
+    ("args", &["args"]),
+    ("env", &["env"]),
+    ("cwd", &["cwd", "working_dir"]),
+    ("url", &["url", "serverUrl", "httpUrl"]),
+    ("headers", &["headers", "http_headers"]),
+    ("enabledTools", &["enabledTools", "enabled_tools", "allowedTools", "includeTools"]),
+    ("disabledTools", &["disabledTools", "disabled_tools", "excludeTools"]),
+];
+
+/// Converts an entry of a file.
+#[must_use]
+pub fn convert(found: &Found, entry: &Value, surroundings: &Surroundings<'_>) -> Conversion {
+    let Some(table) = entry.as_object() else { return Conversion::Skip("it is not a table".into()) };
+    match Converter::new(found, surroundings).convert(flat(table)) {
+        Ok(server) => Conversion::Server(server),
+        Err(reason) => Conversion::Skip(reason),
+    }
+}
+
+/// Zed also writes the command as a table.
+fn flat(table: &Map<String, Value>) -> Map<String, Value> {
+    let mut table = table.clone();
+    if let Some(Value::Object(command)) = table.get("command").cloned() {
+        table.shift_remove("command");
+        for (key, value) in command {
+            let key = if key == "path" { "command".to_owned() } else { key };
+            table.entry(key).or_insert(value);
+        }
+    }
+    table.retain(|_, value| !value.is_null());
+    table
+}
+
+struct Converter<'a> {
+    found: &'a Found,
+    surroundings: &'a Surroundings<'a>,
+    needs: Vec<Need>,
+    notes: Vec<String>,
+}
+
+impl<'a> Converter<'a> {
+    fn new(found: &'a Found, surroundings: &'a Surroundings<'a>) -> Self {
+        Self { found, surroundings, needs: Vec::new(), notes: Vec::new() }
+    }
+
+    fn convert(mut self, table: Map<String, Value>) -> Result<Server, String> {
+        check_kind(&table)?;
+        let mut keys = Map::new();
+        for (key, names) in SAME {
+            if let Some(value) = names.iter().find_map(|name| table.get(*name)) {
+                let value = self.value(key, value)?;
+                if value != Value::Object(Map::new()) && value != Value::Array(Vec::new()) {
+                    keys.insert(key.to_owned(), value);
+                }
+            }
+        }
+        if keys.contains_key("command") == keys.contains_key("url") {
+            let is_extension =
+                table.get("source").is_some_and(|source| source == "extension") || table.contains_key("settings");
+            return Err(if is_extension {
+                "it is an extension of the client".into()
+            } else {
+                "it has neither a command nor an address, or both".into()
+            });
+        }
+        self.environment_of_codex(&table, &mut keys)?;
+        self.timeouts(&table, &mut keys);
+        self.folders(&table, &mut keys)?;
+        let is = |key: &str, wanted: bool| table.get(key) == Some(&Value::Bool(wanted));
+        if is("disabled", true) || is("enabled", false) {
+            keys.insert("enabled".into(), false.into());
+        } else if is("quarantined", true) {
+            self.notes.push("the client has it in quarantine".into());
+            keys.insert("enabled".into(), false.into());
+        }
+        let is_known = |name: &str| IGNORED.contains(&name) || SAME.iter().any(|(_, names)| names.contains(&name));
+        let unknown: Vec<&str> = table.keys().map(String::as_str).filter(|name| !is_known(name)).collect();
+        if !unknown.is_empty() {
+            self.notes.push(format!("not taken over: {}", unknown.join(", ")));
+        }
+        Ok(Server { keys, needs: self.needs, notes: self.notes })
+    }
+
+    /// A value with its references translated. Numbers among texts become texts.
+    fn value(&mut self, key: &str, value: &Value) -> Result<Value, String> {
+        let wrong = || format!("its '{key}' has the wrong type");
+        match (key, value) {
+            ("command" | "cwd" | "url", Value::String(text)) => self.text(text).map(Value::String),
+            ("args", Value::Array(items)) => {
+                items.iter().map(|item| self.text(&plain(item).ok_or_else(wrong)?).map(Value::String)).collect()
+            }
+            ("env" | "headers", Value::Object(entries)) => {
+                let mut translated = Map::new();
+                for (name, value) in entries {
+                    // `null` removes a variable; children inherit none that usually holds a secret.
+                    if !value.is_null() {
+                        translated.insert(name.clone(), self.text(&plain(value).ok_or_else(wrong)?)?.into());
+                    }
+                }
+                Ok(Value::Object(translated))
+            }
+            ("enabledTools" | "disabledTools", Value::Array(items)) if items.iter().all(Value::is_string) => {
+                Ok(value.clone())
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Result<String, String> {
+        let (found, surroundings) = (self.found, self.surroundings);
+        let input = |id: &str| input(&found.inputs, id);
+        let scope = Scope {
+            spelling: found.client.variables,
+            folder: &surroundings.folder,
+            home: &surroundings.home,
+            separator: if surroundings.platform == Platform::Windows { '\\' } else { '/' },
+            input: &|id| {
+                let (variable, default, _) = input(id);
+                (variable, default)
+            },
+        };
+        let translated = translate(text, &scope)
+            .map_err(|reference| format!("it refers to {reference}, which only the client has"))?;
+        if translated.uses_folder && found.scope == Whose::User {
+            self.note(format!("the open folder is {}", surroundings.folder.display()));
+        }
+        for variable in translated.needs {
+            let asked = found.inputs.iter().find_map(|input| {
+                let id = input["id"].as_str()?;
+                (variable_name(id) == variable).then(|| input["description"].as_str().unwrap_or(id).to_owned())
+            });
+            self.need(variable, asked.unwrap_or_default());
+        }
+        Ok(translated.text)
+    }
+
+    fn need(&mut self, variable: String, what: String) {
+        if !self.needs.iter().any(|need| need.variable == variable) {
+            self.needs.push(Need { variable, what });
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Variables that Codex passes on or sends as headers.
+    fn environment_of_codex(
+        &mut self,
+        table: &Map<String, Value>,
+        keys: &mut Map<String, Value>,
+    ) -> Result<(), String> {
+        if let Some(Value::Array(names)) = table.get("env_vars") {
+            let name = |item: &Value| item.as_str().or_else(|| item["name"].as_str()).map(Value::from);
+            let names: Vec<Value> = names.iter().filter_map(name).collect();
+            keys.insert("inheritEnv".into(), names.into());
+        }
+        let mut headers = Vec::new();
+        if let Some(Value::String(name)) = table.get("bearer_token_env_var") {
+            headers.push(("Authorization".to_owned(), name.clone(), "Bearer "));
+        }
+        for (header, name) in table.get("env_http_headers").and_then(Value::as_object).into_iter().flatten() {
+            headers.push((
+                header.clone(),
+                name.as_str().ok_or("its 'env_http_headers' has the wrong type")?.to_owned(),
+                "",
+            ));
+        }
+        for (header, variable, before) in headers {
+            let all = keys.entry("headers").or_insert_with(|| Value::Object(Map::new()));
+            all[header] = format!("{before}${{{variable}}}").into();
+            self.need(variable, String::new());
+        }
+        Ok(())
+    }
+
+    fn timeouts(&mut self, table: &Map<String, Value>, keys: &mut Map<String, Value>) {
+        let seconds = table.get("startup_timeout_sec").and_then(Value::as_f64).map(|seconds| seconds * 1000.0);
+        let start = seconds.or_else(|| table.get("startup_timeout_ms").and_then(Value::as_f64));
+        if let Some(start) = start.filter(|start| *start >= 1.0 && *start < 1e12) {
+            keys.insert("startTimeoutMs".into(), format!("{start:.0}").parse::<u64>().unwrap_or_default().into());
+        }
+        if table.contains_key("tool_timeout_sec") {
+            self.note("the time of a call is 'vm.toolTimeoutMs', for all servers".into());
+        }
+    }
+
+    /// What is relative to the folder becomes absolute: we may be started elsewhere.
+    fn folders(&mut self, table: &Map<String, Value>, keys: &mut Map<String, Value>) -> Result<(), String> {
+        let folder = &self.surroundings.folder;
+        let absolute = |path: &str| {
+            let is_absolute = Path::new(path).is_absolute() || path.starts_with("${") || path.starts_with('~');
+            if is_absolute { path.to_owned() } else { folder.join(path).display().to_string() }
+        };
+        if let Some(Value::String(file)) = table.get("envFile") {
+            let file = self.text(file)?;
+            keys.insert("envFile".into(), absolute(&file).into());
+        }
+        if !keys.contains_key("command") {
+            return Ok(());
+        }
+        let of_folder = self.found.scope == Whose::Folder;
+        match keys.get("cwd").and_then(Value::as_str) {
+            Some(cwd) if of_folder => drop(keys.insert("cwd".into(), absolute(cwd).into())),
+            None if of_folder => drop(keys.insert("cwd".into(), folder.display().to_string().into())),
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what cannot be reached, or not without what only the client has.
+fn check_kind(table: &Map<String, Value>) -> Result<(), String> {
+    let kind = ["type", "transport", "protocol"].iter().find_map(|key| table.get(*key).and_then(Value::as_str));
+    match kind {
+        Some("sse") => return Err("it speaks HTTP with SSE (protocol 2024-11-05), which is not supported".into()),
+        Some("ws" | "websocket") => return Err("it speaks over WebSocket, which is not supported".into()),
+        Some(_) | None => {}
+    }
+    let has = |key: &str| table.get(key).is_some_and(|value| *value != Value::Object(Map::new()) && *value != false);
+    if table.contains_key("url") && ["oauth", "auth"].iter().any(|key| has(key)) {
+        return Err("it signs in with OAuth, which is not supported".into());
+    }
+    if has("headersHelper") {
+        return Err("a program of the client makes its headers".into());
+    }
+    let command = table.get("command").and_then(Value::as_str).unwrap_or_default();
+    let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    if program == "codecall" || program == "codecall.exe" {
+        return Err("it is CodeCall itself".into());
+    }
+    Ok(())
+}
+
+/// A text, or a number or truth value as a text.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The variable that stands for an input of VS Code: its name, its default, its description.
+fn input(inputs: &[Value], id: &str) -> (String, Option<String>, String) {
+    let asked = inputs.iter().find(|input| input["id"] == id);
+    let text = |key: &str| asked.and_then(|input| input[key].as_str()).map(str::to_owned);
+    let default = text("default").filter(|default| !default.contains('}'));
+    (variable_name(id), default, text("description").unwrap_or_else(|| id.to_owned()))
+}
+
+/// `github-token` becomes `GITHUB_TOKEN`.
+fn variable_name(id: &str) -> String {
+    let mut name: String =
+        id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    name
+}

@@ -1,0 +1,26 @@
+//! Configuration files of MCP clients: where they are, which servers are in them, what these are in our own configuration,
+//! and how such a file is changed to start CodeCall instead.
+//!
+//! ```text
+//! Surroundings ─find─▶ Found (a file of a client) ─convert─▶ Server or Skipped ─merge─▶ Plan ─write─▶ codecall.toml
+//!                                └─apply─▶ the client's file, with a backup beside it ─undo─▶ as it was
+//! ```
+//!
+//! Nothing is started, and nothing is written outside of [`change`]. It must not know how a configuration is used.
+
+#![forbid(unsafe_code)]
+
+pub mod change;
+mod client;
+mod convert;
+mod find;
+mod plan;
+mod read;
+mod variables;
+mod write;
+
+pub use client::{CLIENTS, Client, Platform, Scope};
+pub use convert::{Conversion, Need, Server};
+pub use find::{Found, Surroundings, find};
+pub use plan::{Duplicate, Plan, Planned, Skipped, plan};
+pub use write::{Written, write};

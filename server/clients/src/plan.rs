@@ -1,0 +1,153 @@
+//! The servers of all files together: which are the same, what they are called, which are left out.
+
+use crate::convert::{Conversion, Server, convert};
+use crate::find::{Found, Surroundings};
+use codecall_base::tool::is_reserved;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+
+/// What is taken over from the files that were found.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The servers, by the names that they get.
+    pub servers: Vec<Planned>,
+    /// What is left out.
+    pub skipped: Vec<Skipped>,
+    /// Servers that several files have.
+    pub duplicates: Vec<Duplicate>,
+}
+
+/// A server that is taken over.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its name here.
+    pub name: String,
+    /// Its name in the file.
+    pub original: String,
+    /// Its keys.
+    pub server: Server,
+    /// The client it comes from.
+    pub client: &'static str,
+    /// The file it comes from.
+    pub path: PathBuf,
+    /// Where in the file it is.
+    pub place: Vec<String>,
+    /// Variables that it needs and that are not set. It is written as disabled.
+    pub missing: Vec<String>,
+}
+
+impl Planned {
+    /// Its keys as they are written: a server that needs more is disabled.
+    #[must_use]
+    pub fn keys(&self) -> Map<String, Value> {
+        let mut keys = self.server.keys.clone();
+        if !self.missing.is_empty() {
+            keys.insert("enabled".into(), false.into());
+        }
+        keys
+    }
+}
+
+/// A server that is left out.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    /// Its name in the file.
+    pub name: String,
+    /// The client.
+    pub client: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// A server that another file has too.
+#[derive(Clone, Debug)]
+pub struct Duplicate {
+    /// Its name in this file.
+    pub name: String,
+    /// The client.
+    pub client: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// Where in the file it is.
+    pub place: Vec<String>,
+    /// The name of the server that is the same.
+    pub same: String,
+}
+
+/// Plans what to take over.
+#[must_use]
+pub fn plan(found: &[Found], surroundings: &Surroundings<'_>) -> Plan {
+    let mut plan = Plan::default();
+    for file in found {
+        let (client, path) = (file.client.name, &file.path);
+        let servers = match &file.servers {
+            Ok(servers) => servers,
+            Err(problem) => {
+                let reason = format!("the file cannot be read: {problem}");
+                plan.skipped.push(Skipped { name: String::new(), client, path: path.clone(), reason });
+                continue;
+            }
+        };
+        for (name, entry) in servers {
+            match convert(file, entry, surroundings) {
+                Conversion::Skip(reason) => {
+                    plan.skipped.push(Skipped { name: name.clone(), client, path: path.clone(), reason });
+                }
+                Conversion::Server(server) => plan.add(name, server, file, surroundings),
+            }
+        }
+    }
+    plan
+}
+
+impl Plan {
+    /// Returns the names of servers at a place of a file that are taken over under a name for which `is_there` is true.
+    #[must_use]
+    pub fn taken(&self, found: &Found, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+        let is_here = |path: &PathBuf, place: &Vec<String>| *path == found.path && *place == found.keys;
+        let planned = self.servers.iter().filter(|planned| is_here(&planned.path, &planned.place));
+        let planned = planned.filter(|planned| is_there(&planned.name)).map(|planned| &planned.original);
+        let same = self.duplicates.iter().filter(|same| is_here(&same.path, &same.place));
+        let same = same.filter(|same| is_there(&same.same)).map(|same| &same.name);
+        planned.chain(same).cloned().collect()
+    }
+
+    fn add(&mut self, original: &str, server: Server, file: &Found, surroundings: &Surroundings<'_>) {
+        let (client, path, place) = (file.client.name, file.path.clone(), file.keys.clone());
+        let same =
+            |planned: &&Planned| planned.original == original && what_starts(&planned.server) == what_starts(&server);
+        if let Some(same) = self.servers.iter().find(same) {
+            let same = same.name.clone();
+            return self.duplicates.push(Duplicate { name: original.to_owned(), client, path, place, same });
+        }
+        let is_set = |name: &str| (surroundings.environment)(name).is_some_and(|value| !value.is_empty());
+        let is_off = server.keys.get("enabled").is_some_and(|enabled| enabled == false);
+        let needs = server.needs.iter().map(|need| need.variable.clone());
+        let missing = needs.filter(|variable| !is_off && !is_set(variable)).collect();
+        let name = self.free(&valid(original));
+        self.servers.push(Planned { name, original: original.to_owned(), server, client, path, place, missing });
+    }
+
+    /// A name that no other server has: `github`, `github-2`.
+    fn free(&self, wanted: &str) -> String {
+        let is_free = |name: &str| !self.servers.iter().any(|planned| planned.name.eq_ignore_ascii_case(name));
+        let numbered = (2_u32..).map(|number| format!("{wanted}-{number}"));
+        std::iter::once(wanted.to_owned()).chain(numbered).find(|name| is_free(name)).unwrap_or_default()
+    }
+}
+
+/// Keys that decide whether two entries are the same server.
+pub(crate) const STARTING: [&str; 7] = ["command", "args", "env", "envFile", "cwd", "url", "headers"];
+
+fn what_starts(server: &Server) -> Vec<Option<&Value>> {
+    STARTING.iter().map(|key| server.keys.get(*key)).collect()
+}
+
+/// A name that an app can have.
+fn valid(name: &str) -> String {
+    let name = name.trim().replace(':', "-");
+    let name = if name.is_empty() { "server".to_owned() } else { name };
+    if name.eq_ignore_ascii_case("codecall") || is_reserved(&name) { format!("{name}-server") } else { name }
+}

@@ -1,0 +1,127 @@
+//! Writes our configuration, or adds to one that exists.
+
+use crate::plan::{Plan, Planned, STARTING};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
+
+const HEAD: &str = "\
+# The configuration of CodeCall, begun by `codecall init`.
+# `codecall config explain` lists all keys, `codecall config check` checks this file, `codecall config show` prints
+# what it amounts to. `${NAME}` in a value is an environment variable.
+
+# Limits and permissions of scripts: \"locked_down\", \"secure\" (default), \"balanced\" or \"experimental\".
+# [vm]
+# preset = \"secure\"
+
+# How often tools may be called.
+# [[rateLimits]]
+# tool = \"github:*\"
+# limit = 60
+# window = \"1m\"
+
+# A record of every call.
+# [audit]
+# file = \"/var/log/codecall.jsonl\"
+";
+
+/// What a file is after the servers of a plan were added.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The text of the file.
+    pub text: String,
+    /// The names of the servers that were added.
+    pub added: Vec<String>,
+    /// The names of servers that the file has already; they are not changed.
+    pub kept: Vec<String>,
+    /// The names of servers of which the file has others with the same name; these are not changed, and those are not
+    /// added.
+    pub different: Vec<String>,
+}
+
+impl Written {
+    /// Whether the file has a server of the plan.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.added.iter().chain(&self.kept).any(|added| added == name)
+    }
+}
+
+/// Adds the servers of a plan to a text; `None`: to a new one.
+///
+/// # Errors
+/// The text is not TOML.
+pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
+    let text = existing.unwrap_or(HEAD);
+    let mut document: DocumentMut = text.parse().map_err(|_| "not valid TOML".to_owned())?;
+    let servers = document.entry("mcpServers").or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let servers = servers.as_table_like_mut().ok_or("'mcpServers' is not a table")?;
+    let known: BTreeSet<String> = servers.iter().map(|(name, _)| name.to_owned()).collect();
+    let before: Value = toml::from_str(text).map_err(|_| "not valid TOML".to_owned())?;
+    let (mut added, mut kept, mut different) = (Vec::new(), Vec::new(), Vec::new());
+    for planned in &plan.servers {
+        if known.contains(&planned.name) {
+            let keys = Value::Object(planned.keys());
+            let other = &before["mcpServers"][&planned.name];
+            let is_same = STARTING.iter().all(|key| keys.get(*key) == other.get(*key));
+            if is_same {
+                kept.push(planned.name.clone())
+            } else {
+                different.push(planned.name.clone())
+            }
+            continue;
+        }
+        servers.insert(&planned.name, Item::Table(entry(planned)));
+        added.push(planned.name.clone());
+    }
+    if known.is_empty() && added.is_empty() {
+        document.remove("mcpServers");
+    }
+    Ok(Written { text: document.to_string(), added, kept, different })
+}
+
+fn entry(planned: &Planned) -> Table {
+    let mut table = Table::new();
+    for (key, value) in planned.keys() {
+        table.insert(&key, Item::Value(toml(&value)));
+    }
+    let mut comment = format!("\n# From {}: {}\n", planned.client, line(&planned.path.display().to_string()));
+    for note in &planned.server.notes {
+        comment.push_str(&format!("# {}.\n", line(note)));
+    }
+    for need in &planned.server.needs {
+        let what = if need.what.is_empty() { String::new() } else { format!(" ({})", line(&need.what)) };
+        comment.push_str(&format!("# It needs the environment variable {}{what}.\n", need.variable));
+    }
+    if !planned.missing.is_empty() {
+        comment.push_str("# It is not set: set it, and remove 'enabled = false'.\n");
+    }
+    table.decor_mut().set_prefix(comment);
+    table
+}
+
+/// A comment is one line.
+fn line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn toml(value: &Value) -> toml_edit::Value {
+    match value {
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => number.into(),
+            (None, number) => number.unwrap_or_default().into(),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(items) => items.iter().map(toml).collect::<Array>().into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| (name.as_str(), toml(value)));
+            members.collect::<InlineTable>().into()
+        }
+        Value::Null => "".into(),
+    }
+}

@@ -1,0 +1,166 @@
+//! The hub of a server whose configuration can change while it runs.
+//!
+//! A change makes a new hub, which takes over what has not changed: connections to MCP servers, threads, permits, stores.
+//! Requests and runs that have begun go on with the hub they began with; what only that one uses is closed after them.
+
+use super::Hub;
+use codecall_base::error::Error;
+use codecall_config::Config;
+use futures_util::future::join_all;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often a hub that was replaced is looked at, whether its last request has ended.
+const LOOK: Duration = Duration::from_millis(200);
+/// Sections that are read once: their changes are used after a restart.
+const READ_ONCE: [&str; 3] = ["http", "model", "resultStore"];
+
+/// The hub of this moment. Clones share it.
+#[derive(Clone)]
+pub struct LiveHub(Arc<Shared>);
+
+struct Shared {
+    current: watch::Sender<Arc<Hub>>,
+    /// Hubs that were replaced, while requests still use them.
+    retired: Mutex<Vec<Arc<Hub>>>,
+    reloading: tokio::sync::Mutex<()>,
+}
+
+/// What a new configuration has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Sections that are different, besides `mcpServers`.
+    pub sections: Vec<String>,
+    /// Sections of these whose changes are used after a restart.
+    pub after_restart: Vec<String>,
+    /// Apps that are new.
+    pub added: Vec<String>,
+    /// Apps whose servers were started again.
+    pub restarted: Vec<String>,
+    /// Apps that are gone.
+    pub removed: Vec<String>,
+}
+
+impl Changes {
+    /// Whether nothing has changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl std::fmt::Display for Changes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            ("started", &self.added),
+            ("started again", &self.restarted),
+            ("ended", &self.removed),
+            ("changed", &self.sections),
+            ("used after a restart", &self.after_restart),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+            .collect();
+        f.write_str(&if parts.is_empty() { "nothing has changed".to_owned() } else { parts.join("; ") })
+    }
+}
+
+impl From<Arc<Hub>> for LiveHub {
+    fn from(hub: Arc<Hub>) -> Self {
+        Self(Arc::new(Shared {
+            current: watch::Sender::new(hub),
+            retired: Mutex::default(),
+            reloading: tokio::sync::Mutex::default(),
+        }))
+    }
+}
+
+impl LiveHub {
+    /// Returns the hub of this moment. A request uses the same one from start to end.
+    #[must_use]
+    pub fn get(&self) -> Arc<Hub> {
+        Arc::clone(&self.0.current.borrow())
+    }
+
+    /// Returns a receiver that sees each new hub.
+    #[must_use]
+    pub fn replaced(&self) -> watch::Receiver<Arc<Hub>> {
+        self.0.current.subscribe()
+    }
+
+    /// Uses another configuration from now on. What has not changed goes on as it is.
+    ///
+    /// # Errors
+    /// Those of [`Hub::start`]. The configuration stays as it was.
+    pub async fn reload(&self, config: Config) -> Result<Changes, Error> {
+        let _alone = self.0.reloading.lock().await;
+        let old = self.get();
+        let changes = changes(old.config(), &config);
+        if changes.is_empty() {
+            return Ok(changes);
+        }
+        let new = old.successor(config)?;
+        self.retired(|retired| retired.push(Arc::clone(&old)));
+        self.0.current.send_replace(new);
+        tokio::spawn(self.clone().retire(old));
+        Ok(changes)
+    }
+
+    /// Waits until nobody uses a hub, then closes what no other hub has.
+    async fn retire(self, hub: Arc<Hub>) {
+        // The list has one reference, this task the other.
+        while Arc::strong_count(&hub) > 2 {
+            tokio::time::sleep(LOOK).await;
+        }
+        let others = self.retired(|retired| {
+            retired.retain(|other| !Arc::ptr_eq(other, &hub));
+            retired.clone()
+        });
+        let others: Vec<Arc<Hub>> = others.into_iter().chain([self.get()]).collect();
+        hub.close_all_but(&others).await;
+    }
+
+    fn retired<T>(&self, then: impl FnOnce(&mut Vec<Arc<Hub>>) -> T) -> T {
+        then(&mut self.0.retired.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the hub of this moment, and those that requests still use.
+    fn all(&self) -> Vec<Arc<Hub>> {
+        let mut all = self.retired(|retired| retired.clone());
+        all.push(self.get());
+        all
+    }
+
+    /// Ends all runs with `POOL_DISPOSED`, and refuses new ones.
+    pub fn end_runs(&self) {
+        self.all().iter().for_each(|hub| hub.end_runs());
+    }
+
+    /// Waits until the requests in progress are answered.
+    pub async fn answered(&self) {
+        join_all(self.all().iter().map(|hub| hub.answered())).await;
+    }
+
+    /// Cancels all runs and closes all upstreams. Child processes have ended when it returns.
+    pub async fn close(&self) {
+        join_all(self.all().iter().map(|hub| hub.close())).await;
+    }
+}
+
+fn changes(old: &Config, new: &Config) -> Changes {
+    let mut changes = Changes { sections: new.sections.differing(&old.sections), ..Changes::default() };
+    changes.after_restart =
+        changes.sections.iter().filter(|name| READ_ONCE.contains(&name.as_str())).cloned().collect();
+    for (app, server) in &new.upstreams {
+        match old.upstreams.get(app) {
+            None => changes.added.push(app.clone()),
+            Some(before) if before.entry != server.entry => changes.restarted.push(app.clone()),
+            Some(_) => {}
+        }
+    }
+    changes.removed = old.upstreams.keys().filter(|app| !new.upstreams.contains_key(*app)).cloned().collect();
+    changes
+}

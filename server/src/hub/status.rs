@@ -1,0 +1,139 @@
+//! How a server is: its MCP servers and other upstreams, and its runs.
+
+use super::Hub;
+use codecall_base::tool::ToolError;
+use futures_util::FutureExt as _;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How a server is at a moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// The version of the program.
+    pub version: String,
+    /// Whether each upstream has been connected or has failed.
+    pub ready: bool,
+    /// Seconds since the start.
+    pub uptime_seconds: u64,
+    /// All upstreams.
+    pub servers: Vec<ServerStatus>,
+    /// Scripts that run.
+    pub runs: Load,
+    /// Where scripts are evaluated, and how MCP servers are confined.
+    pub isolation: Vec<String>,
+}
+
+/// How an upstream is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerStatus {
+    /// The id of its app; empty: its tools have none.
+    pub app: String,
+    /// Its kind: `mcp`, `openapi`, `inline`, ….
+    pub source: String,
+    /// `starting`, `up` or `failed`.
+    pub state: String,
+    /// How many of its tools scripts can call.
+    pub tools: usize,
+    /// How long it took to start, in milliseconds; `None`: it is starting.
+    pub start_ms: Option<u64>,
+    /// Why its tools are unavailable.
+    pub error: Option<String>,
+}
+
+/// The load of a pool of scripts.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Load {
+    /// Scripts that run.
+    pub active: usize,
+    /// Scripts that could begin at once.
+    pub available: usize,
+    /// Scripts that wait.
+    pub queued: usize,
+}
+
+/// How long upstreams took to start, by app.
+pub type StartTimes = Arc<Mutex<BTreeMap<String, Duration>>>;
+
+impl Hub {
+    /// Returns how the server is.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.catalogue.catch_up();
+        let snapshot = self.catalogue.snapshot();
+        let times = self.start_times.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let clean = |reason: String| self.pipeline.shown_error(ToolError::new("", reason)).message;
+        let servers: Vec<ServerStatus> = self
+            .catalogue
+            .upstreams()
+            .map(|upstream| {
+                let is_starting = upstream.first_attempt().now_or_never().is_none();
+                let error = upstream.unavailable_reason().map(clean);
+                let state = match (is_starting, &error) {
+                    (true, _) => "starting",
+                    (false, None) => "up",
+                    (false, Some(_)) => "failed",
+                };
+                let own = snapshot.rows().iter().filter(|entry| Arc::ptr_eq(&entry.upstream, upstream));
+                let start_ms =
+                    times.get(upstream.app()).map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+                ServerStatus {
+                    app: upstream.app().to_owned(),
+                    source: upstream.source().to_owned(),
+                    state: state.to_owned(),
+                    tools: own.count(),
+                    start_ms: start_ms.filter(|_| !is_starting),
+                    error,
+                }
+            })
+            .collect();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ready: servers.iter().all(|server| server.state != "starting"),
+            uptime_seconds: self.created.elapsed().as_secs(),
+            servers,
+            runs: self.loads().next().map(|(_, load)| load).unwrap_or_default(),
+            isolation: self.isolation(),
+        }
+    }
+
+    /// Whether each upstream has been connected or has failed.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.catalogue.upstreams().all(|upstream| upstream.first_attempt().now_or_never().is_some())
+    }
+
+    /// Returns the load of each pool of scripts, by name.
+    pub fn loads(&self) -> impl Iterator<Item = (&'static str, Load)> {
+        let load = |runs: &codecall_runs::Runs| {
+            let (active, available, queued) = runs.load();
+            Load { active, available, queued }
+        };
+        let execute = ("execute", load(&self.runs));
+        std::iter::once(execute).chain(self.code_runs.as_ref().map(|runs| ("code_execution", load(runs))))
+    }
+
+    /// Returns the memory of all running scripts in bytes.
+    #[must_use]
+    pub fn script_bytes(&self) -> u64 {
+        self.runs.memory_bytes()
+    }
+
+    /// Returns the figures of the server in the text format of Prometheus.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.kept.metrics.text(self)
+    }
+}
+
+/// Records how long an upstream takes to start.
+pub async fn time_start(upstream: Arc<dyn codecall_upstream::Upstream>, times: StartTimes) {
+    let began = Instant::now();
+    times.lock().unwrap_or_else(PoisonError::into_inner).remove(upstream.app());
+    upstream.first_attempt().await;
+    times.lock().unwrap_or_else(PoisonError::into_inner).insert(upstream.app().to_owned(), began.elapsed());
+}
