@@ -14,6 +14,7 @@ use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
+use codecall_upstream::openapi::OpenApi;
 use codecall_upstream::{Upstream, UpstreamNotification, connect};
 use futures_util::future::join_all;
 use rmcp::ErrorData;
@@ -96,6 +97,9 @@ impl Hub {
         for (app, upstream) in &config.upstreams {
             confined.extend(confinement(app, upstream)?);
             upstreams.push((connect(app, upstream, &config.secrets)?, upstream.tools()));
+        }
+        for (app, service) in &config.openapi {
+            upstreams.push((OpenApi::start(app, service, &config.secrets), ToolFilter::default()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();

@@ -24,6 +24,7 @@ mod http;
 mod isolation;
 mod mcp_servers;
 mod model;
+mod openapi;
 mod pii;
 mod pool;
 mod rate_limits;
@@ -59,6 +60,7 @@ pub use http::HttpServerConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use mcp_servers::{HttpConfig, Lifecycle, StdioConfig, UpstreamConfig, UpstreamKind};
 pub use model::ModelConfig;
+pub use openapi::{OpenApiConfig, OperationFilter};
 pub use pii::{PiiConfig, PiiKind, PiiPattern};
 pub use pool::Pool;
 pub use rate_limits::RateLimit;
@@ -83,6 +85,10 @@ pub struct Config {
     #[serde(skip, rename = "mcpServers")]
     #[schemars(!skip)]
     pub upstreams: BTreeMap<String, UpstreamConfig>,
+    /// The HTTP services whose OpenAPI descriptions become tools, by the id of their app.
+    #[serde(skip)]
+    #[schemars(!skip)]
+    pub openapi: BTreeMap<String, OpenApiConfig>,
     /// Which tools exist, and which are listed.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -142,6 +148,7 @@ impl Default for Config {
         Self {
             schema: Ignored,
             upstreams: BTreeMap::new(),
+            openapi: BTreeMap::new(),
             tools: ToolPolicy::default(),
             search: SearchConfig::default(),
             top_k: 8,

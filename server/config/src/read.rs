@@ -8,7 +8,7 @@ use super::expand::{Environment, expand};
 use super::schema::{self, properties};
 use super::secrets::FoundSecrets;
 use super::vm::VmConfig;
-use super::{ChainConfig, CodeExecution, Config, Format, ToolPolicy, UpstreamConfig};
+use super::{ChainConfig, CodeExecution, Config, Format, OpenApiConfig, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,7 @@ pub fn parse(text: &str, format: Format, environment: Environment<'_>) -> Result
     };
     // Entries that are disabled are not expanded.
     let servers = take_table(&mut value, "mcpServers")?;
+    let services = take_table(&mut value, "openapi")?;
     expand(&mut value, "", &environment)?;
     check(&mut value, schema::root(), "", &mut found.borrow_mut())?;
     let vm = VmConfig::read(take_table(&mut value, "vm")?, "vm")?;
@@ -46,6 +47,14 @@ pub fn parse(text: &str, format: Format, environment: Environment<'_>) -> Result
     for (app, entry) in servers {
         if let Some(server) = UpstreamConfig::read(&app, entry, &environment, &found)? {
             config.upstreams.insert(app, server);
+        }
+    }
+    for (app, entry) in services {
+        if let Some(service) = OpenApiConfig::read(&app, entry, &environment, &found)? {
+            if config.upstreams.contains_key(&app) {
+                return Err(format!("openapi.{app}: there is an MCP server of this name; choose another"));
+            }
+            config.openapi.insert(app, service);
         }
     }
     config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));

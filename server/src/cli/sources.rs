@@ -75,6 +75,7 @@ impl Sources {
         let mut upstreams: Vec<Arc<dyn Upstream>> = Vec::new();
         if let Some(fixture) = &fixture {
             config.upstreams.clear();
+            config.openapi.clear();
             upstreams.extend(fixture.upstreams());
         }
         if self.demo {

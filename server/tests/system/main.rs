@@ -20,6 +20,7 @@ mod impersonation;
 mod isolation;
 mod large_data;
 mod model_server;
+mod openapi;
 mod pipeline;
 mod pool;
 mod protocol;

@@ -15,6 +15,7 @@ pub mod incoming;
 pub mod inline;
 pub mod mcp;
 pub mod notifications;
+pub mod openapi;
 mod ordered;
 mod pagination;
 mod resources;
