@@ -113,9 +113,11 @@ impl Body {
         let mut input = match (&mut kind, schema) {
             (Kind::Raw, _) => file_schema(description),
             (Kind::Multipart(parts), Some(schema)) => multipart_schema(resolver, converter, context, schema, parts),
-            (_, Some(schema)) => converter.schema(context, schema),
+            (Kind::Form(_), Some(schema)) if !is_object(resolver, context, schema) => json!({"type": "object"}),
+            (Kind::Json | Kind::Form(_), Some(schema)) => converter.schema(context, schema),
             (Kind::Json, None) => json!({}),
-            (Kind::Form(_) | Kind::Multipart(_), None) => json!({"type": "object"}),
+            (Kind::Form(_), None) => json!({"type": "object"}),
+            (Kind::Multipart(_), None) => parts_schema(),
         };
         if !description.is_empty()
             && let Value::Object(members) = &mut input
@@ -180,6 +182,24 @@ fn described_parts(encoding: &Value) -> HashMap<String, Part> {
     parts.collect()
 }
 
+/// Whether a form can have a schema: some descriptions give that of one part.
+fn is_object<'a>(resolver: &Resolver<'a>, context: Context<'a>, schema: &'a Value) -> bool {
+    let followed = resolver.follow(context, schema);
+    followed.is_ok_and(|(_, schema)| match &schema["type"] {
+        Value::String(kind) => kind == "object",
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+        _ => true,
+    })
+}
+
+/// The schema of a form in parts of which nothing is known.
+fn parts_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Parts by name: texts, or files as {base64 or text, filename, contentType}",
+    })
+}
+
 /// The schema of a form in parts: properties with bytes become files.
 fn multipart_schema<'a>(
     resolver: &Resolver<'a>,
@@ -189,7 +209,8 @@ fn multipart_schema<'a>(
     parts: &mut HashMap<String, Part>,
 ) -> Value {
     let (context, schema) = match resolver.follow(context, schema) {
-        Ok(found) => found,
+        Ok(found) if is_object(resolver, context, schema) => found,
+        Ok(_) => return parts_schema(),
         Err(_) => return converter.schema(context, schema),
     };
     let mut out = converter.schema(context, schema);
@@ -286,11 +307,25 @@ impl<'a> File<'a> {
     }
 }
 
+/// Whether a value of which nothing is known has the shape of a file, or of a list of them.
+fn is_file(value: &Value) -> bool {
+    const KEYS: [&str; 4] = ["base64", "text", "filename", "contentType"];
+    match value {
+        Value::Object(members) => {
+            let is_known = members.keys().all(|key| KEYS.contains(&key.as_str()));
+            is_known && (members.contains_key("base64") || members.contains_key("text"))
+        }
+        Value::Array(items) => !items.is_empty() && items.iter().all(|item| item.is_object() && is_file(item)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 fn multipart(value: &Value, parts: &HashMap<String, Part>, boundary: &str) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
-    let default = Part::default();
+    let (value_part, file_part) = (Part::default(), Part { is_file: true, ..Part::default() });
     for (name, value) in members(value)? {
-        let part = parts.get(name).unwrap_or(&default);
+        let other = if is_file(value) { &file_part } else { &value_part };
+        let part = parts.get(name).unwrap_or(other);
         let items = match value {
             Value::Array(items) if !part.media_type.as_deref().is_some_and(is_json) => items.as_slice(),
             Value::Null => &[],

@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::document::{Context, Resolver};
 use crate::limits::{MAX_INPUT_SCHEMA_BYTES, MAX_NOTE_BYTES};
-use crate::parameter::{Described, Parameter};
+use crate::parameter::{Described, Parameter, Place};
 use crate::schema::{Converter, Detail, Direction};
 use codecall_base::text::truncate;
 use serde_json::{Map, Value, json};
@@ -101,11 +101,9 @@ fn parameter_schema<'a>(converter: &mut Converter<'_, 'a>, parameter: &Described
     let schema = parameter.schema.map(|(context, schema)| converter.schema(context, schema));
     let mut schema = match schema {
         Some(Value::Object(members)) => members,
-        Some(Value::Bool(_)) | Some(_) => Map::new(),
+        Some(_) => Map::new(),
         // The description says nothing of its type.
-        None if parameter.place == crate::parameter::Place::Path => {
-            Map::from_iter([("type".to_owned(), "string".into())])
-        }
+        None if parameter.place == Place::Path => Map::from_iter([("type".to_owned(), "string".into())]),
         None => Map::new(),
     };
     if !parameter.description.is_empty() {
@@ -113,6 +111,19 @@ fn parameter_schema<'a>(converter: &mut Converter<'_, 'a>, parameter: &Described
         schema.shift_remove("description");
         let text = truncate(parameter.description, MAX_NOTE_BYTES);
         schema.shift_insert(0, "description".into(), text.into());
+    }
+    if parameter.place == Place::Path {
+        // What is empty would lead to another path.
+        let least = match schema.get("type").and_then(Value::as_str) {
+            Some("array") => Some("minItems"),
+            Some("object") => Some("minProperties"),
+            Some(_) | None => None,
+        };
+        if let Some(least) = least
+            && schema.get(least).is_none_or(|count| *count == 0)
+        {
+            schema.insert(least.to_owned(), 1.into());
+        }
     }
     if parameter.deprecated {
         schema.insert("deprecated".into(), true.into());

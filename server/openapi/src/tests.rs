@@ -238,6 +238,17 @@ fn bodies() {
         refused(&multipart, json!({"body": {"f": {"text": "a", "contentType": "a\r\nb"}}})).contains("'contentType'")
     );
 
+    // Some descriptions give the schema of one part.
+    let unknown = body(
+        json!({"multipart/form-data": {"schema": {"type": "array", "items": {"type": "string", "format": "binary"}}}}),
+    );
+    let sent = text(&request(&unknown, json!({"body": {"file": [{"text": "hi", "filename": "a.txt"}], "note": "x"}})));
+    assert!(
+        sent.contains("name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain")
+            && sent.contains("name=\"note\"\r\n\r\nx"),
+        "{sent}"
+    );
+
     let raw = body(json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}));
     let sent = request(&raw, json!({"body": {"base64": "AAH/"}}));
     assert_eq!(sent.body, Some(("application/octet-stream".to_owned(), vec![0, 1, 255])));

@@ -51,25 +51,39 @@ impl Service {
         let file = move |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| *text);
         let elsewhere = format!("http://{elsewhere}/v1/landed");
         let routes = Router::new()
-            .route("/v1/text", routing::get(|| async { respond(200, "text/plain; charset=iso-8859-1", vec![0x68, 0xe9]) }))
+            .route(
+                "/v1/text",
+                routing::get(|| async { respond(200, "text/plain; charset=iso-8859-1", vec![0x68, 0xe9]) }),
+            )
             .route("/v1/image", routing::get(|| async { respond(200, "image/png", vec![1_u8, 2, 255]) }))
             .route("/v1/bytes", routing::get(|| async { respond(200, "application/pdf", vec![1_u8, 2, 255]) }))
             .route("/v1/empty", routing::get(|| async { respond(204, "text/plain", "") }))
             .route("/v1/large", routing::get(|| async { respond(200, "text/plain", "x".repeat(100_000)) }))
-            .route("/v1/fail", routing::get(|| async { respond(422, "application/json", r#"{"error":{"message":"no such thing","field":"x"}}"#) }))
-            .route("/v1/slow", routing::get(|| async {
-                tokio::time::sleep(Duration::from_secs(60)).await;
-                respond(200, "text/plain", "late")
-            }))
+            .route(
+                "/v1/fail",
+                routing::get(|| async {
+                    respond(422, "application/json", r#"{"error":{"message":"no such thing","field":"x"}}"#)
+                }),
+            )
+            .route(
+                "/v1/slow",
+                routing::get(|| async {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    respond(200, "text/plain", "late")
+                }),
+            )
             .route("/v1/near", routing::any(|| async { redirect("/v1/landed?near=1") }))
             .route("/v1/far", routing::any(move || async move { redirect(&elsewhere) }))
             .route("/v1/around", routing::any(|| async { redirect("/v1/around") }))
-            .route("/files/{*path}", routing::get(move |uri: Uri| async move {
-                match file(uri.path().trim_start_matches("/files/")) {
-                    Some(text) => respond(200, "application/yaml", text),
-                    None => respond(404, "text/plain", "not there"),
-                }
-            }))
+            .route(
+                "/files/{*path}",
+                routing::get(move |uri: Uri| async move {
+                    match file(uri.path().trim_start_matches("/files/")) {
+                        Some(text) => respond(200, "application/yaml", text),
+                        None => respond(404, "text/plain", "not there"),
+                    }
+                }),
+            )
             .fallback(echo);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -196,11 +210,21 @@ async fn operations_of_a_live_service() {
     .await;
     assert_eq!((&sent[0][0], &sent[0][1]), (&json!("POST"), &json!("application/json")));
     assert_eq!(sent[0][3], r#"{"name":null,"next":{"next":{}}}"#);
-    assert_eq!((&sent[1][1], &sent[1][3]), (&json!("application/x-www-form-urlencoded"), &json!("a=b%20c&list=1,2&o=%7B%22k%22%3A1%7D")));
-    assert!(sent[2][1].as_str().is_some_and(|kind| kind.starts_with("multipart/form-data; boundary=codecall-")), "{sent}");
+    assert_eq!(
+        (&sent[1][1], &sent[1][3]),
+        (&json!("application/x-www-form-urlencoded"), &json!("a=b%20c&list=1,2&o=%7B%22k%22%3A1%7D"))
+    );
+    assert!(
+        sent[2][1].as_str().is_some_and(|kind| kind.starts_with("multipart/form-data; boundary=codecall-")),
+        "{sent}"
+    );
     let parts = STANDARD.decode(sent[2][3].as_str().expect("a text")).expect("base64");
     let parts = String::from_utf8_lossy(&parts).into_owned();
-    assert!(parts.contains("name=\"name\"\r\n\r\nx\r\n") && parts.contains("name=\"file\"; filename=\"x.bin\"\r\nContent-Type: application/octet-stream"), "{parts}");
+    assert!(
+        parts.contains("name=\"name\"\r\n\r\nx\r\n")
+            && parts.contains("name=\"file\"; filename=\"x.bin\"\r\nContent-Type: application/octet-stream"),
+        "{parts}"
+    );
     assert_eq!(sent[3], json!(["PUT", "application/octet-stream", "3", "AAH/"]));
     let others = results(
         &server,
@@ -229,13 +253,25 @@ async fn failures_of_a_live_service() {
         return failures;",
     )
     .await;
-    assert_eq!((&failed[0][0], &failed[0][1]), (&json!("TOOL_EXECUTION_ERROR"), &json!("HTTP 422 Unprocessable Entity: no such thing")));
+    assert_eq!(
+        (&failed[0][0], &failed[0][1]),
+        (&json!("TOOL_EXECUTION_ERROR"), &json!("HTTP 422 Unprocessable Entity: no such thing"))
+    );
     assert_eq!(failed[0][2], json!({"status": 422, "body": {"error": {"message": "no such thing", "field": "x"}}}));
     assert_eq!(failed[1][0], "MESSAGE_TOO_LARGE");
-    assert_eq!((&failed[2][0], &failed[2][1]), (&json!("TOOL_TIMEOUT"), &json!("Tool 'live:slow' timed out after 500ms")));
-    assert!(failed[3][1].as_str().is_some_and(|message| message.contains("must be named in 'allowPrivate'")), "{failed}");
+    assert_eq!(
+        (&failed[2][0], &failed[2][1]),
+        (&json!("TOOL_TIMEOUT"), &json!("Tool 'live:slow' timed out after 500ms"))
+    );
+    assert!(
+        failed[3][1].as_str().is_some_and(|message| message.contains("must be named in 'allowPrivate'")),
+        "{failed}"
+    );
     assert!(failed[4][1].as_str().is_some_and(|message| message.contains("redirects more than 4 times")), "{failed}");
-    assert!(failed[5][1].as_str().is_some_and(|message| message.contains("must not be sent to another address")), "{failed}");
+    assert!(
+        failed[5][1].as_str().is_some_and(|message| message.contains("must not be sent to another address")),
+        "{failed}"
+    );
     server.end().await;
     let gone = json!({"baseUrl": "http://127.0.0.1:9/", "allowPrivate": ["127.0.0.1"]});
     let server = start(&folder, &service, gone).await;
@@ -279,7 +315,10 @@ async fn private_addresses_must_be_named() {
         let answer = server.execute("return (await live.open({})).path").await;
         match allowed {
             true => assert_eq!(answer["result"], "/v1/open", "{base}: {answer}"),
-            false => assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("'allowPrivate'")), "{base}: {answer}"),
+            false => assert!(
+                answer["error"]["message"].as_str().is_some_and(|text| text.contains("'allowPrivate'")),
+                "{base}: {answer}"
+            ),
         }
         server.end().await;
     }
@@ -299,20 +338,30 @@ async fn a_description_over_http() {
     let server = Server::start(&["--config", &config(json!({}))]).await;
     let names = |found: Value| {
         let tools = found["tools"].as_array().cloned().unwrap_or_default();
-        let mut names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap_or_default().to_owned()).collect();
+        let mut names: Vec<String> =
+            tools.iter().map(|tool| tool["name"].as_str().unwrap_or_default().to_owned()).collect();
         names.sort();
         names
     };
     let found = server.ask("codecall_search", json!({"query": "get live", "topK": 50})).await;
     assert_eq!(found["tools"][0]["source"], "openapi", "{found}");
     let found = names(found);
-    assert!(found.contains(&"live:all".to_owned()) && !found.iter().any(|name| name.contains("send") || name.ends_with("old")), "{found:?}");
-    let without = server.ask("codecall_search", json!({"query": "get live", "topK": 50, "filter": {"includeOpenApi": false}})).await;
+    assert!(
+        found.contains(&"live:all".to_owned())
+            && !found.iter().any(|name| name.contains("send") || name.ends_with("old")),
+        "{found:?}"
+    );
+    let without = server
+        .ask("codecall_search", json!({"query": "get live", "topK": 50, "filter": {"includeOpenApi": false}}))
+        .await;
     assert_eq!(without["tools"], json!([]), "{without}");
     let described = server.ask("codecall_describe", json!({"toolNames": ["live:all"]})).await;
     let tool = &described["tools"][0];
     assert_eq!(tool["inputSchema"]["$defs"]["Limit"], json!({"type": "integer", "exclusiveMinimum": 0}), "{described}");
-    assert_eq!((&tool["inputSchema"]["properties"]["X-Api-Key"], &tool["annotations"]["readOnlyHint"]), (&Value::Null, &json!(true)));
+    assert_eq!(
+        (&tool["inputSchema"]["properties"]["X-Api-Key"], &tool["annotations"]["readOnlyHint"]),
+        (&Value::Null, &json!(true))
+    );
     let path = results(&server, "return (await live.open({})).path").await;
     assert_eq!(path, "/v1/open", "the server is relative to the description");
     server.end().await;
@@ -324,7 +373,7 @@ async fn a_description_over_http() {
     server.end().await;
     // Nothing is read from a private address that is not named.
     let server = Server::start(&["--config", &config(json!({"allowPrivate": []}))]).await;
-    let answer = server.execute("return await live.open({})").await.to_string();
+    let answer = server.execute("return await callTool('live:open', {})").await.to_string();
     assert!(answer.contains("allowPrivate"), "{answer}");
     server.end().await;
 }
@@ -332,13 +381,14 @@ async fn a_description_over_http() {
 /// Secrets are not sent to a server that somebody else names.
 #[tokio::test]
 async fn a_description_of_another_server_needs_an_address() {
-    const ELSEWHERE: &str = "openapi: 3.1.0\nservers: [{ url: 'https://elsewhere.example.com' }]\npaths: { /x: { get: {} } }\n";
+    const ELSEWHERE: &str =
+        "openapi: 3.1.0\nservers: [{ url: 'https://elsewhere.example.com' }]\npaths: { /x: { get: {} } }\n";
     let service = Service::start(&[("e.yaml", ELSEWHERE)], "127.0.0.1:9").await;
     let folder = Folder::new();
     let live = json!({"spec": format!("http://{}/files/e.yaml", service.address), "allowPrivate": [service.address], "headers": {"X-Extra": EXTRA}});
     let config = folder.file("config.json", json!({"openapi": {"live": live}}).to_string());
     let server = Server::start(&["--config", &config]).await;
-    let answer = server.execute("return await live.get_x({})").await.to_string();
+    let answer = server.execute("return await callTool('live:get_x', {})").await.to_string();
     assert!(answer.contains("give 'baseUrl'"), "{answer}");
     server.end().await;
 }
@@ -355,7 +405,8 @@ async fn the_example_of_the_documentation() {
     run.args(["run", "--config", "examples/openapi/codecall.toml", "examples/openapi/orders.js"]).current_dir(root());
     let ran = finish(run.env("SHOP_PORT", port.to_string()), "").await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let expected = json!({"totals": {"Ada": 139.9, "Grace": 80.5}, "missing": "HTTP 404 Not Found: there is no such order"});
+    let expected =
+        json!({"totals": {"Ada": 139.9, "Grace": 80.5}, "missing": "HTTP 404 Not Found: there is no such order"});
     assert_eq!(ran.json()["result"], expected, "{ran:?}");
     shop.kill().await.expect("ends");
 }
@@ -382,7 +433,7 @@ async fn a_service_of_another_project() {
           (await call('add', { body: { name: 'x', price: 2.5, made: '2024-02-03', inner: { more: [1, 2] } } })).data,
           (await call('login', { body: { username: 'me', password: 'p&q', scope: 'a b' } })).data,
           (await call('upload', { body: { title: 't', files: [{ text: 'one', filename: '1.txt' }, { base64: 'AAH/' }] } })).data,
-          (await call('private', {})).data,
+          [(await call('basic', {})).data, (await call('key', {})).data],
           (await call('item', { id: 0 })).error.details.body.detail[0].loc,
         ];",
     )
@@ -391,7 +442,7 @@ async fn a_service_of_another_project() {
     assert_eq!(seen[1], json!({"name": "x", "price": 2.5, "made": "2024-02-03", "inner": {"more": [1, 2]}}));
     assert_eq!(seen[2], json!({"username": "me", "password": "p&q", "scopes": ["a", "b"]}));
     assert_eq!(seen[3], json!({"title": "t", "files": [["1.txt", 3], ["file", 3]]}));
-    assert_eq!(seen[4], json!({"user": "me", "password": true, "key": true}));
+    assert_eq!(seen[4], json!([{"user": "me", "password": true}, {"key": true}]));
     assert_eq!(seen[5], json!(["path", "id"]));
     server.end().await;
     service.kill().await.expect("ends");

@@ -164,8 +164,9 @@ impl Shared {
             let reason = match read {
                 Ok(service) => {
                     *self.service.write().unwrap_or_else(PoisonError::into_inner) = service;
-                    self.state.send_replace(State::Ready);
+                    // Before the state: who waits for that looks for new tools at once.
                     self.tools_version.send_modify(|version| *version += 1);
+                    self.state.send_replace(State::Ready);
                     return;
                 }
                 Err(reason) => self.secrets.redactor().redact_text(&reason).to_string(),

@@ -52,12 +52,14 @@ async def upload(files: list[UploadFile], title: Annotated[str, Form()]):
     return {"title": title, "files": [[file.filename, len(await file.read())] for file in files]}
 
 
-@app.get("/private", operation_id="private")
-def private(
-    user: Annotated[HTTPBasicCredentials, Depends(HTTPBasic())],
-    key: Annotated[str, Depends(APIKeyQuery(name="api_key"))],
-):
-    return {"user": user.username, "password": user.password.endswith("1234567890"), "key": key == "key-" + "1234567890"}
+@app.get("/basic", operation_id="basic")
+def basic(user: Annotated[HTTPBasicCredentials, Depends(HTTPBasic())]):
+    return {"user": user.username, "password": user.password.endswith("1234567890")}
+
+
+@app.get("/key", operation_id="key")
+def key(key: Annotated[str, Depends(APIKeyQuery(name="api_key"))]):
+    return {"key": key == "key-" + "1234567890"}
 
 
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
