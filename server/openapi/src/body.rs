@@ -96,7 +96,8 @@ impl Body {
     ) -> Result<Option<(Self, Value, bool)>, String> {
         let (context, value) = resolver.follow(context, value)?;
         let Some(content) = value["content"].as_object() else { return Ok(None) };
-        let Some((media_type, content)) = content.iter().min_by_key(|(media_type, _)| rank(media_type)) else {
+        let types = content.iter().take(50);
+        let Some((media_type, content)) = types.min_by_key(|(media_type, _)| rank(media_type)) else {
             return Ok(None);
         };
         let required = value["required"] == true;
@@ -129,7 +130,7 @@ impl Body {
             2 => "application/json".to_owned(),
             _ => media_type.trim().to_owned(),
         };
-        if media_type.bytes().any(|b| !(b.is_ascii_graphic() || b == b' ')) {
+        if media_type.len() > 200 || media_type.bytes().any(|b| !(b.is_ascii_graphic() || b == b' ')) {
             return Err("the media type of its body is not valid".into());
         }
         Ok(Some((Self { media_type, kind }, input, required)))
@@ -215,7 +216,7 @@ fn multipart_schema<'a>(
     };
     let mut out = converter.schema(context, schema);
     let Some(properties) = schema["properties"].as_object() else { return out };
-    for (name, property) in properties {
+    for (name, property) in properties.iter().take(1_000) {
         let Ok((inner, property)) = resolver.follow(context, property) else { continue };
         let description = property["description"].as_str().unwrap_or_default();
         let description = codecall_base::text::truncate(description.trim(), crate::limits::MAX_NOTE_BYTES);

@@ -130,13 +130,20 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
             let id = operation.1["operationId"].as_str().map(str::trim).filter(|id| !id.is_empty());
             // Every operation gets a name, so that names do not depend on filters.
             let name = names.add(id, member, path);
-            let tags = operation.1["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let tags =
+                operation.1["tags"].as_array().into_iter().flatten().take(100).filter_map(Value::as_str).collect();
             let key = Key { method, path, id, tags };
             if !api.select(settings, &key, operation.1) {
                 continue;
             }
             if !path.starts_with('/') {
                 api.refuse(format!("{method} {shown}: its path does not begin with '/'"));
+                continue;
+            }
+            if !resolver.work(10) {
+                api.refuse(format!(
+                    "{method} {shown}: the description is too large, together with all that it refers to"
+                ));
                 continue;
             }
             let found = Found { key, name, item, operation };

@@ -1,9 +1,10 @@
 //! The documents of a description, and the references between their values.
 
-use crate::limits::{MAX_DOCUMENTS, MAX_REFERENCES};
+use crate::limits::{MAX_DOCUMENTS, MAX_REFERENCES, MAX_WORK};
 use codecall_base::text::truncate;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use url::Url;
 
@@ -49,7 +50,14 @@ impl Documents {
                 let wanted = external_references(&url, &document);
                 self.known.insert(key, Ok(self.documents.len()));
                 self.documents.push((url, document));
-                self.missing.extend(wanted.into_iter().filter(|url| !self.known.contains_key(url)));
+                for url in wanted {
+                    if self.known.len() + self.missing.len() >= 2 * MAX_DOCUMENTS {
+                        break;
+                    }
+                    if !self.known.contains_key(&url) {
+                        self.missing.insert(url);
+                    }
+                }
             }
             Err(reason) => drop(self.known.insert(key, Err(reason))),
         }
@@ -93,6 +101,7 @@ fn external_references(base: &Url, document: &Value) -> BTreeSet<String> {
         for key in ["$ref", "$dynamicRef"] {
             if let Some(reference) = members.get(key).and_then(Value::as_str)
                 && !reference.starts_with('#')
+                && found.len() < 2 * MAX_DOCUMENTS
                 && let Ok(mut url) = base.join(reference)
             {
                 url.set_fragment(None);
@@ -143,11 +152,13 @@ pub struct Resolver<'a> {
     anchors: HashMap<(usize, &'a str), &'a Value>,
     /// Schemas with an `$id`, by address.
     ids: HashMap<String, (usize, &'a Value)>,
+    /// How much work is left.
+    work: Cell<usize>,
 }
 
 impl<'a> Resolver<'a> {
     pub fn new(documents: &'a Documents) -> Self {
-        let mut resolver = Self { documents, anchors: HashMap::new(), ids: HashMap::new() };
+        let mut resolver = Self { documents, anchors: HashMap::new(), ids: HashMap::new(), work: Cell::new(MAX_WORK) };
         for (at, (url, document)) in documents.documents.iter().enumerate() {
             let mut pending = vec![document];
             while let Some(value) = pending.pop() {
@@ -169,6 +180,13 @@ impl<'a> Resolver<'a> {
             }
         }
         resolver
+    }
+
+    /// Counts values that are looked at: operations can share parts of any size. Returns `false` if there were too many.
+    pub fn work(&self, values: usize) -> bool {
+        let left = self.work.get();
+        self.work.set(left.saturating_sub(values));
+        left >= values
     }
 
     /// Returns the description itself.

@@ -14,6 +14,11 @@ pub const MAX_DOCUMENTS: usize = 500;
 pub const MAX_OPERATIONS: usize = 30_000;
 /// Maximum number of references that lead to each other without a value.
 pub const MAX_REFERENCES: usize = 32;
+/// Maximum number of values that are looked at, also again and again, while operations are converted; those after it
+/// are left out.
+pub const MAX_WORK: usize = 100_000_000;
+/// Maximum length of the name of a parameter or a security scheme, in bytes; one with a longer name is not used.
+pub const MAX_MEMBER_BYTES: usize = 256;
 /// Maximum number of parameters of an operation; one with more is left out.
 pub const MAX_PARAMETERS: usize = 500;
 /// Maximum length of the path of an operation, in bytes; one with a longer path is left out.

@@ -180,7 +180,7 @@ impl<'a> Shared<'_, 'a> {
         for (context, list) in lists {
             let list = list.into_iter().flatten();
             for value in list {
-                if seen.len() > MAX_PARAMETERS {
+                if seen.len() > MAX_PARAMETERS || !self.resolver.work(1) {
                     return Err(format!("it has more than {MAX_PARAMETERS} parameters"));
                 }
                 match Described::read(self.resolver, context, value) {
@@ -234,6 +234,9 @@ impl<'a> Shared<'_, 'a> {
     /// Returns the header `Accept`, and the schema of a JSON response.
     fn responses(&self, context: Context<'a>, responses: &'a Value) -> (String, Option<Value>) {
         let is_success = |status: &str| status.starts_with('2');
+        if !self.resolver.work(responses.as_object().map_or(0, Map::len)) {
+            return ("application/json, */*;q=0.5".to_owned(), None);
+        }
         let mut successes: Vec<(&String, &Value)> =
             responses.as_object().into_iter().flatten().filter(|(status, _)| is_success(status)).collect();
         successes.sort_by_key(|(status, _)| status.as_str() != "200");

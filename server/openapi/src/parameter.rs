@@ -1,6 +1,7 @@
 //! Parameters of operations: in the path, the query, a header or a cookie.
 
 use crate::document::{Context, Resolver};
+use crate::limits::MAX_MEMBER_BYTES;
 use crate::style::Style;
 use codecall_base::text::truncate;
 use serde_json::Value;
@@ -103,6 +104,9 @@ impl<'a> Described<'a> {
             return Err(unusable("a parameter has no name".into(), required));
         };
         let shown = truncate(name, 100);
+        if name.len() > MAX_MEMBER_BYTES {
+            return Err(unusable(format!("the name of the parameter '{shown}…' is too long"), required));
+        }
         let kind = value["in"].as_str().unwrap_or_default();
         let Some(place) = Place::named(kind) else {
             let reason = format!("the parameter '{shown}' is in '{}', which cannot be sent", truncate(kind, 40));

@@ -96,17 +96,17 @@ impl<'r, 'a> Converter<'r, 'a> {
             Value::Bool(accepts) => return Value::Bool(*accepts),
             _ => return json!({}),
         };
-        self.bytes += 4;
-        if self.bytes > self.max_bytes {
+        if !self.charge(4) || !self.resolver.work(1 + members.len()) {
             self.is_shortened = true;
             return json!({});
         }
         let context = context.of_schema(schema);
         let mut out = Map::new();
         // Names of properties that the other direction has.
-        let mut absent: Vec<&str> = Vec::new();
+        let mut absent: HashSet<&str> = HashSet::new();
+        let mut is_open = false;
         for (key, value) in members {
-            if let Some(converted) = self.keyword(context, key, value, &mut absent) {
+            if let Some(converted) = self.keyword(context, key, value, &mut absent, &mut is_open) {
                 let name = match key.as_str() {
                     "oneOf" if out.contains_key("anyOf") || members.contains_key("anyOf") => "allOf",
                     "oneOf" => "anyOf",
@@ -132,7 +132,10 @@ impl<'r, 'a> Converter<'r, 'a> {
         if !absent.is_empty()
             && let Some(Value::Array(required)) = out.get_mut("required")
         {
-            required.retain(|name| !absent.contains(&name.as_str().unwrap_or_default()));
+            required.retain(|name| !absent.contains(name.as_str().unwrap_or_default()));
+        }
+        if is_open {
+            out.shift_remove("additionalProperties");
         }
         exclusive_bounds(members, &mut out);
         fit_enum(&mut out);
@@ -148,25 +151,25 @@ impl<'r, 'a> Converter<'r, 'a> {
         context: Context<'a>,
         key: &str,
         value: &'a Value,
-        absent: &mut Vec<&'a str>,
+        absent: &mut HashSet<&'a str>,
+        is_open: &mut bool,
     ) -> Option<Value> {
         let is_full = self.detail == Detail::Full;
         match key {
             "$ref" | "$dynamicRef" => self.reference(context, value.as_str()?),
             "type" => types(value),
-            "properties" | "patternProperties" => Some(self.properties(context, value, absent)),
-            "dependentSchemas" if is_full => Some(self.properties(context, value, &mut Vec::new())),
-            "required" => names(value),
-            "dependentRequired" if is_full => {
+            "properties" | "patternProperties" => Some(self.properties(context, value, absent, is_open)),
+            "dependentSchemas" if is_full => Some(self.properties(context, value, &mut HashSet::new(), is_open)),
+            "required" => self.charge(weight(value)).then(|| names(value))?,
+            "dependentRequired" if is_full && self.charge(weight(value)) => {
                 let lists = value.as_object()?.iter().filter_map(|(name, list)| Some((name.clone(), names(list)?)));
                 Some(Value::Object(lists.collect()))
             }
             "enum" => {
                 let values = value.as_array().filter(|values| !values.is_empty())?;
-                self.bytes += weight(value);
-                Some(Value::Array(values.clone()))
+                self.charge(weight(value)).then(|| Value::Array(values.clone()))
             }
-            "const" => self.data(value, usize::MAX),
+            "const" => self.charge(weight(value)).then(|| value.clone()),
             "default" => self.data(value, MAX_EXAMPLE_BYTES),
             "example" if is_full => Some(json!([self.data(value, MAX_EXAMPLE_BYTES)?])),
             "examples" if is_full => {
@@ -175,13 +178,11 @@ impl<'r, 'a> Converter<'r, 'a> {
             }
             "description" if is_full => {
                 let text = truncate(value.as_str()?.trim(), MAX_NOTE_BYTES);
-                self.bytes += text.len();
-                (!text.is_empty()).then(|| text.into())
+                (!text.is_empty() && self.charge(text.len())).then(|| text.into())
             }
             "format" | "pattern" | "contentEncoding" | "contentMediaType" => {
                 let text = value.as_str()?;
-                self.bytes += text.len();
-                Some(text.into())
+                self.charge(text.len()).then(|| text.into())
             }
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => number(value),
             "multipleOf" => number(value).filter(|number| number.as_f64().is_some_and(|number| number > 0.0)),
@@ -207,6 +208,17 @@ impl<'r, 'a> Converter<'r, 'a> {
         }
     }
 
+    /// Counts what is converted. Returns `false` if it would be too long; then it is left out.
+    fn charge(&mut self, bytes: usize) -> bool {
+        let fits = self.bytes.saturating_add(bytes) <= self.max_bytes;
+        if fits {
+            self.bytes += bytes;
+        } else {
+            self.is_shortened = true;
+        }
+        fits
+    }
+
     /// Returns a value of a service as it is, unless it is too long.
     fn data(&mut self, value: &Value, max_bytes: usize) -> Option<Value> {
         let bytes = weight(value);
@@ -221,24 +233,36 @@ impl<'r, 'a> Converter<'r, 'a> {
         (value.is_object() || value.is_boolean()).then(|| self.schema(context, value))
     }
 
+    /// Converts a list of schemas; `None` if some would be missing.
     fn list(&mut self, context: Context<'a>, value: &'a Value) -> Option<Value> {
-        let list: Vec<Value> = value.as_array()?.iter().filter_map(|schema| self.subschema(context, schema)).collect();
+        let mut list = Vec::new();
+        for schema in value.as_array()? {
+            if !self.charge(2) {
+                return None;
+            }
+            list.extend(self.subschema(context, schema));
+        }
         (!list.is_empty()).then_some(Value::Array(list))
     }
 
-    fn properties(&mut self, context: Context<'a>, value: &'a Value, absent: &mut Vec<&'a str>) -> Value {
+    /// Converts properties. If some are left out because of the size, `is_open` becomes true.
+    fn properties(
+        &mut self,
+        context: Context<'a>,
+        value: &'a Value,
+        absent: &mut HashSet<&'a str>,
+        is_open: &mut bool,
+    ) -> Value {
         let mut out = Map::new();
         for (name, schema) in value.as_object().into_iter().flatten() {
-            if self.is_absent(context, schema) {
-                absent.push(name);
-                continue;
-            }
-            if self.bytes > self.max_bytes {
+            if !self.resolver.work(1) || !self.charge(name.len() + 4) {
                 self.is_shortened = true;
+                *is_open = true;
                 break;
             }
-            if schema.is_object() || schema.is_boolean() {
-                self.bytes += name.len() + 4;
+            if self.is_absent(context, schema) {
+                absent.insert(name);
+            } else if schema.is_object() || schema.is_boolean() {
                 let schema = self.schema(context, schema);
                 out.insert(name.clone(), schema);
             }

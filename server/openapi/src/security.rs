@@ -1,6 +1,7 @@
 //! Security schemes: where credentials are sent.
 
 use crate::document::{Context, Resolver};
+use crate::limits::MAX_MEMBER_BYTES;
 use crate::parameter::Place;
 use codecall_base::text::truncate;
 use serde_json::Value;
@@ -27,14 +28,17 @@ pub fn schemes<'a>(resolver: &Resolver<'a>, context: Context<'a>, root: &'a Valu
         let scheme = resolver.follow(context, value).and_then(|(_, value)| scheme(value));
         (name.clone(), scheme)
     };
-    schemes.into_iter().flatten().take(1_000).map(scheme).collect()
+    let schemes = schemes.into_iter().flatten().take(1_000);
+    schemes.filter(|(name, _)| name.len() <= MAX_MEMBER_BYTES).map(scheme).collect()
 }
 
 fn scheme(value: &Value) -> Result<Scheme, String> {
     let text = |key: &str| value[key].as_str().unwrap_or_default();
     match text("type").to_ascii_lowercase().as_str() {
         "apikey" => match (Place::named(text("in")), text("name")) {
-            (Some(place @ (Place::Query | Place::Header | Place::Cookie)), name) if !name.is_empty() => {
+            (Some(place @ (Place::Query | Place::Header | Place::Cookie)), name)
+                if (1..=MAX_MEMBER_BYTES).contains(&name.len()) =>
+            {
                 Ok(Scheme::Key { place, name: name.to_owned() })
             }
             _ => Err("its key is sent nowhere".into()),
