@@ -18,10 +18,11 @@ struct Crate {
     beside: &'static [&'static str],
 }
 
-const CRATES: [Crate; 8] = [
+const CRATES: [Crate; 9] = [
     Crate { folder: "server/base/src", name: "codecall_base", module: None, beside: &[] },
     Crate { folder: "server/config/src", name: "codecall_config", module: Some("config"), beside: &[] },
     Crate { folder: "server/store/src", name: "codecall_store", module: Some("store"), beside: &[] },
+    Crate { folder: "server/openapi/src", name: "codecall_openapi", module: Some("openapi"), beside: &[] },
     Crate { folder: "server/upstream/src", name: "codecall_upstream", module: Some("upstream"), beside: &["confine"] },
     Crate { folder: "server/tools/src", name: "codecall_tools", module: None, beside: &[] },
     Crate { folder: "server/runs/src", name: "codecall_runs", module: Some("runs"), beside: &[] },

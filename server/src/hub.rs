@@ -21,6 +21,7 @@ use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
+use codecall_upstream::openapi::OpenApi;
 use codecall_upstream::{Upstream, UpstreamNotification, connect};
 use futures_util::future::join_all;
 use metrics::{CountCalls, CountRuns, Metrics};
@@ -164,6 +165,16 @@ impl Hub {
             };
             configured.insert(app.clone(), Arc::clone(&connected));
             upstreams.push((connected, upstream.tools()));
+        }
+        let same_services = same("openapi");
+        for (app, service) in &config.openapi {
+            let running = same_services.and_then(|previous| previous.configured.get(app));
+            let connected = running.cloned().unwrap_or_else(|| {
+                is_new.push(app.clone());
+                OpenApi::start(app, service, &config.secrets)
+            });
+            configured.insert(app.clone(), Arc::clone(&connected));
+            upstreams.push((connected, ToolFilter::default()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();

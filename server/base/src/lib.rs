@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod call;
 pub mod error;
 pub mod event;

@@ -33,6 +33,8 @@ pub struct ToolDefinition {
     pub input_schema: Value,
     /// JSON schema of its result.
     pub output_schema: Option<Value>,
+    /// Whether the schema of its result only informs: a result that does not match is logged, and not refused.
+    pub output_is_advisory: bool,
     /// Annotations of MCP about its behaviour, such as `readOnlyHint`.
     pub annotations: Map<String, Value>,
     /// Tags that filters can match.

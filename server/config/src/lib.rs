@@ -28,6 +28,7 @@ mod isolation;
 pub mod locate;
 mod mcp_servers;
 mod model;
+mod openapi;
 mod pii;
 mod pool;
 mod rate_limits;
@@ -65,6 +66,7 @@ pub use http::HttpServerConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use mcp_servers::{HttpConfig, Lifecycle, StdioConfig, UpstreamConfig, UpstreamKind};
 pub use model::ModelConfig;
+pub use openapi::{OpenApiConfig, OperationFilter};
 pub use pii::{PiiConfig, PiiKind, PiiPattern};
 pub use pool::Pool;
 pub use rate_limits::RateLimit;
@@ -92,6 +94,10 @@ pub struct Config {
     pub upstreams: BTreeMap<String, UpstreamConfig>,
     /// What is remembered of MCP servers between starts.
     pub server_cache: ServerCache,
+    /// The HTTP services whose OpenAPI descriptions become tools, by the id of their app.
+    #[serde(skip)]
+    #[schemars(!skip)]
+    pub openapi: BTreeMap<String, OpenApiConfig>,
     /// Which tools exist, and which are listed.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -187,6 +193,7 @@ impl Default for Config {
             schema: Ignored,
             upstreams: BTreeMap::new(),
             server_cache: ServerCache::default(),
+            openapi: BTreeMap::new(),
             tools: ToolPolicy::default(),
             search: SearchConfig::default(),
             top_k: 8,

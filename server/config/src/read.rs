@@ -9,7 +9,7 @@ use super::expand::{Environment, expand};
 use super::schema::{self, properties};
 use super::secrets::FoundSecrets;
 use super::vm::VmConfig;
-use super::{ChainConfig, CodeExecution, Config, Format, Sections, ToolPolicy, UpstreamConfig};
+use super::{ChainConfig, CodeExecution, Config, Format, OpenApiConfig, Sections, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
@@ -55,9 +55,11 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     };
     // Entries that are disabled are not expanded.
     let servers = take_table(&mut value, "mcpServers")?;
+    let services = take_table(&mut value, "openapi")?;
     expand(&mut value, "", &environment)?;
     check(&mut value, schema::root(), "", &mut found.borrow_mut())?;
-    let sections = Sections(value.as_object().cloned().unwrap_or_default());
+    let mut sections = Sections(value.as_object().cloned().unwrap_or_default());
+    sections.0.insert("openapi".into(), services.clone().into_iter().collect());
     let vm = VmConfig::read(take_table(&mut value, "vm")?, "vm")?;
     let (lenient_input, preset, policy) = (vm.lenient_input(), vm.preset(), vm.policy());
     let tools: ToolPolicy = take_keys(&mut value, &TOOLS, "")?;
@@ -75,6 +77,14 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
         }
     }
     config.sections = sections;
+    for (app, entry) in services {
+        if let Some(service) = OpenApiConfig::read(&app, entry, &environment, &found)? {
+            if config.upstreams.contains_key(&app) {
+                return Err(format!("openapi.{app}: there is an MCP server of this name; choose another"));
+            }
+            config.openapi.insert(app, service);
+        }
+    }
     config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));
     Ok(config)
 }

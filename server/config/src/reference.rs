@@ -78,7 +78,7 @@ impl Key {
         });
         let secret = match self.secret() {
             Some("value") => " A secret.",
-            Some("headers") => " The values are secrets.",
+            Some("credentials" | "headers") => " The values are secrets.",
             Some(_) | None => "",
         };
         text + &values.collect::<String>() + secret

@@ -95,6 +95,7 @@ impl FoundSecrets {
         match kind {
             "address" => texts.iter().for_each(|text| self.add_address(text)),
             "arguments" => self.add_arguments(&texts),
+            "credentials" => texts.iter().for_each(|text| self.add_credential(text)),
             "headers" => entries().for_each(|(name, value)| self.add_header(name, value)),
             "inherited" => texts
                 .iter()
@@ -128,6 +129,12 @@ impl FoundSecrets {
             self.add(&text);
             self.add(text.split_once(':').map_or("", |(_, password)| password));
         }
+    }
+
+    /// Adds a key, a token, or `user:password`.
+    fn add_credential(&mut self, value: &str) {
+        self.add(value);
+        self.add(value.split_once(':').map_or("", |(_, password)| password));
     }
 
     /// Adds the secrets in arguments of a program: the values of flags with the name of a secret, and passwords in addresses.

@@ -53,6 +53,42 @@ fn secrets_are_known() {
 }
 
 #[test]
+fn services_with_openapi() {
+    let config = toml(
+        "[openapi.shop]\nspec = \"shop.yaml\"\nbaseUrl = \"https://me:pw-123456@shop.example.com/v1\"\nallowPrivate = [\"localhost:8080\"]\n\
+         [openapi.shop.auth]\nkey = \"k-1234567\"\nbasic = \"me:p-1234567\"\n[openapi.shop.include]\ntags = [\"a*\"]\noperationIds = [\"x\"]\n\
+         [openapi.off]\nspec = \"${NOT_SET}\"\nenabled = false",
+    )
+    .expect("valid");
+    let shop = &config.openapi["shop"];
+    assert_eq!(config.openapi.len(), 1);
+    assert_eq!(
+        (shop.include.tags.as_slice(), shop.allow_writes, shop.is_remote()),
+        (["a*".to_owned()].as_slice(), false, false)
+    );
+    let hidden = config.secrets.redactor().redact_text("pw-123456 k-1234567 p-1234567 shop.yaml");
+    assert_eq!(hidden, "[secret] [secret] [secret] shop.yaml");
+    for (text, problem) in [
+        ("[openapi.a]", "openapi.a: 'spec' is missing"),
+        ("[openapi.a]\nspec = \"ftp://x\"", "openapi.a.spec: must begin with http:// or https://"),
+        ("[openapi.a]\nspec = \"x\"\nbaseUrl = \"x\"", "openapi.a.baseUrl: must begin with http:// or https://"),
+        (
+            "[openapi.a]\nspec = \"x\"\nallowWrite = true",
+            "openapi.a: unknown key 'allowWrite'; did you mean 'allowWrites'?",
+        ),
+        ("[openapi.a]\nspec = \"x\"\nallowPrivate = [\"http://x\"]", "openapi.a.allowPrivate: write a host"),
+        (
+            "[openapi.a]\nspec = \"x\"\n[mcpServers.a]\ncommand = \"x\"",
+            "openapi.a: there is an MCP server of this name",
+        ),
+        ("[openapi.codecall]\nspec = \"x\"", "openapi.codecall: this name is the server's own; choose another"),
+    ] {
+        let error = toml(text).expect_err(text);
+        assert!(error.starts_with(problem), "{error}");
+    }
+}
+
+#[test]
 fn every_limit_by_its_name() {
     for limit in agentscript::LIMITS {
         let config = toml(&format!("[vm]\npreset = \"balanced\"\n{} = 7", limit.name)).expect(limit.name);

@@ -98,6 +98,7 @@ impl Sources {
         }
         if self.mock_tools.is_some() {
             config.upstreams.clear();
+            config.openapi.clear();
         }
         Ok(config)
     }

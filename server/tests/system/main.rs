@@ -22,6 +22,7 @@ mod init;
 mod isolation;
 mod large_data;
 mod model_server;
+mod openapi;
 mod operation;
 mod pipeline;
 mod pool;

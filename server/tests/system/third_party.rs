@@ -20,7 +20,7 @@ pub fn python(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the path if it exists. With CI=true it must.
-fn installed(path: PathBuf) -> Option<PathBuf> {
+pub fn installed(path: PathBuf) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }

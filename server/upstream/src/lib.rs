@@ -17,6 +17,7 @@ pub mod inline;
 pub mod mcp;
 pub mod negotiate;
 pub mod notifications;
+pub mod openapi;
 mod ordered;
 mod pagination;
 mod resources;

@@ -114,6 +114,7 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
         description: tool.description.unwrap_or_default().into_owned(),
         input_schema: Value::Object((*tool.input_schema).clone()),
         output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
+        output_is_advisory: false,
         annotations,
         tags: list("tags").iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
         examples: list("examples")

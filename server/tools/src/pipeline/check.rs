@@ -63,7 +63,7 @@ pub fn output(entry: &Entry, result: ToolResult, mode: CheckOutput) -> Result<To
         Ok(Err(None)) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", &SchemaError::TooComplex),
         Err(unusable) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", unusable),
     };
-    if mode == CheckOutput::Warn {
+    if mode == CheckOutput::Warn || entry.definition.output_is_advisory {
         tracing::warn!(tool = entry.name, "{}", problem.message);
         drop(data);
         return Ok(result);

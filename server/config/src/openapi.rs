@@ -1,0 +1,146 @@
+//! `openapi`: HTTP services whose OpenAPI descriptions become tools.
+
+use super::check::check;
+use super::duration::Milliseconds;
+use super::expand::{Environment, expand};
+use super::mcp_servers::{check_app, check_url};
+use super::read::read;
+use super::secrets::{FoundSecrets, Secret};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// One HTTP service.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct OpenApiConfig {
+    /// The description (OpenAPI 3.0 or 3.1, JSON or YAML): a file, or an address that begins with `https://` or
+    /// `http://`. It is read at the start.
+    #[schemars(extend("x-secret" = "address", "x-default" = "required"))]
+    pub spec: Secret,
+    /// `false`: the service is not used.
+    pub enabled: bool,
+    /// The address to which the paths of operations are appended. With `auth` or `headers` it is required if the
+    /// description comes from another server than the one that it names.
+    #[schemars(extend("x-secret" = "address", "x-default" = "first server of the description"))]
+    pub base_url: Option<Secret>,
+    /// Values of variables in the addresses of servers, by name.
+    #[schemars(extend("x-default" = "those of the description"))]
+    pub variables: BTreeMap<String, String>,
+    /// Secrets of security schemes, by the names that the description gives them: a key, a token, or
+    /// `user:password` for HTTP basic.
+    #[schemars(extend("x-secret" = "credentials"))]
+    pub auth: BTreeMap<String, Secret>,
+    /// Headers of every request.
+    #[schemars(extend("x-secret" = "headers"))]
+    pub headers: BTreeMap<String, Secret>,
+    /// Only operations that match all lists are tools.
+    pub include: OperationFilter,
+    /// Operations that match any list are no tools.
+    pub exclude: OperationFilter,
+    /// Whether operations with other methods than `GET` and `HEAD` are tools.
+    pub allow_writes: bool,
+    /// Whether deprecated operations are tools.
+    pub include_deprecated: bool,
+    /// Hosts (`localhost`, `10.0.0.5:8080`) that may have private, loopback or link-local addresses. All other hosts
+    /// must have public ones.
+    pub allow_private: Vec<String>,
+    /// How long a call may take. `vm.toolTimeoutMs` applies too.
+    #[serde(rename = "timeoutMs", with = "Milliseconds")]
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub timeout: Duration,
+    /// How long it may take to read the description.
+    #[serde(rename = "startTimeoutMs", with = "Milliseconds")]
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub start_timeout: Duration,
+    /// Longest response in bytes (`MESSAGE_TOO_LARGE`).
+    #[schemars(range(min = 1024, max = 1 << 30))]
+    pub max_response_bytes: usize,
+}
+
+impl Default for OpenApiConfig {
+    fn default() -> Self {
+        Self {
+            spec: Secret::default(),
+            enabled: true,
+            base_url: None,
+            variables: BTreeMap::new(),
+            auth: BTreeMap::new(),
+            headers: BTreeMap::new(),
+            include: OperationFilter::default(),
+            exclude: OperationFilter::default(),
+            allow_writes: false,
+            include_deprecated: false,
+            allow_private: Vec::new(),
+            timeout: Duration::from_secs(30),
+            start_timeout: Duration::from_secs(30),
+            max_response_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// Selects operations of a description. In each text `*` stands for any text, and case is ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct OperationFilter {
+    /// Patterns of tags.
+    pub tags: Vec<String>,
+    /// Methods, such as `get`.
+    pub methods: Vec<String>,
+    /// Patterns of paths, such as `/users/*`.
+    pub paths: Vec<String>,
+    /// Patterns of operation ids.
+    pub operation_ids: Vec<String>,
+}
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of_type::<OpenApiConfig>);
+
+impl OpenApiConfig {
+    /// Reads the entry of `app`; `None` if it is disabled.
+    pub(super) fn read(
+        app: &str,
+        mut entry: Value,
+        environment: Environment<'_>,
+        found: &RefCell<FoundSecrets>,
+    ) -> Result<Option<Self>, String> {
+        let path = format!("openapi.{app}");
+        check_app(&path, app)?;
+        if entry.get("enabled") == Some(&Value::Bool(false)) {
+            // It may refer to variables that are not set.
+            check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default())?;
+            read::<Self>(entry, &path)?;
+            return Ok(None);
+        }
+        expand(&mut entry, &path, environment)?;
+        check(&mut entry, &SCHEMA, &path, &mut found.borrow_mut())?;
+        let config: Self = read(entry, &path)?;
+        config.check(&path)?;
+        Ok(Some(config))
+    }
+
+    fn check(&self, path: &str) -> Result<(), String> {
+        if self.spec.is_empty() {
+            return Err(format!("{path}: 'spec' is missing"));
+        }
+        if self.spec.contains("://") {
+            check_url(&format!("{path}.spec"), &self.spec)?;
+        }
+        if let Some(base) = &self.base_url {
+            check_url(&format!("{path}.baseUrl"), base)?;
+        }
+        if self.allow_private.iter().any(|host| host.is_empty() || host.contains(['/', '*', ' '])) {
+            return Err(format!("{path}.allowPrivate: write a host, such as 'localhost' or '10.0.0.5:8080'"));
+        }
+        Ok(())
+    }
+
+    /// Whether the description is at an address, and not in a file.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.spec.contains("://")
+    }
+}

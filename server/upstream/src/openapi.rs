@@ -1,0 +1,303 @@
+//! HTTP services with an OpenAPI description: each operation is a tool, each call one request.
+//!
+//! The description is read at the start. If that fails, it is tried again with exponential backoff.
+
+mod client;
+mod documents;
+mod response;
+
+use crate::{BoxFuture, Upstream, UpstreamCall};
+use client::{Client, Refusal};
+use codecall_base::redact::SecretRegistry;
+use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
+use codecall_config::{OpenApiConfig, OperationFilter};
+use codecall_openapi::{Api, Filter, Operation, Settings};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// The first and the longest pause before the description is read again.
+const INITIAL_BACKOFF: Duration = Duration::from_secs(2);
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+/// Maximum number of warnings of a description that are logged one by one.
+const MAX_LOGGED: usize = 20;
+/// The code of a call whose service cannot be reached.
+const UNAVAILABLE: &str = "SERVER_UNAVAILABLE";
+
+/// An HTTP service as an upstream.
+pub struct OpenApi {
+    shared: Arc<Shared>,
+    reading: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    app: String,
+    config: OpenApiConfig,
+    /// Redacted in what is logged.
+    secrets: Arc<SecretRegistry>,
+    service: RwLock<Service>,
+    state: watch::Sender<State>,
+    tools_version: watch::Sender<u64>,
+    closing: CancellationToken,
+}
+
+/// What was read from the description.
+#[derive(Default)]
+struct Service {
+    title: Option<String>,
+    tools: Vec<Arc<ToolDefinition>>,
+    operations: HashMap<String, Arc<Operation>>,
+    connection: Option<Arc<Connection>>,
+}
+
+/// What all requests share.
+struct Connection {
+    client: Client,
+    headers: HeaderMap,
+}
+
+#[derive(Clone)]
+enum State {
+    /// The description is read for the first time.
+    Starting,
+    /// The tools are known.
+    Ready,
+    /// The description cannot be used, for this reason.
+    Failed(String),
+}
+
+impl OpenApi {
+    /// Begins to read the description.
+    #[must_use]
+    pub fn start(app: &str, config: &OpenApiConfig, secrets: &Arc<SecretRegistry>) -> Arc<dyn Upstream> {
+        let shared = Arc::new(Shared {
+            app: app.to_owned(),
+            config: config.clone(),
+            secrets: Arc::clone(secrets),
+            service: RwLock::default(),
+            state: watch::Sender::new(State::Starting),
+            tools_version: watch::Sender::new(0),
+            closing: CancellationToken::new(),
+        });
+        let reading = tokio::spawn(Arc::clone(&shared).read_until_ready());
+        Arc::new(Self { shared, reading: Mutex::new(Some(reading)) })
+    }
+}
+
+impl Drop for OpenApi {
+    fn drop(&mut self) {
+        self.shared.closing.cancel();
+    }
+}
+
+impl Upstream for OpenApi {
+    fn app(&self) -> &str {
+        &self.shared.app
+    }
+
+    fn source(&self) -> &'static str {
+        "openapi"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        self.shared.service().tools.clone()
+    }
+
+    fn title(&self) -> Option<String> {
+        self.shared.service().title.clone()
+    }
+
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(self.shared.call(call))
+    }
+
+    fn tools_changed(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.shared.tools_version.subscribe())
+    }
+
+    fn unavailable_reason(&self) -> Option<String> {
+        match &*self.shared.state.borrow() {
+            State::Ready => None,
+            State::Starting => Some(format!("The description of '{}' is still being read", self.shared.app)),
+            State::Failed(reason) => Some(reason.clone()),
+        }
+    }
+
+    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut state = self.shared.state.subscribe();
+            let _ = state.wait_for(|state| !matches!(state, State::Starting)).await;
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.shared.closing.cancel();
+            let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(reading) = reading {
+                let _ = reading.await;
+            }
+        })
+    }
+}
+
+impl Shared {
+    fn service(&self) -> std::sync::RwLockReadGuard<'_, Service> {
+        self.service.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the description again and again until it can be used or the upstream is closed.
+    async fn read_until_ready(self: Arc<Self>) {
+        let mut backoff = INITIAL_BACKOFF;
+        loop {
+            let limit = self.config.start_timeout;
+            let reading = tokio::time::timeout(limit, self.read());
+            let read = tokio::select! {
+                read = reading => read.unwrap_or_else(|_| Err(format!("it was not read within {} ms", limit.as_millis()))),
+                () = self.closing.cancelled() => return,
+            };
+            let reason = match read {
+                Ok(service) => {
+                    *self.service.write().unwrap_or_else(PoisonError::into_inner) = service;
+                    // Before the state: who waits for that looks for new tools at once.
+                    self.tools_version.send_modify(|version| *version += 1);
+                    self.state.send_replace(State::Ready);
+                    return;
+                }
+                Err(reason) => self.secrets.redactor().redact_text(&reason).to_string(),
+            };
+            let (app, pause) = (&self.app, backoff.as_secs());
+            tracing::warn!(app, pause_s = pause, "its OpenAPI description cannot be used: {reason}");
+            self.state.send_replace(State::Failed(format!(
+                "The OpenAPI description of '{app}' cannot be used: {reason}. It is tried again within {pause} s"
+            )));
+            tokio::select! {
+                () = tokio::time::sleep(backoff) => {}
+                () = self.closing.cancelled() => return,
+            }
+            backoff = (backoff * 2).min(MAX_BACKOFF);
+        }
+    }
+
+    async fn read(&self) -> Result<Service, String> {
+        let config = &self.config;
+        let client = Client::new(&config.allow_private)?;
+        let headers = headers(config)?;
+        let base_url = config.base_url.as_ref().map(|url| Url::parse(url).map_err(|_| "'baseUrl' is not an address"));
+        let settings = Settings {
+            app: self.app.clone(),
+            base_url: base_url.transpose()?,
+            variables: config.variables.clone(),
+            secrets: config.auth.keys().cloned().collect(),
+            headers: config.headers.keys().cloned().collect(),
+            include: filter(&config.include),
+            exclude: filter(&config.exclude),
+            writes: config.allow_writes,
+            deprecated: config.include_deprecated,
+        };
+        let documents = documents::read(config, &client).await?;
+        let url = documents.url().clone();
+        let describe = || codecall_openapi::describe(&documents, &settings);
+        let api = codecall_base::offload::run(usize::MAX, describe).await.map_err(|busy| busy.to_string())??;
+        let is_secret = !config.auth.is_empty() || !config.headers.is_empty();
+        let is_elsewhere = |operation: &Operation| operation.server.origin() != url.origin();
+        if is_secret && config.is_remote() && config.base_url.is_none() && api.operations.iter().any(is_elsewhere) {
+            return Err(
+                "it names another server than the one that it comes from, and 'auth' or 'headers' have secrets; \
+                        give 'baseUrl', so that they are sent where you say"
+                    .into(),
+            );
+        }
+        self.log(&api);
+        let tools: Vec<_> = api.operations.iter().map(|operation| Arc::clone(&operation.definition)).collect();
+        let by_name = |operation: Operation| (operation.definition.name.clone(), Arc::new(operation));
+        Ok(Service {
+            title: api.title,
+            tools,
+            operations: api.operations.into_iter().map(by_name).collect(),
+            connection: Some(Arc::new(Connection { client, headers })),
+        })
+    }
+
+    fn log(&self, api: &Api) {
+        let (app, left_out) = (&self.app, api.left_out);
+        for warning in api.warnings.iter().take(MAX_LOGGED) {
+            let warning = self.secrets.redactor().redact_text(warning).to_string();
+            tracing::warn!(app, "{warning}");
+        }
+        if api.warned > MAX_LOGGED {
+            tracing::warn!(app, "there are {} more warnings on its description", api.warned - MAX_LOGGED);
+        }
+        tracing::info!(
+            app,
+            tools = api.operations.len(),
+            filtered = left_out.filtered,
+            deprecated = left_out.deprecated,
+            writes = left_out.writes,
+            refused = api.refused,
+            "its OpenAPI description was read"
+        );
+    }
+
+    async fn call(&self, call: UpstreamCall) -> Result<ToolResult, ToolError> {
+        let (operation, connection) = {
+            let service = self.service();
+            (service.operations.get(&call.tool.name).cloned(), service.connection.clone())
+        };
+        let (Some(operation), Some(connection)) = (operation, connection) else {
+            let message = format!("Tool '{}' not found", call.tool.full_name());
+            return Err(ToolError::new(ErrorCode::ToolNotFound, message));
+        };
+        let secret = |scheme: &str| self.config.auth.get(scheme).map(|secret| &**secret);
+        let request = operation.request(&call.input, &secret).map_err(|reason| {
+            ToolError::new(ErrorCode::InvalidInput, format!("Tool '{}': {reason}", call.tool.full_name()))
+        })?;
+        let limit = self.config.timeout;
+        let answered = async {
+            let response = connection.client.send(request, &connection.headers).await;
+            let response = response.map_err(|refusal| self.failure(refusal))?;
+            response::read(response, self.config.max_response_bytes, operation.method == "HEAD", &call.tool).await
+        };
+        match tokio::time::timeout(limit, answered).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                Err(ToolError::timeout(&call.tool.full_name(), limit))
+            }
+        }
+    }
+
+    fn failure(&self, refusal: Refusal) -> ToolError {
+        match refusal {
+            Refusal::Unreachable(reason) => {
+                ToolError::new(UNAVAILABLE, format!("The service '{}' cannot be reached: {reason}", self.app))
+            }
+            Refusal::NotAllowed(reason) => {
+                ToolError::new(ErrorCode::ToolExecutionError, format!("The service '{}': {reason}", self.app))
+            }
+        }
+    }
+}
+
+fn filter(filter: &OperationFilter) -> Filter {
+    let OperationFilter { tags, methods, paths, operation_ids } = filter.clone();
+    Filter { tags, methods, paths, ids: operation_ids }
+}
+
+fn headers(config: &OpenApiConfig) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &config.headers {
+        let valid =
+            HeaderName::try_from(name.as_str()).map_err(|_| format!("the name of header '{name}' is not valid"))?;
+        let mut value =
+            HeaderValue::try_from(&**value).map_err(|_| format!("the value of header '{name}' is not valid"))?;
+        value.set_sensitive(true);
+        headers.insert(valid, value);
+    }
+    Ok(headers)
+}
