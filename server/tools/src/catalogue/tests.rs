@@ -1,6 +1,7 @@
 use super::*;
 use agentscript::Tools as _;
 use codecall_base::tool::{ToolError, ToolResult, is_reserved};
+use codecall_config::Expose;
 use codecall_upstream::inline::Inline;
 use codecall_upstream::{BoxFuture, UpstreamCall};
 use serde_json::json;
@@ -110,8 +111,9 @@ fn a_snapshot_contains_no_secret_that_was_added_before() {
     let tools = [("users", "list", "Signs in with late-secret", any()), ("users", "get", "Get a user", any())];
     let secrets = Arc::new(SecretRegistry::default());
     let upstream: Arc<dyn Upstream> = Arc::new(Inline::echo(&tools));
-    let catalogue =
-        Catalogue::new(vec![(upstream, ToolFilter::default())], ToolPolicy::default(), Arc::clone(&secrets));
+    // All are listed, because only those are announced.
+    let policy = ToolPolicy { expose: Expose::Direct, ..ToolPolicy::default() };
+    let catalogue = Catalogue::new(vec![(upstream, ToolFilter::default())], policy, Arc::clone(&secrets));
     let description =
         |snapshot: &Snapshot| snapshot.lookup("users:list").expect("a tool").definition.description.clone();
     let get = |snapshot: &Snapshot| Arc::clone(snapshot.lookup("users:get").expect("a tool"));
