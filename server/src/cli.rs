@@ -230,7 +230,7 @@ fn log_to_stderr(default: &str, format: LogFormat) {
         }
         LogFormat::Json => {
             // What is printed beside the log in text is a part of it.
-            let notices = "codecall::notice=info".parse().map(|notices| filter.clone().add_directive(notices));
+            let notices = "notice=info".parse().map(|notices| filter.clone().add_directive(notices));
             let builder = tracing_subscriber::fmt().json().with_env_filter(notices.unwrap_or(filter));
             builder.log_internal_errors(false).with_writer(move || LogWriter(format)).init();
             output::log_notices();

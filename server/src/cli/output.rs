@@ -36,7 +36,7 @@ pub fn log_notices() {
 /// Tells the user of a server something on stderr, whatever the level of the log is.
 pub fn notice(text: &str) {
     if NOTICES_ARE_LOGGED.load(Ordering::Relaxed) {
-        tracing::info!(target: "codecall::notice", "{text}");
+        tracing::info!(target: "notice", "{text}");
     } else {
         let clean = codecall::redact::redact_log_line(text);
         // A failed write is ignored: there is nowhere to report it.
