@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
-pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
+pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
     let is_prelude = !matches!(origin, Origin::Script(_));
     // The prelude cannot refer to itself while it is compiled.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
@@ -71,7 +71,7 @@ pub enum Origin<'l> {
 
 /// What is known while a program is built.
 struct Builder<'p> {
-    program: &'p Program,
+    program: &'p Program<'p>,
     atoms: &'p [Atom],
     origin: Origin<'p>,
     is_prelude: bool,
@@ -183,7 +183,7 @@ impl Builder<'_> {
         }
     }
 
-    fn function(&self, function: &program::Function) -> Function {
+    fn function(&self, function: &program::Function<'_>) -> Function {
         let mut lowering = Lowering {
             builder: self,
             ops: Vec::new(),
@@ -207,7 +207,7 @@ impl Builder<'_> {
             rest: function.rest,
             length: function.length,
             itself: function.itself,
-            boxed: function.boxed.clone().into(),
+            boxed: function.boxed.into(),
             slots: lowering.slots,
             simple: is_simple(function),
             captures_only: captures_only(function),
@@ -221,7 +221,7 @@ impl Builder<'_> {
 }
 
 /// The variable whose value a function calls with plain values or a new error, where it does nothing else.
-fn settles(function: &program::Function) -> Option<Outer> {
+fn settles(function: &program::Function<'_>) -> Option<Outer> {
     let [statement] = &*function.body else { return None };
     let (StmtKind::Expr(value) | StmtKind::Return(Some(value))) = &statement.kind else { return None };
     let ExprKind::Call(call) = &value.kind else { return None };
@@ -240,7 +240,7 @@ fn settles(function: &program::Function) -> Option<Outer> {
 }
 
 /// Whether evaluating it has no effect: a literal, a variable, text of such, `new Error(text)`.
-fn is_plain_value(value: &Expr) -> bool {
+fn is_plain_value(value: &Expr<'_>) -> bool {
     match &value.kind {
         ExprKind::Undefined | ExprKind::Null | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::String(_) => true,
         ExprKind::Read(variable) => !variable.checked,
@@ -257,17 +257,17 @@ fn is_plain_value(value: &Expr) -> bool {
 }
 
 /// Whether entering it only stores the arguments.
-fn is_simple(function: &program::Function) -> bool {
+fn is_simple(function: &program::Function<'_>) -> bool {
     captures_only(function) && function.captures.is_empty()
 }
 
 /// Whether entering it only stores the arguments and the captured variables.
-fn captures_only(function: &program::Function) -> bool {
+fn captures_only(function: &program::Function<'_>) -> bool {
     function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
 
 impl Lowering<'_, '_> {
-    fn body(&mut self, function: &program::Function) -> Body {
+    fn body(&mut self, function: &program::Function<'_>) -> Body {
         let is_tree = !function.is_async
             && !function.is_generator
             && function.body.iter().all(|statement| self.is_tree(statement));
