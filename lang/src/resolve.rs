@@ -27,12 +27,12 @@ mod dump;
 #[cfg(test)]
 mod tests;
 
+use crate::ast::{self, Arena};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::options::Options;
 use crate::program::Program;
-use crate::span::Span;
-use crate::ast::{self, Arena};
 use crate::regexp;
+use crate::span::Span;
 use draft::{BindingId, Expr, ExprKind, Function, Slot, Stmt, StmtKind, TemplateSite, TextId};
 use function::Running;
 use hashbrown::HashMap;

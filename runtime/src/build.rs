@@ -34,8 +34,17 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
     let iterables = program.iterables;
-    let builder =
-        Builder { atoms: &atoms, program, origin, is_prelude, first_site, literals, iterables, bytes: Cell::new(0) };
+    let builder = Builder {
+        atoms: &atoms,
+        program,
+        origin,
+        is_prelude,
+        first_site,
+        literals,
+        iterables,
+        bytes: Cell::new(0),
+        spare_ops: Cell::default(),
+    };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let atom = |text: &TextId| atoms[text.0 as usize];
@@ -79,6 +88,8 @@ struct Builder<'p> {
     iterables: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
+    /// The list of the function before, empty: each is copied when it is complete, so that none is larger than it has to be.
+    spare_ops: Cell<Vec<Op>>,
     /// Number of the first object literal: those of the prelude come before those of the script.
     first_site: u32,
     /// The programs of regular expression literals, by their number.
@@ -186,7 +197,7 @@ impl Builder<'_> {
     fn function(&self, function: &program::Function<'_>) -> Function {
         let mut lowering = Lowering {
             builder: self,
-            ops: Vec::new(),
+            ops: self.spare_ops.take(),
             labels: Vec::new(),
             handlers: Vec::new(),
             temp: function.slots,
@@ -198,6 +209,8 @@ impl Builder<'_> {
             at: function.span.start,
         };
         let body = lowering.body(function);
+        let ops = lowering.ops.drain(..).collect();
+        self.spare_ops.set(lowering.ops);
         Function {
             name: function.name.map(|name| self.atom(name)),
             is_async: function.is_async,
@@ -212,7 +225,7 @@ impl Builder<'_> {
             simple: is_simple(function),
             captures_only: captures_only(function),
             body,
-            ops: lowering.ops.into(),
+            ops,
             span: function.span,
             handlers: lowering.handlers.into(),
             settles: if self.is_prelude { None } else { settles(function) },

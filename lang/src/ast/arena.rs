@@ -49,11 +49,12 @@ impl Arena {
         Self::default()
     }
 
-    /// An arena with the capacity that the tree of a usual source of this length needs.
+    /// An arena with the capacity that the trees of a usual source of this length need.
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
-        // A tree takes some twelve times its source; more is asked for as it is needed.
-        let usual = 512 + 12 * bytes.min(LARGE / 12);
+        // A syntax tree takes some twelve times its source, the program made of it, or a draft of that, some ten times;
+        // more is asked for as it is needed.
+        let usual = 512 + 22 * bytes.min(LARGE / 22);
         let last = LAST.try_with(|last| {
             let mut bumps = last.take();
             let bump = bumps.pop();
@@ -65,7 +66,7 @@ impl Arena {
     }
 
     /// Makes room for so many bytes.
-    #[inline]
+    #[inline(always)]
     fn room(&self, bytes: usize) {
         if self.0.chunk_capacity() < bytes + ALIGNMENT {
             self.grow(bytes);
@@ -81,12 +82,14 @@ impl Arena {
     }
 
     /// One part.
+    #[inline(always)]
     pub(crate) fn alloc<T: Copy>(&self, value: T) -> &T {
         self.room(size_of::<T>());
         self.0.alloc(value)
     }
 
     /// A list with one more item.
+    #[inline(always)]
     pub(crate) fn push<'s, T: Copy>(&'s self, list: List<'s, T>, item: T) -> List<'s, T> {
         List { last: Some(self.alloc(Link { item, before: list.last })), len: list.len + 1 }
     }

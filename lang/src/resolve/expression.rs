@@ -356,7 +356,8 @@ impl<'p> Resolver<'_, 'p> {
     fn guard(&mut self, value: Expr<'p>, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
         let span = value.span;
         let (first, again) = duplicate(self, value);
-        let test = ExprKind::Binary(Binary::Equal, self.arena.alloc(first), self.arena.alloc(expr(ExprKind::Null, span)));
+        let test =
+            ExprKind::Binary(Binary::Equal, self.arena.alloc(first), self.arena.alloc(expr(ExprKind::Null, span)));
         guards.push(expr(test, span));
         again
     }
@@ -379,7 +380,14 @@ impl<'p> Resolver<'_, 'p> {
         expr(ExprKind::Member(self.arena.alloc(object), key), span)
     }
 
-    fn index(&mut self, object: &Ast<'_>, key: &Ast<'_>, optional: bool, span: Span, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
+    fn index(
+        &mut self,
+        object: &Ast<'_>,
+        key: &Ast<'_>,
+        optional: bool,
+        span: Span,
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Expr<'p> {
         let object = self.link_object(object, optional, guards);
         let kind = match self.constant_key(key) {
             Some(key) => {

@@ -18,6 +18,7 @@ pub(super) fn finish<'p>(resolver: Resolver<'_, '_>, arena: &'p Arena) -> Progra
         fixed: vec![None; resolver.globals.len()],
         texts: &texts,
         written: &written,
+        plain_methods: vec![None; written.len()],
         bindings: &bindings,
         captures: &captures,
         function: 0,
@@ -102,6 +103,8 @@ struct Finisher<'a, 'p> {
     fixed: Vec<Option<FunctionId>>,
     texts: &'a Texts,
     written: &'a [bool],
+    /// Whether calls of the method of each name are plain, once that was looked up.
+    plain_methods: Vec<Option<bool>>,
     bindings: &'a Bindings,
     captures: &'a HashMap<(u32, BindingId), u32>,
     /// The function of the walk.
@@ -166,8 +169,7 @@ impl<'a, 'p> Finisher<'a, 'p> {
     // ---- Statements ----------------------------------------------------------------------------
 
     fn statements(&mut self, statements: &[draft::Stmt<'_>]) -> &'p [Stmt<'p>] {
-        let closes =
-            |statement: &draft::Stmt<'_>| matches!(&statement.kind, StmtKind::Expr(value) if is_close(value));
+        let closes = |statement: &draft::Stmt<'_>| matches!(&statement.kind, StmtKind::Expr(value) if is_close(value));
         if !self.iterables && statements.iter().any(closes) {
             let kept: Vec<_> = statements.iter().filter(|statement| !closes(statement)).copied().collect();
             return self.arena.collect(kept.iter().map(|statement| self.statement(statement)));
@@ -433,7 +435,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
 
     fn construct(&mut self, new: &draft::New<'_>) -> ExprKind<'p> {
         self.splits |= !self.is_plain_new(new.names);
-        ExprKind::New(self.arena.alloc(New { names: self.arena.copy(new.names), arguments: self.arguments(new.arguments) }))
+        ExprKind::New(
+            self.arena.alloc(New { names: self.arena.copy(new.names), arguments: self.arguments(new.arguments) }),
+        )
     }
 
     fn arguments(&mut self, arguments: &[draft::Argument<'_>]) -> &'p [Argument<'p>] {
@@ -445,7 +449,7 @@ impl<'a, 'p> Finisher<'a, 'p> {
         arena.collect(arguments.iter().map(argument))
     }
 
-    fn is_plain(&self, call: &Call<'_>) -> bool {
+    fn is_plain(&mut self, call: &Call<'_>) -> bool {
         let is_tag =
             matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
         let call = match &call.callee {
@@ -456,10 +460,21 @@ impl<'a, 'p> Finisher<'a, 'p> {
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
                 PlainCall::Static(self.text(*object), self.text(*name))
             }
-            Callee::Member(_, name) if !is_tag && !self.written[name.0 as usize] => PlainCall::Method(self.text(*name)),
+            &Callee::Member(_, name) if !is_tag && !self.written[name.0 as usize] => {
+                return self.is_plain_method(name);
+            }
             Callee::Value(_) | Callee::Member(..) | Callee::Index(..) | Callee::With { .. } => return false,
         };
         (self.options.plain_call)(call, self.iterables)
+    }
+
+    fn is_plain_method(&mut self, name: TextId) -> bool {
+        let known = self.plain_methods[name.0 as usize];
+        known.unwrap_or_else(|| {
+            let is_plain = (self.options.plain_call)(PlainCall::Method(self.text(name)), self.iterables);
+            self.plain_methods[name.0 as usize] = Some(is_plain);
+            is_plain
+        })
     }
 
     fn is_plain_new(&self, names: &[TextId]) -> bool {

@@ -268,7 +268,14 @@ impl<'p> Resolver<'_, 'p> {
             let value = match default {
                 Some(default) => {
                     let test = is_undefined(self.arena, argument());
-                    expr(ExprKind::Conditional(self.arena.alloc(test), self.arena.alloc(default), self.arena.alloc(argument())), span)
+                    expr(
+                        ExprKind::Conditional(
+                            self.arena.alloc(test),
+                            self.arena.alloc(default),
+                            self.arena.alloc(argument()),
+                        ),
+                        span,
+                    )
                 }
                 None => argument(),
             };
@@ -357,7 +364,8 @@ impl<'p> Resolver<'_, 'p> {
             let Some(name) = &function.name else { continue };
             let id = self.any_function(function, None, true);
             let value = expr(ExprKind::Function(id), function.span);
-            out.push(self.initialize(name.text, value, statement.span));
+            let name = self.texts.intern(name.text.as_bytes());
+            out.push(self.initialize(name, value, statement.span));
         }
         self.scopes[depth].is_hoisting = false;
     }

@@ -91,7 +91,13 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    pub(super) fn jump(&mut self, label: Option<&ast::Name<'_>>, is_continue: bool, span: Span, out: &mut Vec<Stmt<'p>>) {
+    pub(super) fn jump(
+        &mut self,
+        label: Option<&ast::Name<'_>>,
+        is_continue: bool,
+        span: Span,
+        out: &mut Vec<Stmt<'p>>,
+    ) {
         let found = match label {
             Some(name) => self.named_target(name, is_continue),
             None => self.nearest_target(is_continue, span),

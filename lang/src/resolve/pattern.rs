@@ -44,6 +44,7 @@ impl<'p> Resolver<'_, 'p> {
         let span = pattern.span;
         match &pattern.kind {
             PatternKind::Name(name) if mode.bind == Bind::Declare => {
+                let name = self.texts.intern(name.as_bytes());
                 let step = self.initialize(name, value, span);
                 out.push(step);
             }
@@ -106,7 +107,14 @@ impl<'p> Resolver<'_, 'p> {
         self.note_iterated(&value);
         // V8 has the text of a value for declarations only.
         let origin = if mode.bind == Bind::Declare { mode.origin } else { Origin::Value };
-        effect(ExprKind::SetTemp(iterator, self.arena.alloc(expr(ExprKind::Iterator(self.arena.alloc(value), origin), span))), span, out);
+        effect(
+            ExprKind::SetTemp(
+                iterator,
+                self.arena.alloc(expr(ExprKind::Iterator(self.arena.alloc(value), origin), span)),
+            ),
+            span,
+            out,
+        );
         for item in items {
             match item {
                 None => effect(ExprKind::IteratorNext(iterator), span, out),
@@ -146,7 +154,12 @@ impl<'p> Resolver<'_, 'p> {
                 let message = "`...` must be followed by an identifier in declaration contexts";
                 self.error(Diagnostic::syntax(message, rest.span));
             }
-            self.pattern(rest, expr(ExprKind::ObjectRest(object, self.arena.copy(&taken)), rest.span), mode.inner(), out);
+            self.pattern(
+                rest,
+                expr(ExprKind::ObjectRest(object, self.arena.copy(&taken)), rest.span),
+                mode.inner(),
+                out,
+            );
         }
     }
 

@@ -138,7 +138,10 @@ impl<'p> Resolver<'_, 'p> {
             Meaning::Tdz => return ExprKind::Uninitialized(id),
             Meaning::Free => ExprKind::Global(id),
         };
-        let value = step(delta, self.arena.alloc(expr(ExprKind::Unary(Unary::ToNumeric, self.arena.alloc(expr(old, span))), span)));
+        let value = step(
+            delta,
+            self.arena.alloc(expr(ExprKind::Unary(Unary::ToNumeric, self.arena.alloc(expr(old, span))), span)),
+        );
         self.write_free(name, id, span, expr(value, span))
     }
 
@@ -147,9 +150,8 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     /// The declaration of a name has run.
-    pub(super) fn initialize(&mut self, name: &str, value: Expr<'p>, span: Span) -> Stmt<'p> {
-        let id = self.texts.intern(name.as_bytes());
-        let Some(binding) = self.texts.facts(id).binding else { return stmt(StmtKind::Expr(value), span) };
+    pub(super) fn initialize(&mut self, name: TextId, value: Expr<'p>, span: Span) -> Stmt<'p> {
+        let Some(binding) = self.texts.facts(name).binding else { return stmt(StmtKind::Expr(value), span) };
         self.initialized(binding);
         stmt(StmtKind::Init(binding.into(), value), span)
     }

@@ -112,7 +112,9 @@ impl<'p> Resolver<'_, 'p> {
         self.current.completion = None;
         let value = expr(ExprKind::Temp(slot), span);
         out.push(match tail {
-            Some(Tail::Keep(slot)) => stmt(StmtKind::Expr(expr(ExprKind::SetTemp(slot, self.arena.alloc(value)), span)), span),
+            Some(Tail::Keep(slot)) => {
+                stmt(StmtKind::Expr(expr(ExprKind::SetTemp(slot, self.arena.alloc(value)), span)), span)
+            }
             _ => stmt(StmtKind::Return(Some(value)), span),
         });
     }
@@ -205,11 +207,13 @@ impl<'p> Resolver<'_, 'p> {
             }
             match (&target.kind, &declarator.init) {
                 (PatternKind::Name(name), Some(init)) => {
+                    let name = self.texts.intern(name.as_bytes());
                     let value = self.initial_value(name, init);
                     out.push(self.initialize(name, value, target.span.to(init.span)));
                 }
                 (PatternKind::Name(_), None) if declares == Declares::Var => {}
                 (PatternKind::Name(name), None) => {
+                    let name = self.texts.intern(name.as_bytes());
                     out.push(self.initialize(name, expr(ExprKind::Undefined, target.span), target.span));
                 }
                 (_, Some(init)) => {
@@ -223,20 +227,19 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     /// The value of `name = value`.
-    fn initial_value(&mut self, name: &str, init: &Value<'_>) -> Expr<'p> {
-        let id = self.texts.intern(name.as_bytes());
-        let binding = self.texts.facts(id).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
+    fn initial_value(&mut self, name: TextId, init: &Value<'_>) -> Expr<'p> {
+        let binding = self.texts.facts(name).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
         let Some(binding) = binding else {
             if !matches!(init.kind, ast::ExprKind::Object(_)) {
-                return self.named(init, id);
+                return self.named(init, name);
             }
-            let mark = self.holders.variable(id);
-            let value = self.named(init, id);
+            let mark = self.holders.variable(name);
+            let value = self.named(init, name);
             self.holders.end(mark);
             return value;
         };
         self.bindings[binding].in_own_function = true;
-        let value = self.named(init, id);
+        let value = self.named(init, name);
         self.bindings[binding].in_own_function = false;
         value
     }
@@ -559,9 +562,7 @@ fn without_result<'p>(arena: &'p Arena, statement: Stmt<'p>) -> Stmt<'p> {
     let one = |statement: &Stmt<'p>| &*arena.alloc(without_result(arena, *statement));
     let list = |body: &[Stmt<'p>]| arena.collect(body.iter().map(|statement| without_result(arena, *statement)));
     let kind = match statement.kind {
-        StmtKind::Return(value) => {
-            StmtKind::Expr(value.unwrap_or_else(|| expr(ExprKind::Undefined, statement.span)))
-        }
+        StmtKind::Return(value) => StmtKind::Expr(value.unwrap_or_else(|| expr(ExprKind::Undefined, statement.span))),
         StmtKind::Block(body) => StmtKind::Block(list(body)),
         StmtKind::If(test, yes, no) => StmtKind::If(test, one(yes), no.map(one)),
         StmtKind::Try(attempt) => StmtKind::Try(arena.alloc(Try {

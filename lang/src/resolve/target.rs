@@ -220,8 +220,11 @@ impl<'p> Resolver<'_, 'p> {
                     duplicate(self, key)
                 } else {
                     let at = key.span;
-                    let key =
-                        if is_key(&key) { key } else { expr(ExprKind::Unary(Unary::ToPropertyKey, self.arena.alloc(key)), at) };
+                    let key = if is_key(&key) {
+                        key
+                    } else {
+                        expr(ExprKind::Unary(Unary::ToPropertyKey, self.arena.alloc(key)), at)
+                    };
                     self.save(key)
                 };
                 let first = Member { object, key: MemberKey::Index(key), span };

@@ -563,13 +563,13 @@ fn deep_scripts_fit_a_small_stack() {
     ];
     for (open, middle, close) in forms {
         let script = |n: usize| format!("{}{middle}{}", open.repeat(n), close.repeat(n));
-        let parses =
-            |n: usize| crate::parse::parse(&Arena::new(), &script(n), crate::Language::JavaScript).is_ok();
+        let parses = |n: usize| crate::parse::parse(&Arena::new(), &script(n), crate::Language::JavaScript).is_ok();
         let deepest = (1..300).rev().find(|&n| parses(n)).unwrap_or(0);
         assert!(deepest > 50, "{open}{middle}{close}: {deepest}");
         let source = script(deepest);
         let thread = std::thread::Builder::new().stack_size(2 << 20);
-        let compiled = thread.spawn(move || compile(&Arena::new(), &source, &options()).map(|program| dump(&program).len()));
+        let compiled =
+            thread.spawn(move || compile(&Arena::new(), &source, &options()).map(|program| dump(&program).len()));
         let compiled = compiled.expect("a thread").join().expect("no overflow");
         assert!(compiled.is_ok(), "{open}{middle}{close}: {compiled:?}");
     }

@@ -311,7 +311,8 @@ impl Lowering<'_, '_> {
         if self.builder.iterables && elements.iter().any(|element| matches!(element, Element::Spread(_))) {
             return self.spread_array(elements, at);
         }
-        let nodes = self.nodes(exprs);
+        let exprs: SmallVec<[&Expr<'_>; USUAL]> = exprs.collect();
+        let nodes = self.nodes(exprs.into_iter());
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
             return Built::from_node(Items(nodes.into()));
         }

@@ -168,7 +168,14 @@ impl Lowering<'_, '_> {
         parts.into_iter().flatten().all(|part| !part.splits) && self.is_tree_body(body, label)
     }
 
-    fn lower_for(&mut self, label: Label, test: Option<&Expr<'_>>, update: Option<&Expr<'_>>, body: &Stmt<'_>, fresh: &[Slot]) {
+    fn lower_for(
+        &mut self,
+        label: Label,
+        test: Option<&Expr<'_>>,
+        update: Option<&Expr<'_>>,
+        body: &Stmt<'_>,
+        fresh: &[Slot],
+    ) {
         let fresh: Box<[usize]> = fresh.iter().map(|slot| slot.0 as usize).collect();
         if self.is_one_op([test, update], body, label) {
             let test = test.map_or(Built::Constant(Constant(Value::TRUE)), |test| self.value(test));
