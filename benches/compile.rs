@@ -1,4 +1,5 @@
-//! Benchmarks the compilation of the scripts in the corpus that resemble those of models: all of it, and its first stages.
+//! Benchmarks the compilation of the scripts in the corpus that resemble those of models: all of it, and its first
+//! stages.
 
 use agentscript::{CompileOptions, Policy, Preset, compile};
 use agentscript_lang::ast::Arena;

@@ -9,7 +9,8 @@
 //! resolver writes the program.
 //!
 //! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
-//! is safe. Like the syntax tree it is in an [`Arena`](crate::ast::Arena): its parts are copied freely, and all of it is freed at once.
+//! is safe. Like the syntax tree it is in an [`Arena`](crate::ast::Arena): its parts are copied freely, and
+//! all of it is freed at once.
 
 mod parts;
 mod texts;

@@ -88,7 +88,8 @@ struct Builder<'p> {
     iterables: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
-    /// The list of the function before, empty: each is copied when it is complete, so that none is larger than it has to be.
+    /// The list of the function before, empty: each list is copied when it is complete, so that none is larger than it
+    /// has to be.
     spare_ops: Cell<Vec<Op>>,
     /// Number of the first object literal: those of the prelude come before those of the script.
     first_site: u32,
@@ -235,7 +236,7 @@ impl Builder<'_> {
 
 /// The variable whose value a function calls with plain values or a new error, where it does nothing else.
 fn settles(function: &program::Function<'_>) -> Option<Outer> {
-    let [statement] = &*function.body else { return None };
+    let [statement] = function.body else { return None };
     let (StmtKind::Expr(value) | StmtKind::Return(Some(value))) = &statement.kind else { return None };
     let ExprKind::Call(call) = &value.kind else { return None };
     let Callee::Value(Expr { kind: ExprKind::Read(callee), .. }) = &call.callee else { return None };
@@ -285,14 +286,14 @@ impl Lowering<'_, '_> {
             && !function.is_generator
             && function.body.iter().all(|statement| self.is_tree(statement));
         if is_tree {
-            if let [statement] = &*function.body
+            if let [statement] = function.body
                 && let StmtKind::Return(Some(value)) = &statement.kind
             {
                 return Body::Value(self.tree(value));
             }
-            return Body::Tree(self.block(&function.body));
+            return Body::Tree(self.block(function.body));
         }
-        self.statements(&function.body);
+        self.statements(function.body);
         self.resolve_labels();
         self.builder.note(self.ops.len() * size_of::<Op>());
         Body::Ops

@@ -34,17 +34,17 @@ impl Dumper<'_> {
                 let _ = write!(self.out, " rest %{}", rest.0);
             }
             if !function.captures.is_empty() {
-                let _ = write!(self.out, " captures {}", slots(&function.captures));
+                let _ = write!(self.out, " captures {}", slots(function.captures));
             }
             if let Some(itself) = function.itself {
                 let _ = write!(self.out, " itself ${}", itself.0);
             }
             if !function.boxed.is_empty() {
-                let _ = write!(self.out, " boxed {}", slots(&function.boxed));
+                let _ = write!(self.out, " boxed {}", slots(function.boxed));
             }
             self.out.push_str(": ");
         }
-        self.statements(&function.body);
+        self.statements(function.body);
         self.out.push('\n');
     }
 
@@ -147,7 +147,7 @@ impl Dumper<'_> {
                 for case in *cases {
                     self.put(" case ");
                     self.optional(case.test.as_ref());
-                    self.block(&case.body);
+                    self.block(case.body);
                 }
             }
             StmtKind::Try(attempt) => {
@@ -324,7 +324,7 @@ impl Dumper<'_> {
             ExprKind::New(new) => {
                 let names = new.names.iter().map(|&name| self.text(name)).collect::<Vec<_>>().join(".");
                 let _ = write!(self.out, "new {names}");
-                self.arguments(&new.arguments);
+                self.arguments(new.arguments);
             }
             ExprKind::Await(value) => self.form("await", &[value]),
             ExprKind::RequireObject { value, first, .. } => {
@@ -413,7 +413,7 @@ impl Dumper<'_> {
             }
             Callee::With { function, this } => self.form("with", &[this, function]),
         }
-        self.arguments(&call.arguments);
+        self.arguments(call.arguments);
     }
 
     fn arguments(&mut self, arguments: &[Argument<'_>]) {

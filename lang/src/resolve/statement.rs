@@ -559,7 +559,7 @@ pub(super) fn discard_result<'p>(arena: &'p Arena, statements: &mut [Stmt<'p>]) 
 }
 
 fn without_result<'p>(arena: &'p Arena, statement: Stmt<'p>) -> Stmt<'p> {
-    let one = |statement: &Stmt<'p>| &*arena.alloc(without_result(arena, *statement));
+    let one = |statement: &Stmt<'p>| arena.alloc(without_result(arena, *statement));
     let list = |body: &[Stmt<'p>]| arena.collect(body.iter().map(|statement| without_result(arena, *statement)));
     let kind = match statement.kind {
         StmtKind::Return(value) => StmtKind::Expr(value.unwrap_or_else(|| expr(ExprKind::Undefined, statement.span))),

@@ -80,28 +80,20 @@ impl Lowering<'_, '_> {
             if spread {
                 let callee =
                     Callee::With(Box::new(Constant(Value::handle(Kind::Native, native))), Box::new(Constant(this)));
-                return Built::from_node(SpreadCall {
-                    callee,
-                    arguments: self.arguments(&call.arguments),
-                    callee_span,
-                });
+                return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
             }
             let row = &registry().natives[native as usize];
             let located = row.construct.is_some() || row.name == "callTool";
-            let arguments = self.plain_arguments(&call.arguments);
+            let arguments = self.plain_arguments(call.arguments);
             return Built::from_node(NativeCall { function, this, arguments, at, located });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
             program::Callee::Value(function) if spread => {
                 let callee = Callee::Value(self.tree(function));
-                return Built::from_node(SpreadCall {
-                    callee,
-                    arguments: self.arguments(&call.arguments),
-                    callee_span,
-                });
+                return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
             }
-            program::Callee::Value(function) => return self.leaf_call(function, &call.arguments),
+            program::Callee::Value(function) => return self.leaf_call(function, call.arguments),
             program::Callee::Index(..) | program::Callee::With { .. } => {
                 return Built::Constant(Constant(Value::UNDEFINED));
             }
@@ -109,15 +101,15 @@ impl Lowering<'_, '_> {
         // If arguments are operations, the method is read first.
         if call.arguments.iter().any(|argument| self.suspends(argument)) {
             let callee = self.early_callee(call);
-            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
         }
         let name = self.builder.atom(*name);
         let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
-            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
         }
-        let call = MethodCall { object, name, arguments: self.plain_arguments(&call.arguments), callee_span };
+        let call = MethodCall { object, name, arguments: self.plain_arguments(call.arguments), callee_span };
         if name == known::PUSH { Built::from_node(node::Push(call)) } else { Built::from_node(call) }
     }
 
@@ -156,13 +148,13 @@ impl Lowering<'_, '_> {
     /// Emit a call whose value goes into a slot.
     pub(super) fn call_into(&mut self, call: &program::Call<'_>, slot: Slot, span: agentscript_lang::Span) {
         if self.is_prelude_call(call, "$wait") {
-            let promise = self.plain_arguments(&call.arguments).into_iter().next();
+            let promise = self.plain_arguments(call.arguments).into_iter().next();
             self.at = span.start;
             self.emit(OpKind::Wait(promise.unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED))), slot));
             return;
         }
         if let Some(function) = self.fixed(call) {
-            let arguments = self.plain_arguments(&call.arguments);
+            let arguments = self.plain_arguments(call.arguments);
             self.at = span.start;
             return self.emit(OpKind::CallFixed(FixedCall { function, arguments }, slot));
         }
@@ -185,7 +177,7 @@ impl Lowering<'_, '_> {
             exprs.drain(..exprs.len() - call.arguments.len());
         }
         let built = match late && !apply {
-            true => self.spread_arguments(&call.arguments),
+            true => self.spread_arguments(call.arguments),
             false => self.operand_list(&exprs),
         };
         let mut nodes = built.into_iter().map(Built::node);
@@ -212,7 +204,7 @@ impl Lowering<'_, '_> {
         let arguments: Box<[Argument]> = if apply {
             Box::new([Argument { value: next(), spread: Some(Spread::Among) }])
         } else {
-            nodes.zip(spreads(&call.arguments)).map(|(value, spread)| Argument { value, spread }).collect()
+            nodes.zip(spreads(call.arguments)).map(|(value, spread)| Argument { value, spread }).collect()
         };
         let spread = arguments.iter().any(|argument| argument.spread.is_some());
         self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };

@@ -138,7 +138,7 @@ impl Lowering<'_, '_> {
             ExprKind::Conditional(test, yes, no) => self.conditional(test, yes, no),
             ExprKind::Sequence(expressions) => self.sequence(expressions),
             ExprKind::Call(call) => self.call(call, expr),
-            ExprKind::New(new) => self.construct(&new.names, &new.arguments, expr),
+            ExprKind::New(new) => self.construct(new.names, new.arguments, expr),
             ExprKind::Await(value) => {
                 let slot = self.temp();
                 self.await_into(value, slot, at);

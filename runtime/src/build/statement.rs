@@ -30,9 +30,9 @@ impl Lowering<'_, '_> {
                 let yes = self.statement_tree(yes);
                 node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
             }
-            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, &switch.cases),
+            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, switch.cases),
             StmtKind::Try(attempt) => Box::new(Try {
-                body: self.block(&attempt.body),
+                body: self.block(attempt.body),
                 catch: attempt.catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
                 finally: attempt.finally.as_ref().map(|body| self.block(body)),
             }),
@@ -115,20 +115,20 @@ impl Lowering<'_, '_> {
             },
             StmtKind::Expr(value) => self.effect(value),
             StmtKind::Block(body) => self.statements(body),
-            StmtKind::If(test, yes, no) => self.lower_if(test, yes, no.as_deref()),
+            StmtKind::If(test, yes, no) => self.lower_if(test, yes, *no),
             StmtKind::For(each) => {
-                self.lower_for(each.label, each.test.as_ref(), each.update.as_ref(), &each.body, &each.fresh);
+                self.lower_for(each.label, each.test.as_ref(), each.update.as_ref(), each.body, each.fresh);
             }
             StmtKind::DoWhile { label, body, test } => self.lower_do(*label, body, test),
             StmtKind::ForEach(each) => {
-                self.lower_each(each.label, each.kind, &each.iterable, (each.iterator, each.item), &each.body);
+                self.lower_each(each.label, each.kind, &each.iterable, (each.iterator, each.item), each.body);
             }
             StmtKind::Switch(switch) => {
-                self.lower_switch(switch.label, &switch.subject, switch.slot, &switch.cases);
+                self.lower_switch(switch.label, &switch.subject, switch.slot, switch.cases);
             }
             StmtKind::Try(attempt) => {
                 let catch = attempt.catch.as_ref();
-                self.lower_try(&attempt.body, catch, attempt.finally.as_deref(), attempt.completion);
+                self.lower_try(attempt.body, catch, attempt.finally, attempt.completion);
             }
             StmtKind::Labeled(label, body) => {
                 let end = self.target();
@@ -321,7 +321,7 @@ impl Lowering<'_, '_> {
         self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: None });
         for (case, start) in cases.iter().zip(starts) {
             self.bind(start);
-            self.statements(&case.body);
+            self.statements(case.body);
         }
         self.scopes.pop();
         self.bind(end);
