@@ -1,6 +1,9 @@
-//! Benchmarks the compilation of the scripts in the corpus that resemble those of models.
+//! Benchmarks the compilation of the scripts in the corpus that resemble those of models: all of it, and its first
+//! stages.
 
 use agentscript::{CompileOptions, Policy, Preset, compile};
+use agentscript_lang::ast::Arena;
+use agentscript_lang::{Language, Loops, Options, parse};
 use codecall_tests::corpus::load;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -16,13 +19,33 @@ fn realistic(criterion: &mut Criterion) {
     let bytes = scripts.iter().map(String::len).sum::<usize>();
     let mut group = criterion.benchmark_group("compile");
     group.throughput(Throughput::Bytes(bytes as u64));
-    group.bench_function(format!("{} realistic scripts", scripts.len()), |bencher| {
-        bencher.iter(|| {
-            scripts.iter().map(|script| compile(black_box(script), &options).is_ok()).filter(|ok| *ok).count()
+    let mut stage = |name: &str, succeeds: &dyn Fn(&str) -> bool| {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| scripts.iter().filter(|script| succeeds(black_box(script))).count());
         });
+    };
+    stage(&format!("{} realistic scripts", scripts.len()), &|script| compile(script, &options).is_ok());
+    // Each line holds the stages of the one before it.
+    stage("lexer, layout, grammar", &|script| {
+        parse::parse(&Arena::for_source(script.len()), script, Language::JavaScript).is_ok()
+    });
+    stage("lexer, layout, grammar, resolver", &|script| {
+        agentscript_lang::compile(&Arena::for_source(script.len()), script, &LANGUAGE_ONLY).is_ok()
     });
     group.finish();
 }
+
+/// Knows no built-ins, so that only the resolver itself is measured.
+const LANGUAGE_ONLY: Options<'_> = Options {
+    language: None,
+    loops: Loops::All,
+    max_bytes: usize::MAX,
+    disabled: &[],
+    fence_tags: &[],
+    alternative: &|_| None,
+    globals: &|_| true,
+    plain_call: &|_, _| false,
+};
 
 criterion_group!(benches, realistic);
 criterion_main!(benches);

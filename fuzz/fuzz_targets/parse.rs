@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
             globals: &|name| matches!(name, "Math" | "JSON" | "Object" | "console"),
             plain_call: &|_, _| source.len() % 2 == 0,
         };
-        if let Err(failure) = compile(&source, &options) {
+        if let Err(failure) = compile(&ast::Arena::new(), &source, &options) {
             assert!(!failure.diagnostics.is_empty());
             for diagnostic in failure.diagnostics {
                 let _ = diagnostic.render("script", &source).to_string();

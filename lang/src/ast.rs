@@ -45,12 +45,19 @@ impl<T: Depth> Node<T> {
     ///
     /// # Errors
     /// It is too deep.
+    // Inline with all it calls: where the kind is known, its depth is that of one or two parts.
+    #[inline(always)]
     pub fn new(kind: T, span: Span) -> Result<Self, Box<Diagnostic>> {
         match kind.depth() {
             depth if depth < MAX_DEPTH => Ok(Self { kind, span, depth: depth + 1 }),
-            _ => Err(Box::new(Diagnostic::syntax("this is nested too deeply", span))),
+            _ => Err(too_deep(span)),
         }
     }
+}
+
+#[cold]
+fn too_deep(span: Span) -> Box<Diagnostic> {
+    Box::new(Diagnostic::syntax("this is nested too deeply", span))
 }
 
 /// An expression.

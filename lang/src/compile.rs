@@ -8,9 +8,9 @@ use crate::program::Program;
 use crate::span::Span;
 use crate::{parse, resolve, rewrite};
 
-/// Compiles a script.
-pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
-    compile_text(source, options).map_err(|mut failure| {
+/// Compiles a script; the program is in the arena.
+pub fn compile<'p>(arena: &'p Arena, source: &str, options: &Options<'_>) -> Result<Program<'p>, Failure> {
+    compile_text(arena, source, options).map_err(|mut failure| {
         for diagnostic in &mut failure.diagnostics {
             if let Some(hint) = rewrite::rewriting(diagnostic, source) {
                 diagnostic.hint = Some(hint.into());
@@ -21,14 +21,14 @@ pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> 
     })
 }
 
-fn compile_text(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
+fn compile_text<'p>(arena: &'p Arena, source: &str, options: &Options<'_>) -> Result<Program<'p>, Failure> {
     if source.len() > options.max_bytes {
         return Err(failure(too_large(source.len(), options.max_bytes)));
     }
     let Candidates { first, second } = fence::candidates(source, options.fence_tags).map_err(failure)?;
-    let compiled = match (compile_part(source, first, options), second) {
+    let compiled = match (compile_part(arena, source, first, options), second) {
         // A text that is no script may contain one.
-        (Err(_), Some(second)) => compile_part(source, second, options),
+        (Err(_), Some(second)) => compile_part(arena, source, second, options),
         (compiled, _) => compiled,
     };
     compiled.unwrap_or_else(|error| Err(failure(error)))
@@ -36,14 +36,16 @@ fn compile_text(source: &str, options: &Options<'_>) -> Result<Program, Failure>
 
 /// Compiles a part of a text in its language, or in the first one in which it parses; an error where it parses in
 /// none. The syntax tree of an attempt is freed before the next one.
-fn compile_part(
+fn compile_part<'p>(
+    arena: &'p Arena,
     source: &str,
     code: fence::Code,
     options: &Options<'_>,
-) -> Result<Result<Program, Failure>, Diagnostic> {
+) -> Result<Result<Program<'p>, Failure>, Diagnostic> {
     let attempt = |language: Language| {
-        let arena = Arena::for_source(source.len());
-        parse::parse_part(&arena, source, code.span, language).map(|script| resolve::resolve(&script, options))
+        let tree = Arena::for_source(source.len());
+        parse::parse_part(&tree, source, code.span, language)
+            .map(|script| resolve::resolve(&script, options, &tree, arena))
     };
     match options.language.or(code.language) {
         Some(language) => attempt(language),

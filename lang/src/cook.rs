@@ -3,6 +3,7 @@
 use crate::ast::{Arena, Depth, Expr, ExprKind, List, Name, Node, Quasi, Text, in_optional_chain};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
+use crate::targets::Covers;
 use std::borrow::Cow;
 
 mod escape;
@@ -13,6 +14,7 @@ mod tests;
 pub(crate) use number::{bigint, number, number_key, number_text};
 
 /// A node from one offset to another.
+#[inline(always)]
 pub(crate) fn node<T: Depth + Copy>(arena: &Arena, start: u32, kind: T, end: u32) -> Result<&Node<T>> {
     Ok(arena.alloc(Node::new(kind, Span::new(start, end))?))
 }
@@ -20,14 +22,19 @@ pub(crate) fn node<T: Depth + Copy>(arena: &Arena, start: u32, kind: T, end: u32
 /// A name with escapes, decoded.
 pub(crate) use escape::name as unescaped;
 
-/// A name, with its escapes decoded; `layout` has checked it.
-pub(crate) fn name<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
-    if text.bytes().any(|byte| byte == b'\\') { Ok(arena.text(escape::name(text, start)?.into())) } else { Ok(text) }
+/// A name, with its escapes decoded; `layout` has checked it, and knows whether the source has any such name.
+#[inline]
+pub(crate) fn name<'s>(arena: &'s Arena, covers: &Covers, text: &'s str, start: u32) -> Result<&'s str> {
+    if covers.has_escaped_names && text.contains('\\') {
+        return Ok(arena.text(escape::name(text, start)?.into()));
+    }
+    Ok(text)
 }
 
 /// The same with its span.
-pub(crate) fn name_node<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Name<'s>> {
-    Ok(Name { text: name(arena, text, start)?, span: span_of(text, start) })
+#[inline]
+pub(crate) fn name_node<'s>(arena: &'s Arena, covers: &Covers, text: &'s str, start: u32) -> Result<Name<'s>> {
+    Ok(Name { text: name(arena, covers, text, start)?, span: span_of(text, start) })
 }
 
 /// The value of a string literal.
@@ -46,48 +53,58 @@ pub(crate) fn regex(text: &str, start: u32) -> Result<ExprKind<'_>> {
     Ok(ExprKind::Regex(pattern, flags))
 }
 
-/// A template literal: its texts with the offsets of their tokens, and its substitutions.
+/// A text of a template literal with the offset of its token.
+pub(crate) type TextAt<'s> = (u32, &'s str);
+
+/// A template literal: texts, each with the substitution behind it, and the last text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'s> {
-    texts: &'s [(u32, &'s str)],
-    holes: &'s [Expr<'s>],
+    texts: &'s [(TextAt<'s>, Expr<'s>)],
+    tail: TextAt<'s>,
+}
+
+impl<'s> Parts<'s> {
+    /// All texts, in order.
+    fn texts(&self) -> impl Iterator<Item = TextAt<'s>> + use<'s> {
+        self.texts.iter().map(|&(text, _)| text).chain([self.tail])
+    }
+
+    /// The substitutions between them.
+    fn holes(&self, arena: &'s Arena) -> &'s [Expr<'s>] {
+        arena.collect(self.texts.iter().map(|&(_, hole)| hole))
+    }
 }
 
 /// A template literal without substitutions.
-pub(crate) fn whole<'s>(arena: &'s Arena, text: (u32, &'s str)) -> Parts<'s> {
-    Parts { texts: arena.slice(arena.one(text)), holes: &[] }
+pub(crate) fn whole<'s>(arena: &'s Arena, tail: TextAt<'s>) -> &'s Parts<'s> {
+    arena.alloc(Parts { texts: &[], tail })
 }
 
 /// A template literal with substitutions.
-pub(crate) fn parts<'s>(
-    arena: &'s Arena,
-    texts: List<'s, (u32, &'s str)>,
-    holes: List<'s, Expr<'s>>,
-    tail: (u32, &'s str),
-) -> Parts<'s> {
-    Parts { texts: arena.slice(arena.push(texts, tail)), holes: arena.slice(holes) }
+pub(crate) fn parts<'s>(arena: &'s Arena, texts: List<'s, (TextAt<'s>, Expr<'s>)>, tail: TextAt<'s>) -> &'s Parts<'s> {
+    arena.alloc(Parts { texts: arena.slice(texts), tail })
 }
 
 /// A template literal as an expression.
-pub(crate) fn template<'s>(arena: &'s Arena, parts: Parts<'s>) -> Result<ExprKind<'s>> {
+pub(crate) fn template<'s>(arena: &'s Arena, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
     let mut texts = List::new();
-    for &(start, text) in parts.texts {
+    for (start, text) in parts.texts() {
         texts = arena.push(texts, cooked(arena, text, start + 1)?);
     }
-    Ok(ExprKind::Template(arena.slice(texts), parts.holes))
+    Ok(ExprKind::Template(arena.slice(texts), parts.holes(arena)))
 }
 
 /// A tagged template, in which invalid escapes are allowed.
-pub(crate) fn tagged<'s>(arena: &'s Arena, tag: Expr<'s>, parts: Parts<'s>) -> Result<ExprKind<'s>> {
+pub(crate) fn tagged<'s>(arena: &'s Arena, tag: Expr<'s>, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
     if in_optional_chain(tag) {
         return Err(Diagnostic::syntax("a template cannot follow `?.`", tag.span).into());
     }
     let mut quasis = List::new();
-    for &(start, text) in parts.texts {
+    for (start, text) in parts.texts() {
         let cooked = cooked(arena, text, start + 1).ok();
         quasis = arena.push(quasis, Quasi { cooked, raw: arena.text(lines(text)).as_bytes() });
     }
-    Ok(ExprKind::Tagged(tag, arena.slice(quasis), parts.holes))
+    Ok(ExprKind::Tagged(tag, arena.slice(quasis), parts.holes(arena)))
 }
 
 fn cooked<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {

@@ -58,7 +58,7 @@ impl Block {
 /// If the text begins with one of several blocks of code.
 pub(crate) fn candidates(text: &str, tags: &[&str]) -> Result<Candidates, Diagnostic> {
     let whole = Code { span: Span::from(0..text.len()), language: None };
-    let blocks = if text.contains("```") { blocks(text, tags) } else { Vec::new() };
+    let blocks = if has_fence(text) { blocks(text, tags) } else { Vec::new() };
     let block = only(&blocks).map(Block::code);
     if !text.trim_start_matches(is_blank).starts_with("```") {
         return Ok(Candidates { first: whole, second: block });
@@ -71,6 +71,13 @@ pub(crate) fn candidates(text: &str, tags: &[&str]) -> Result<Candidates, Diagno
         }
         (None, _) => Ok(Candidates { first: whole, second: None }),
     }
+}
+
+/// Whether the text has three backticks in a row.
+fn has_fence(text: &str) -> bool {
+    // Most scripts have none or a few, and a search for one byte is the fastest there is.
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'`', bytes).any(|at| bytes[at..].starts_with(b"```"))
 }
 
 /// The one block that can be meant: the only one with a tag of the language, or the only one at all.

@@ -184,6 +184,7 @@ pub(crate) fn prefix<'s>(
     Ok(operand)
 }
 
+#[inline(always)]
 fn node<'s>(arena: &'s Arena, kind: ExprKind<'s>, span: Span) -> Result<Expr<'s>> {
     Ok(arena.alloc(Node::new(kind, span)?))
 }

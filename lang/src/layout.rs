@@ -25,7 +25,7 @@ mod scan;
 mod tokens;
 mod words;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::erase;
 use crate::options::Language;
 use crate::span::Span;
@@ -34,7 +34,6 @@ use logos::Logos;
 use tokens::Tokens;
 
 pub(crate) type Spanned<'s> = (u32, Token<'s>, u32);
-type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Tokens of the part of `text` that is code as the grammar expects them.
 pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Tokens<'_>> {
@@ -74,6 +73,8 @@ enum Position {
     Start,
     /// An operand or a prefix operator.
     Operand,
+    /// The name of a property, behind `.` and `?.`; where none comes, it is as [`Self::Operand`].
+    Name,
     /// The rest of a statement that a line break ends at once: `return`, `throw`, `break`, `continue`.
     Restricted,
     /// An operator or the end of the statement: an operand just ended.
@@ -174,16 +175,22 @@ struct Layout<'s> {
 
 impl<'s> Layout<'s> {
     fn run(&mut self) -> Result<()> {
-        while let Some(token) = self.raw.next() {
+        loop {
+            let (token, span) = if let Some(token) = self.punctuator() {
+                let end = Span::from(self.raw.span()).end;
+                (Ok(token), Span::new(end - 1, end))
+            } else {
+                let Some(token) = self.raw.next() else { break };
+                (token, Span::from(self.raw.span()))
+            };
             let Trivia { newline } = std::mem::take(&mut self.raw.extras);
-            let span = Span::from(self.raw.span());
-            let Ok(token) = token else { return Err(self.unknown(span)) };
+            let Ok(token) = token else { return Err(Box::new(self.unknown(span))) };
             self.token(token, span, newline)?;
         }
         self.justify()?;
         if !self.frames.is_empty() {
             let (start, _, end) = self.out[self.frame.open];
-            return Err(Diagnostic::syntax("this bracket is never closed", start..end));
+            return Err(Box::new(Diagnostic::syntax("this bracket is never closed", start..end)));
         }
         if self.position == Position::After {
             self.finish_new();
@@ -195,53 +202,64 @@ impl<'s> Layout<'s> {
         Ok(())
     }
 
+    /// Reads blanks, and the token behind them if it is one character with which no other token begins. The lexer would
+    /// do the same, but takes longer, and half of a script consists of these.
+    #[inline(always)]
+    fn punctuator(&mut self) -> Option<Token<'s>> {
+        let rest = self.raw.remainder().as_bytes();
+        let mut blanks = 0;
+        while let Some(byte @ (b' ' | b'\n')) = rest.get(blanks) {
+            self.raw.extras.newline |= *byte == b'\n';
+            blanks += 1;
+        }
+        let token = match rest.get(blanks) {
+            Some(b'(') => Some(Token::LParen),
+            Some(b')') => Some(Token::RParen),
+            Some(b'[') => Some(Token::LBracket),
+            Some(b']') => Some(Token::RBracket),
+            Some(b'{') => Some(Token::LBrace),
+            Some(b'}') => Some(Token::RBrace),
+            Some(b',') => Some(Token::Comma),
+            Some(b';') => Some(Token::Semicolon),
+            Some(b':') => Some(Token::Colon),
+            _ => None,
+        };
+        self.raw.bump(blanks + usize::from(token.is_some()));
+        token
+    }
+
     fn token(&mut self, mut token: Token<'s>, span: Span, newline: bool) -> Result<()> {
         use Position::*;
         use Token as T;
 
-        if let T::EscapedIdent(text) = token {
-            token = self.unescaped(text, span)?;
-        }
-        self.modifier(token, span, newline)?;
-        if let Some(name) = self.property_name(token, span) {
-            self.emit(name, span);
-            self.position = After;
-            return Ok(());
+        if !self.is_plain(token, newline) {
+            match self.in_context(token, span, newline)? {
+                Some(left) => token = left,
+                None => return Ok(()),
+            }
         }
         match token {
-            T::Arrow => self.annotation = None,
-            T::Colon => {}
-            _ => self.justify()?,
-        }
-        if self.typescript && self.erased(token, newline)? {
-            return Ok(());
-        }
-        if self.frame.news > 0 && self.position == After && !token.continues_callee() {
-            self.finish_new();
-        }
-        self.end_statement(token, span, newline);
-
-        match token {
+            T::Ident(_) if self.position != Start => self.operand(token, span),
             T::Contextual("of") if self.frame.kind == Kind::ForHead && self.position == After && !self.frame.headed => {
                 // `for (async of` would begin an arrow function.
                 let before = self.out.len().checked_sub(3).map(|index| self.out[index].1);
                 if self.last() == Some(T::Ident("async")) && before == Some(T::For) {
-                    return Err(words::reserved("async", span));
+                    return Err(Box::new(words::reserved("async", span)));
                 }
                 self.frame.headed = true;
                 self.emit(T::Of, span);
                 self.position = Operand;
             }
-            T::Contextual("interface") => return Err(words::reserved("interface", span)),
+            T::Contextual("interface") => return Err(Box::new(words::reserved("interface", span))),
             T::Contextual(word) => self.operand(T::Ident(word), span),
             T::Reserved(word @ ("this" | "super")) => self.operand(T::Ident(word), span),
             T::Reserved("export") if self.position == Start && self.frames.is_empty() => self.export(span)?,
             T::Ident(word @ ("namespace" | "module" | "abstract"))
                 if self.position == Start && words::is_declaration(word, &self.raw) =>
             {
-                return Err(words::refuse(word, span));
+                return Err(Box::new(words::refuse(word, span)));
             }
-            T::Reserved(word) => return Err(words::refuse(word, span)),
+            T::Reserved(word) => return Err(Box::new(words::refuse(word, span))),
             T::In
                 if self.frame.kind == Kind::ForHead
                     && self.position == After
@@ -255,7 +273,9 @@ impl<'s> Layout<'s> {
 
             T::Slash | T::CompoundAssign("/=") if self.position != After => self.regex(span)?,
             T::Less if self.raw.remainder().starts_with("!--") => {
-                return Err(Diagnostic::syntax("HTML comments are not supported", span).with_hint("write `// …`"));
+                return Err(Box::new(
+                    Diagnostic::syntax("HTML comments are not supported", span).with_hint("write `// …`"),
+                ));
             }
             T::QuestionDot if self.raw.remainder().starts_with(|c: char| c.is_ascii_digit()) => {
                 self.rewind(span.start + 1);
@@ -277,7 +297,7 @@ impl<'s> Layout<'s> {
             T::RBrace => self.close_brace(span)?,
             T::Backtick => self.template(span.start + 1, true, span)?,
 
-            T::Dot if self.last() == Some(T::New) => return Err(words::refuse("new.target", span)),
+            T::Dot if self.last() == Some(T::New) => return Err(Box::new(words::refuse("new.target", span))),
             T::Star if self.generates() => self.generator(span),
             T::Yield => self.yielding(span)?,
             T::Comma => {
@@ -332,6 +352,10 @@ impl<'s> Layout<'s> {
                 self.emit(token, span);
                 self.position = Restricted;
             }
+            T::Dot | T::QuestionDot => {
+                self.emit(token, span);
+                self.position = Name;
+            }
             token if token.is_operand() => self.operand(token, span),
             token => {
                 self.emit(token, span);
@@ -339,6 +363,45 @@ impl<'s> Layout<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a token is only what it is: no rule of [`Self::in_context`] can apply to it.
+    #[inline(always)]
+    fn is_plain(&self, token: Token<'s>, newline: bool) -> bool {
+        let follows = match self.position {
+            Position::Name => matches!(token, Token::Ident(_)),
+            Position::DoWhile => false,
+            _ => !matches!(token, Token::RBrace | Token::EscapedIdent(_)),
+        };
+        follows && !newline && !self.typescript && self.frame.news == 0 && !self.key_due() && self.annotation.is_none()
+    }
+
+    /// What the tokens before this one, or a line break, make of it: a name, the end of a statement, a type.
+    /// Nothing where that is all.
+    fn in_context(&mut self, mut token: Token<'s>, span: Span, newline: bool) -> Result<Option<Token<'s>>> {
+        use Token as T;
+        if let T::EscapedIdent(text) = token {
+            self.out.has_escaped_names = true;
+            token = self.unescaped(text, span)?;
+        }
+        self.modifier(token, span, newline)?;
+        if let Some(name) = self.property_name(token, span) {
+            self.operand(name, span);
+            return Ok(None);
+        }
+        match token {
+            T::Arrow => self.annotation = None,
+            T::Colon => {}
+            _ => self.justify()?,
+        }
+        if self.typescript && self.erased(token, newline)? {
+            return Ok(None);
+        }
+        if self.frame.news > 0 && self.position == Position::After && !token.continues_callee() {
+            self.finish_new();
+        }
+        self.end_statement(token, span, newline);
+        Ok(Some(token))
     }
 
     /// Skips syntax that only TypeScript has; gives whether `token` began it.
@@ -370,13 +433,16 @@ impl<'s> Layout<'s> {
                 self.end_erased(found);
                 Ok(found)
             }
-            T::Reserved("this") if self.last().is_some_and(T::opens) => erase::this_parameter(&mut self.raw),
+            T::Reserved("this") if self.last().is_some_and(T::opens) => Ok(erase::this_parameter(&mut self.raw)?),
             // `x!`
             T::Bang if after && !newline => Ok(true),
             // `(x?: T, y?)`
             T::Question if after && matches!(self.frame.kind, Kind::Paren(_)) => Ok(erase::ends_optional(&self.raw)),
             // `<T>(x) => x`
-            T::Less if !after => erase::skip_type_parameters(&mut self.raw).map(|()| true),
+            T::Less if !after => {
+                erase::skip_type_parameters(&mut self.raw)?;
+                Ok(true)
+            }
             // `f<T>(x)`
             T::Less => Ok(erase::type_arguments(&mut self.raw, &mut self.wasted)),
             _ => Ok(false),
@@ -434,6 +500,7 @@ impl<'s> Layout<'s> {
         }
     }
 
+    #[inline(always)]
     fn operand(&mut self, token: Token<'s>, span: Span) {
         self.emit(token, span);
         self.position = Position::After;
@@ -474,8 +541,10 @@ impl<'s> Layout<'s> {
     fn yielding(&mut self, span: Span) -> Result<()> {
         use Token as T;
         if self.position == Position::After {
-            return Err(Diagnostic::syntax("expected an operator, found `yield`", span)
-                .with_hint("`yield` binds loosely: put it in parentheses, `(yield value)`"));
+            return Err(Box::new(
+                Diagnostic::syntax("expected an operator, found `yield`", span)
+                    .with_hint("`yield` binds loosely: put it in parentheses, `(yield value)`"),
+            ));
         }
         let mut ahead = self.raw.clone();
         let next = ahead.next();
@@ -522,7 +591,7 @@ impl<'s> Layout<'s> {
         let returns = matches!(self.position, Position::Body | Position::ExprBody);
         let labels = self.statement + 1 == self.out.len() && matches!(self.last(), Some(Token::Ident(_)));
         if returns && self.typescript {
-            return erase::skip_type(&mut self.raw);
+            return Ok(erase::skip_type(&mut self.raw)?);
         } else if self.frame.ternaries > 0 {
             self.frame.ternaries -= 1;
             self.position = Position::Operand;
@@ -532,7 +601,7 @@ impl<'s> Layout<'s> {
         } else if labels && self.frame.holds_statements() {
             self.position = Position::Start;
         } else if self.typescript && self.position == Position::After && self.may_annotate(span) {
-            return erase::skip_type(&mut self.raw);
+            return Ok(erase::skip_type(&mut self.raw)?);
         }
         self.emit_inside(Token::Colon, span);
         Ok(())
@@ -556,7 +625,7 @@ impl<'s> Layout<'s> {
     /// Refuses a type that was erased in parentheses without `=>` behind them.
     fn justify(&self) -> Result<()> {
         match self.annotation {
-            Some(colon) => Err(Diagnostic::syntax("only parameters and declarations have types", colon)),
+            Some(colon) => Err(Box::new(Diagnostic::syntax("only parameters and declarations have types", colon))),
             None => Ok(()),
         }
     }
@@ -564,13 +633,13 @@ impl<'s> Layout<'s> {
     /// `=>` decides what the parenthesis, or the `async`, before it was.
     fn arrow(&mut self, span: Span, newline: bool) -> Result<()> {
         let parameters = match self.last() {
-            _ if newline => return Err(Diagnostic::syntax("`=>` cannot begin a line", span)),
+            _ if newline => return Err(Box::new(Diagnostic::syntax("`=>` cannot begin a line", span))),
             Some(Token::RParen) if self.out[self.closed].1 == Token::LParen => {
                 self.out[self.closed].1 = Token::ArrowParen;
                 self.closed
             }
             Some(Token::Ident(_)) => self.out.len() - 1,
-            _ => return Err(Diagnostic::syntax("expected parameters before `=>`", span)),
+            _ => return Err(Box::new(Diagnostic::syntax("expected parameters before `=>`", span))),
         };
         let start = self.out[parameters].0;
         if let Some((_, before, end)) = parameters.checked_sub(1).map(|index| &mut self.out[index])
@@ -590,6 +659,7 @@ impl<'s> Layout<'s> {
         self.raw.bump(offset as usize);
     }
 
+    #[inline(always)]
     fn emit(&mut self, token: Token<'s>, span: Span) {
         if self.position == Position::Start {
             self.statement = self.out.len();
@@ -597,11 +667,13 @@ impl<'s> Layout<'s> {
         self.emit_inside(token, span);
     }
 
+    #[inline(always)]
     fn emit_inside(&mut self, token: Token<'s>, span: Span) {
         self.ended = Ended::Operand;
         self.out.push((span.start, token, span.end));
     }
 
+    #[inline(always)]
     fn last(&self) -> Option<Token<'s>> {
         self.out.last().map(|&(_, token, _)| token)
     }

@@ -37,13 +37,13 @@ pub(crate) fn parse_part<'s>(
     code: Span,
     language: Language,
 ) -> Result<Script<'s>, Diagnostic> {
-    let tokens = layout::tokens(source, code, language)?;
-    let mut covers = Covers::default();
-    let script = grammar::ScriptParser::new()
+    let tokens = layout::tokens(source, code, language).map_err(|error| *error)?;
+    let mut covers = Covers::new(tokens.has_escaped_names);
+    let body = grammar::ScriptParser::new()
         .parse(arena, &mut covers, tokens.into_iter().map(Ok))
         .map_err(|error| diagnostic(source, error))?;
     covers.check().map_err(|error| *error)?;
-    Ok(script)
+    Ok(Script { entry: covers.entry(body), body })
 }
 
 fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Box<Diagnostic>>) -> Diagnostic {

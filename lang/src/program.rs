@@ -9,7 +9,8 @@
 //! resolver writes the program.
 //!
 //! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
-//! is safe.
+//! is safe. Like the syntax tree it is in an [`Arena`](crate::ast::Arena): its parts are copied freely, and
+//! all of it is freed at once.
 
 mod parts;
 mod texts;
@@ -43,11 +44,11 @@ pub struct Label(pub u32);
 
 /// A whole script.
 #[derive(Debug)]
-pub struct Program {
+pub struct Program<'p> {
     /// Texts in WTF-8: UTF-8 that may hold lone surrogates.
     pub texts: Texts,
     /// Functions; the main function, which is async and has no parameters, comes first.
-    pub functions: Vec<Function>,
+    pub functions: Vec<Function<'p>>,
     /// Names of the global slots: bindings of the main function that inner functions use.
     pub globals: Vec<TextId>,
     /// For each global slot, the function that it holds whenever it is read without a check.
@@ -84,8 +85,8 @@ pub struct TemplateSite {
 /// A frame begins with the parameters, then the captured variables, then everything else. At entry the
 /// caller has put the arguments into the parameter slots, `undefined` where one is missing.
 /// Defaults and patterns of parameters are statements at the head of the body.
-#[derive(Debug)]
-pub struct Function<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'p, P = Place> {
     /// The name the function has, or would be given by the specification.
     pub name: Option<TextId>,
     /// Whether it is `async`.
@@ -102,15 +103,15 @@ pub struct Function<P = Place> {
     pub length: u32,
     /// Slots of the enclosing function that are copied into slots
     /// `parameters..parameters + captures.len()` of this one: values that never change, or cells.
-    pub captures: Vec<Slot>,
+    pub captures: &'p [Slot],
     /// Where the function object itself goes at entry: the name of a function expression.
     pub itself: Option<Slot>,
     /// Parameters that live in cells: at entry the argument is moved into a new cell.
-    pub boxed: Vec<Slot>,
+    pub boxed: &'p [Slot],
     /// How many slots a frame has; the evaluator puts its own temporaries behind them.
     pub slots: u32,
     /// The body. The value of the main function is what it returns.
-    pub body: Vec<Stmt<P>>,
+    pub body: &'p [Stmt<'p, P>],
     /// Where the whole function stands.
     pub span: Span,
 }
@@ -138,10 +139,10 @@ pub struct Variable<P = Place> {
 }
 
 /// A statement.
-#[derive(Debug)]
-pub struct Stmt<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Stmt<'p, P = Place> {
     /// What it is.
-    pub kind: StmtKind<P>,
+    pub kind: StmtKind<'p, P>,
     /// Where it stands.
     pub span: Span,
     /// Whether it contains an expression with [`Expr::splits`].
@@ -158,104 +159,104 @@ pub enum Initial {
 }
 
 /// Kinds of statements.
-#[derive(Debug)]
-pub enum StmtKind<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub enum StmtKind<'p, P = Place> {
     /// Beginning of the scope of a binding. A [`Place::Cell`] gets a new cell. Left out where nobody
     /// could tell the difference.
     Enter(P, Initial),
     /// The declaration of a binding has run: `let x = value`. Never checks.
-    Init(P, Expr<P>),
+    Init(P, Expr<'p, P>),
     /// `expression;`
-    Expr(Expr<P>),
+    Expr(Expr<'p, P>),
     /// `{ … }`
-    Block(Vec<Stmt<P>>),
+    Block(&'p [Stmt<'p, P>]),
     /// `if (test) yes else no`
-    If(Expr<P>, Box<Stmt<P>>, Option<Box<Stmt<P>>>),
+    If(Expr<'p, P>, &'p Stmt<'p, P>, Option<&'p Stmt<'p, P>>),
     /// `for (; test; update) body` and `while (test) body`
-    For(Box<ForLoop<P>>),
+    For(&'p ForLoop<'p, P>),
     /// `do body while (test)`
     DoWhile {
         /// Its number.
         label: Label,
         /// The body.
-        body: Box<Stmt<P>>,
+        body: &'p Stmt<'p, P>,
         /// The test.
-        test: Expr<P>,
+        test: Expr<'p, P>,
     },
     /// `for (item of iterable) body`, `for await`, `for (item in object)`
-    ForEach(Box<EachLoop<P>>),
+    ForEach(&'p EachLoop<'p, P>),
     /// `switch`
-    Switch(Box<Switch<P>>),
+    Switch(&'p Switch<'p, P>),
     /// `try`
-    Try(Box<Try<P>>),
+    Try(&'p Try<'p, P>),
     /// `label: statement` where the statement is no loop and no `switch`.
-    Labeled(Label, Box<Stmt<P>>),
+    Labeled(Label, &'p Stmt<'p, P>),
     /// `break`
     Break(Label),
     /// `continue`
     Continue(Label),
     /// `return`
-    Return(Option<Expr<P>>),
+    Return(Option<Expr<'p, P>>),
     /// `throw`
-    Throw(Expr<P>),
+    Throw(Expr<'p, P>),
 }
 
 /// `for (; test; update) body` and `while (test) body`; what stands before the first `;` is a
 /// statement before this one.
-#[derive(Debug)]
-pub struct ForLoop<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct ForLoop<'p, P = Place> {
     /// Its number.
     pub label: Label,
     /// Absent: always true.
-    pub test: Option<Expr<P>>,
+    pub test: Option<Expr<'p, P>>,
     /// Evaluated after each turn.
-    pub update: Option<Expr<P>>,
+    pub update: Option<Expr<'p, P>>,
     /// The body.
-    pub body: Box<Stmt<P>>,
+    pub body: &'p Stmt<'p, P>,
     /// Slots of cells that get a copy for each turn, before `update`.
-    pub fresh: Vec<Slot>,
+    pub fresh: &'p [Slot],
 }
 
 /// A loop over items. The body begins with the statements that bind the item.
-#[derive(Debug)]
-pub struct EachLoop<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct EachLoop<'p, P = Place> {
     /// Its number.
     pub label: Label,
     /// Which loop.
     pub kind: ForEach,
     /// What is iterated over.
-    pub iterable: Expr<P>,
+    pub iterable: Expr<'p, P>,
     /// Holds the iterator while the loop runs.
     pub iterator: Slot,
     /// Holds the item at the beginning of the body.
     pub item: Slot,
     /// The body.
-    pub body: Box<Stmt<P>>,
+    pub body: &'p Stmt<'p, P>,
 }
 
 /// `switch`
-#[derive(Debug)]
-pub struct Switch<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Switch<'p, P = Place> {
     /// Its number.
     pub label: Label,
     /// What is compared.
-    pub subject: Expr<P>,
+    pub subject: Expr<'p, P>,
     /// Holds the subject.
     pub slot: Slot,
     /// The cases in order; `default` has no test. Bindings of the block are entered by
     /// statements before this one.
-    pub cases: Vec<Case<P>>,
+    pub cases: &'p [Case<'p, P>],
 }
 
 /// `try`
-#[derive(Debug)]
-pub struct Try<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Try<'p, P = Place> {
     /// The guarded block.
-    pub body: Vec<Stmt<P>>,
+    pub body: &'p [Stmt<'p, P>],
     /// Slot of the caught value, and the handler.
-    pub catch: Option<(Slot, Vec<Stmt<P>>)>,
+    pub catch: Option<(Slot, &'p [Stmt<'p, P>])>,
     /// The finalizer.
-    pub finally: Option<Vec<Stmt<P>>>,
+    pub finally: Option<&'p [Stmt<'p, P>]>,
     /// Where the evaluator keeps how the guarded part ended while the finalizer runs: a number
     /// and a value.
     pub completion: (Slot, Slot),
@@ -273,19 +274,19 @@ pub enum ForEach {
 }
 
 /// A `case` or `default`.
-#[derive(Debug)]
-pub struct Case<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'p, P = Place> {
     /// Absent for `default`.
-    pub test: Option<Expr<P>>,
+    pub test: Option<Expr<'p, P>>,
     /// Statements up to the next case.
-    pub body: Vec<Stmt<P>>,
+    pub body: &'p [Stmt<'p, P>],
 }
 
 /// An expression.
-#[derive(Debug)]
-pub struct Expr<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Expr<'p, P = Place> {
     /// What it is.
-    pub kind: ExprKind<P>,
+    pub kind: ExprKind<'p, P>,
     /// Where it stands.
     pub span: Span,
     /// Whether its evaluation can be left in the middle: it contains an `await`, a `yield` or a call that may
@@ -294,8 +295,8 @@ pub struct Expr<P = Place> {
 }
 
 /// Kinds of expressions.
-#[derive(Debug)]
-pub enum ExprKind<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub enum ExprKind<'p, P = Place> {
     /// `undefined`
     Undefined,
     /// `null`
@@ -311,24 +312,24 @@ pub enum ExprKind<P = Place> {
     /// `/pattern/flags`: the text of the pattern, which has been checked, and its number in [`Program::patterns`]
     Regex(TextId, u32),
     /// `` `text${hole}text` ``: the first text, and each hole with the text behind it
-    Template(TextId, Vec<(Expr<P>, TextId)>),
+    Template(TextId, &'p [(Expr<'p, P>, TextId)]),
     /// The frozen array of strings that a tagged template passes first: index in
     /// [`Program::templates`]. The same array each time the template is evaluated.
     TemplateObject(u32),
     /// `[…]`
-    Array(Vec<Element<P>>),
+    Array(&'p [Element<'p, P>]),
     /// `{…}` with the number of the literal
-    Object(u32, Vec<Property<P>>),
+    Object(u32, &'p [Property<'p, P>]),
     /// A function expression, an arrow function, a method, or a hoisted declaration
     Function(FunctionId),
 
     /// A variable
     Read(Variable<P>),
     /// `variable = value`
-    Write(Variable<P>, Box<Expr<P>>),
+    Write(Variable<P>, &'p Expr<'p, P>),
     /// `constant = value`: the value is evaluated, then a `TypeError` is thrown. Where `checked`, a
     /// `ReferenceError` comes first if the binding is not initialized.
-    WriteConst(Variable<P>, Box<Expr<P>>),
+    WriteConst(Variable<P>, &'p Expr<'p, P>),
     /// `++x`, `x--`, …
     Update {
         /// Which variable.
@@ -341,54 +342,54 @@ pub enum ExprKind<P = Place> {
     /// A temporary of the resolver.
     Temp(Slot),
     /// `temporary = value`; its value is the value.
-    SetTemp(Slot, Box<Expr<P>>),
+    SetTemp(Slot, &'p Expr<'p, P>),
     /// A name that the script does not declare: a global of the host, or nothing.
     Global(TextId),
     /// `typeof name` of such a name: no error where there is nothing.
     TypeofGlobal(TextId),
     /// `name = value` of such a name: a `ReferenceError` after the value.
-    WriteGlobal(TextId, Box<Expr<P>>),
+    WriteGlobal(TextId, &'p Expr<'p, P>),
     /// A read of a parameter by the default of an earlier one, or of the names of a `for` head by
     /// what it iterates over: always a `ReferenceError`.
     Uninitialized(TextId),
 
     /// `object.name`
-    Member(Box<Expr<P>>, TextId),
+    Member(&'p Expr<'p, P>, TextId),
     /// `object[key]`
-    Index(Box<Expr<P>>, Box<Expr<P>>),
+    Index(&'p Expr<'p, P>, &'p Expr<'p, P>),
     /// `object.name = value`
-    SetMember(Box<Expr<P>>, TextId, Box<Expr<P>>),
+    SetMember(&'p Expr<'p, P>, TextId, &'p Expr<'p, P>),
     /// `object[key] = value`; the key is converted after the value is evaluated
-    SetIndex(Box<Expr<P>>, Box<Expr<P>>, Box<Expr<P>>),
+    SetIndex(&'p Expr<'p, P>, &'p Expr<'p, P>, &'p Expr<'p, P>),
     /// `delete object.name`
-    DeleteMember(Box<Expr<P>>, TextId),
+    DeleteMember(&'p Expr<'p, P>, TextId),
     /// `delete object[key]`
-    DeleteIndex(Box<Expr<P>>, Box<Expr<P>>),
+    DeleteIndex(&'p Expr<'p, P>, &'p Expr<'p, P>),
 
     /// A prefix operator
-    Unary(Unary, Box<Expr<P>>),
+    Unary(Unary, &'p Expr<'p, P>),
     /// `left operator right`
-    Binary(Binary, Box<Expr<P>>, Box<Expr<P>>),
+    Binary(Binary, &'p Expr<'p, P>, &'p Expr<'p, P>),
     /// `first operator operand operator operand …`, from left to right, three operands or more
-    Chain(Box<Chain<P>>),
+    Chain(&'p Chain<'p, P>),
     /// `left && right`, `left || right`, `left ?? right`
-    Logical(Logical, Box<Expr<P>>, Box<Expr<P>>),
+    Logical(Logical, &'p Expr<'p, P>, &'p Expr<'p, P>),
     /// `test ? yes : no`
-    Conditional(Box<Expr<P>>, Box<Expr<P>>, Box<Expr<P>>),
+    Conditional(&'p Expr<'p, P>, &'p Expr<'p, P>, &'p Expr<'p, P>),
     /// `first, second, …`
-    Sequence(Vec<Expr<P>>),
+    Sequence(&'p [Expr<'p, P>]),
 
     /// A call.
-    Call(Box<Call<P>>),
+    Call(&'p Call<'p, P>),
     /// `new Constructor(…)` of a built-in: the dotted name
-    New(Box<New<P>>),
+    New(&'p New<'p, P>),
     /// `await value`
-    Await(Box<Expr<P>>),
+    Await(&'p Expr<'p, P>),
 
     /// The value, if it can be destructured by an object pattern, else a `TypeError`.
     RequireObject {
         /// What is destructured.
-        value: Box<Expr<P>>,
+        value: &'p Expr<'p, P>,
         /// The first property of the pattern, for the message.
         first: Option<TextId>,
         /// How the message names the value.
@@ -396,16 +397,16 @@ pub enum ExprKind<P = Place> {
     },
     /// A new object with the own enumerable properties of the object in a slot, without those whose
     /// keys are named: `{a, ...rest} = object`. Keys are property keys already.
-    ObjectRest(Slot, Vec<Expr<P>>),
+    ObjectRest(Slot, &'p [Expr<'p, P>]),
     /// `yield value`; its value is what `next` is given
-    Yield(Box<Expr<P>>),
+    Yield(&'p Expr<'p, P>),
     /// `yield* iterable`
-    YieldStar(Box<Expr<P>>),
+    YieldStar(&'p Expr<'p, P>),
     /// The arguments of a generator are bound: its frame waits for the first `next`.
     GeneratorStart,
     /// An iterator over the value for an array pattern, else a `TypeError`. It is the value of an
     /// [`ExprKind::SetTemp`]; what follows up to [`ExprKind::IteratorClose`] closes it wherever control leaves.
-    Iterator(Box<Expr<P>>, Origin),
+    Iterator(&'p Expr<'p, P>, Origin),
     /// The next item of the iterator in a slot, `undefined` when there is none.
     IteratorNext(Slot),
     /// An array of the items that are left.
@@ -429,81 +430,81 @@ pub enum Origin {
 }
 
 /// `first operator operand operator operand …`
-#[derive(Debug)]
-pub struct Chain<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Chain<'p, P = Place> {
     /// The first operand.
-    pub first: Expr<P>,
+    pub first: Expr<'p, P>,
     /// The others, each with the operator before it.
-    pub rest: Vec<(Binary, Expr<P>)>,
+    pub rest: &'p [(Binary, Expr<'p, P>)],
 }
 
 /// `new`
-#[derive(Debug)]
-pub struct New<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct New<'p, P = Place> {
     /// The parts of the name.
-    pub names: Vec<TextId>,
+    pub names: &'p [TextId],
     /// With what.
-    pub arguments: Vec<Argument<P>>,
+    pub arguments: &'p [Argument<'p, P>],
 }
 
 /// A call.
-#[derive(Debug)]
-pub struct Call<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'p, P = Place> {
     /// What is called.
-    pub callee: Callee<P>,
+    pub callee: Callee<'p, P>,
     /// With what.
-    pub arguments: Vec<Argument<P>>,
+    pub arguments: &'p [Argument<'p, P>],
     /// Where the text of the callee stands, for messages.
     pub callee_span: Span,
 }
 
 /// What is called.
-#[derive(Debug)]
-pub enum Callee<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub enum Callee<'p, P = Place> {
     /// `f(…)`
-    Value(Expr<P>),
+    Value(Expr<'p, P>),
     /// `object.name(…)`
-    Member(Expr<P>, TextId),
+    Member(Expr<'p, P>, TextId),
     /// `object[key](…)`
-    Index(Expr<P>, Expr<P>),
+    Index(Expr<'p, P>, Expr<'p, P>),
     /// `object.name?.(…)`: the function with its receiver
     With {
         /// The function.
-        function: Expr<P>,
+        function: Expr<'p, P>,
         /// The receiver.
-        this: Expr<P>,
+        this: Expr<'p, P>,
     },
 }
 
 /// An argument or `...argument`.
-#[derive(Debug)]
-pub struct Argument<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub struct Argument<'p, P = Place> {
     /// The value.
-    pub value: Expr<P>,
+    pub value: Expr<'p, P>,
     /// Whether its items are the arguments.
     pub spread: bool,
 }
 
 /// A part of an array literal.
-#[derive(Debug)]
-pub enum Element<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub enum Element<'p, P = Place> {
     /// Nothing between two commas
     Hole,
     /// `value`
-    Item(Expr<P>),
+    Item(Expr<'p, P>),
     /// `...value`
-    Spread(Expr<P>),
+    Spread(Expr<'p, P>),
 }
 
 /// A part of an object literal.
-#[derive(Debug)]
-pub enum Property<P = Place> {
+#[derive(Clone, Copy, Debug)]
+pub enum Property<'p, P = Place> {
     /// `name: value`, `name`, `name() {}`. `__proto__` is refused before.
-    Named(TextId, Expr<P>),
+    Named(TextId, Expr<'p, P>),
     /// `[key]: value`
-    Computed(Expr<P>, Expr<P>),
+    Computed(Expr<'p, P>, Expr<'p, P>),
     /// `...value`
-    Spread(Expr<P>),
+    Spread(Expr<'p, P>),
 }
 
 /// Prefix operators, and conversions the resolver asks for.
@@ -532,9 +533,9 @@ pub enum Unary {
 }
 
 // These are moved all the time while a program is written.
-const _: () = assert!(size_of::<Expr>() <= 48 && size_of::<Stmt>() <= 88);
+const _: () = assert!(size_of::<Expr<'_>>() <= 48 && size_of::<Stmt<'_>>() <= 88);
 
-impl Program {
+impl<'p> Program<'p> {
     /// The bytes of a text.
     #[must_use]
     pub fn text(&self, id: TextId) -> &[u8] {
@@ -543,7 +544,7 @@ impl Program {
 
     /// The main function.
     #[must_use]
-    pub fn main(&self) -> &Function {
+    pub fn main(&self) -> &Function<'p> {
         &self.functions[0]
     }
 }

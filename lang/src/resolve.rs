@@ -27,11 +27,12 @@ mod dump;
 #[cfg(test)]
 mod tests;
 
+use crate::ast::{self, Arena};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::options::Options;
 use crate::program::Program;
+use crate::regexp;
 use crate::span::Span;
-use crate::{ast, regexp};
 use draft::{BindingId, Expr, ExprKind, Function, Slot, Stmt, StmtKind, TemplateSite, TextId};
 use function::Running;
 use hashbrown::HashMap;
@@ -45,10 +46,16 @@ const MAX_REFUSALS: usize = 4096;
 /// Most captures of all functions together: each function between a variable and its use has one.
 const MAX_CAPTURES: usize = 1 << 18;
 
-/// Resolves a script: checks what the grammar cannot, and writes the program.
-pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result<Program, Failure> {
+/// Resolves a script: checks what the grammar cannot, and writes the program into an arena. The draft of it is in the
+/// arena of the syntax tree, and is freed with it.
+pub(crate) fn resolve<'p>(
+    script: &ast::Script<'_>,
+    options: &Options<'_>,
+    draft: &Arena,
+    arena: &'p Arena,
+) -> Result<Program<'p>, Failure> {
     let bytes = script.body.last().map_or(0, |last| last.span.end as usize);
-    let mut resolver = Resolver::new(options, bytes);
+    let mut resolver = Resolver::new(options, draft, bytes);
     resolver.main(script);
     if let Some(error) = resolver.syntax {
         return Err(Failure { diagnostics: vec![error] });
@@ -61,19 +68,23 @@ pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(Failure { diagnostics });
     }
-    Ok(finish::finish(resolver))
+    Ok(finish::finish(resolver, arena))
 }
 
 /// The state of the walk.
-struct Resolver<'a> {
+struct Resolver<'a, 'p> {
     options: &'a Options<'a>,
+    /// Holds the draft of the program.
+    arena: &'p Arena,
+    /// Lists of statements that are used again.
+    spare_lists: Vec<Vec<Stmt<'p>>>,
     texts: Texts,
     /// All bindings of the script.
     bindings: Bindings,
     /// The scopes around the position of the walk.
     scopes: Vec<Scope>,
     /// Functions seen so far; those around the position of the walk are still empty.
-    functions: Vec<Function>,
+    functions: Vec<Function<'p>>,
     /// For each function, the enclosing one and the bindings it captures.
     captured: Vec<Captured>,
     /// The index of a binding among the captures of a function.
@@ -115,12 +126,14 @@ struct Captured {
     bindings: Vec<BindingId>,
 }
 
-impl<'a> Resolver<'a> {
+impl<'a, 'p> Resolver<'a, 'p> {
     /// For a source of so many bytes, with the capacity that most scripts of this length need.
-    fn new(options: &'a Options<'a>, bytes: usize) -> Self {
+    fn new(options: &'a Options<'a>, arena: &'p Arena, bytes: usize) -> Self {
         let usual = |each: usize, most: usize| (bytes / each).min(most);
         Self {
             options,
+            arena,
+            spare_lists: Vec::new(),
             texts: Texts::with_capacity(usual(14, 64)),
             bindings: Bindings::with_capacity(usual(24, 32)),
             scopes: Vec::with_capacity(usual(20, 16)),
@@ -161,6 +174,19 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// An empty list of statements.
+    fn list(&mut self) -> Vec<Stmt<'p>> {
+        self.spare_lists.pop().unwrap_or_default()
+    }
+
+    /// The statements of a list, which ends.
+    fn end_list(&mut self, mut list: Vec<Stmt<'p>>) -> &'p [Stmt<'p>] {
+        let statements = self.arena.copy(&list);
+        list.clear();
+        self.spare_lists.push(list);
+        statements
+    }
+
     /// A new temporary.
     fn temp(&mut self) -> Slot {
         let slot = Slot(self.current.slots);
@@ -170,17 +196,12 @@ impl<'a> Resolver<'a> {
 }
 
 /// An expression whose facts are still unknown.
-fn expr(kind: ExprKind, span: Span) -> Expr {
+fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
     Expr { kind, span, splits: false }
 }
 
-/// The same, boxed.
-fn boxed(kind: ExprKind, span: Span) -> Box<Expr> {
-    Box::new(expr(kind, span))
-}
-
 /// A statement whose facts are still unknown.
-fn stmt(kind: StmtKind, span: Span) -> Stmt {
+fn stmt(kind: StmtKind<'_>, span: Span) -> Stmt<'_> {
     Stmt { kind, span, splits: false }
 }
 

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What the parser notes beside the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
+    /// Whether a name of the source is written with escapes.
+    pub(crate) has_escaped_names: bool,
     /// Spans of `name = default` in object literals (CoverInitializedName): an error unless the literal turns
     /// out to be a pattern.
     defaults: BTreeMap<u32, u32>,
@@ -21,6 +23,11 @@ pub(crate) struct Covers {
 }
 
 impl Covers {
+    /// Nothing yet.
+    pub(crate) fn new(has_escaped_names: bool) -> Self {
+        Self { has_escaped_names, ..Self::default() }
+    }
+
     /// Notes a default.
     pub(crate) fn open(&mut self, name: Span) {
         self.defaults.insert(name.start, name.end);

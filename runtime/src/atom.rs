@@ -3,6 +3,17 @@
 //! Names of built-ins have the same number in every run. The texts of the script follow, then names that a run makes.
 //! Two texts are equal exactly if their atoms are.
 
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
+use std::sync::LazyLock;
+
+/// The hash of a text in all tables of atoms: a text that is looked up in one after the other is hashed once.
+#[inline]
+pub fn hash(text: &[u8]) -> u64 {
+    static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+    HASHER.hash_one(text)
+}
+
 /// A property name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom(pub u32);

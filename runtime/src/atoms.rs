@@ -1,14 +1,12 @@
 //! The tables of atoms: those of a program, and those of a run.
 
-use crate::atom::{Atom, known};
+use crate::atom::{Atom, hash, known};
 use crate::builtins::registry::registry;
 use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::Texts;
-use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// The texts of one compiled script, or of the prelude, and their atoms; shared by all its runs.
@@ -21,7 +19,6 @@ pub struct ProgramTexts {
     /// The first atom.
     first: u32,
     table: HashTable<u32>,
-    hasher: DefaultHashBuilder,
 }
 
 impl ProgramTexts {
@@ -41,18 +38,18 @@ impl ProgramTexts {
         let atoms = texts
             .iter()
             .map(|text| {
-                let known = registry.atom(text).or_else(|| fixed.and_then(|fixed| fixed.find(text)));
+                let key = hash(text);
+                let known = registry.hashed_atom(key, text).or_else(|| fixed.and_then(|fixed| fixed.find(key, text)));
                 if let Some(atom) = known {
                     return atom;
                 }
                 let index = this.ranges.len() as u32;
                 this.ranges.push((bytes.len() as u32, text.len() as u32));
                 bytes.extend_from_slice(text);
-                let Self { table, hasher, ranges, .. } = &mut this;
-                let hash = hasher.hash_one(text);
-                table.insert_unique(hash, index, |&other| {
+                let Self { table, ranges, .. } = &mut this;
+                table.insert_unique(key, index, |&other| {
                     let (start, length) = ranges[other as usize];
-                    hasher.hash_one(&bytes[start as usize..][..length as usize])
+                    hash(&bytes[start as usize..][..length as usize])
                 });
                 Atom(this.first + index)
             })
@@ -67,9 +64,8 @@ impl ProgramTexts {
         &self.bytes[start as usize..][..length as usize]
     }
 
-    fn find(&self, text: &[u8]) -> Option<Atom> {
-        let hash = self.hasher.hash_one(text);
-        let index = self.table.find(hash, |&index| self.text(Atom(self.first + index)) == text)?;
+    fn find(&self, key: u64, text: &[u8]) -> Option<Atom> {
+        let index = self.table.find(key, |&index| self.text(Atom(self.first + index)) == text)?;
         Some(Atom(self.first + index))
     }
 
@@ -87,7 +83,6 @@ pub struct Atoms {
     made: Vec<Box<[u8]>>,
     /// The atoms that the run has looked up by their text.
     table: HashTable<Atom>,
-    hasher: DefaultHashBuilder,
     /// The atoms of small indices that were looked up.
     indices: Vec<Option<Atom>>,
     /// Strings that were property names lately.
@@ -109,7 +104,7 @@ impl Atoms {
         let prelude = &crate::prelude::code().texts;
         let (made, indices) = (Vec::new(), Vec::new());
         let recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
-        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices, recent }
+        Self { prelude, program, made, table: HashTable::new(), indices, recent }
     }
 
     /// The text of an atom, in WTF-8.
@@ -132,24 +127,26 @@ impl Atoms {
 
     /// The atom of a text, if there is one.
     pub fn find(&self, text: &[u8]) -> Option<Atom> {
-        let known = self.find_fixed(text);
+        let key = hash(text);
+        let known = self.find_fixed(key, text);
         if known.is_some() {
             return known;
         }
-        self.table.find(self.hasher.hash_one(text), |&atom| self.text(atom) == text).copied()
+        self.table.find(key, |&atom| self.text(atom) == text).copied()
     }
 
-    fn find_fixed(&self, text: &[u8]) -> Option<Atom> {
-        registry().atom(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text))
+    fn find_fixed(&self, key: u64, text: &[u8]) -> Option<Atom> {
+        let program = || self.program.find(key, text);
+        registry().hashed_atom(key, text).or_else(program).or_else(|| self.prelude.find(key, text))
     }
 
     /// The atom of a text, and how many bytes were allocated for it.
     pub fn intern(&mut self, text: &[u8]) -> (Atom, usize) {
-        let hash = self.hasher.hash_one(text);
-        if let Some(&atom) = self.table.find(hash, |&atom| self.text(atom) == text) {
+        let key = hash(text);
+        if let Some(&atom) = self.table.find(key, |&atom| self.text(atom) == text) {
             return (atom, 0);
         }
-        let (atom, bytes) = match self.find_fixed(text) {
+        let (atom, bytes) = match self.find_fixed(key, text) {
             Some(atom) => (atom, 8),
             None => {
                 self.made.push(text.into());
@@ -160,7 +157,7 @@ impl Atoms {
         if table.capacity() == 0 {
             table.reserve(USUAL, |_| 0);
         }
-        table.insert_unique(hash, atom, |&other| self.hasher.hash_one(self.text(other)));
+        table.insert_unique(key, atom, |&other| hash(self.text(other)));
         self.table = table;
         (atom, bytes)
     }

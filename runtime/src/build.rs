@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
-pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
+pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
     let is_prelude = !matches!(origin, Origin::Script(_));
     // The prelude cannot refer to itself while it is compiled.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
@@ -34,8 +34,17 @@ pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
     let iterables = program.iterables;
-    let builder =
-        Builder { atoms: &atoms, program, origin, is_prelude, first_site, literals, iterables, bytes: Cell::new(0) };
+    let builder = Builder {
+        atoms: &atoms,
+        program,
+        origin,
+        is_prelude,
+        first_site,
+        literals,
+        iterables,
+        bytes: Cell::new(0),
+        spare_ops: Cell::default(),
+    };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let atom = |text: &TextId| atoms[text.0 as usize];
@@ -71,7 +80,7 @@ pub enum Origin<'l> {
 
 /// What is known while a program is built.
 struct Builder<'p> {
-    program: &'p Program,
+    program: &'p Program<'p>,
     atoms: &'p [Atom],
     origin: Origin<'p>,
     is_prelude: bool,
@@ -79,6 +88,9 @@ struct Builder<'p> {
     iterables: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
+    /// The list of the function before, empty: each list is copied when it is complete, so that none is larger than it
+    /// has to be.
+    spare_ops: Cell<Vec<Op>>,
     /// Number of the first object literal: those of the prelude come before those of the script.
     first_site: u32,
     /// The programs of regular expression literals, by their number.
@@ -183,10 +195,10 @@ impl Builder<'_> {
         }
     }
 
-    fn function(&self, function: &program::Function) -> Function {
+    fn function(&self, function: &program::Function<'_>) -> Function {
         let mut lowering = Lowering {
             builder: self,
-            ops: Vec::new(),
+            ops: self.spare_ops.take(),
             labels: Vec::new(),
             handlers: Vec::new(),
             temp: function.slots,
@@ -198,6 +210,8 @@ impl Builder<'_> {
             at: function.span.start,
         };
         let body = lowering.body(function);
+        let ops = lowering.ops.drain(..).collect();
+        self.spare_ops.set(lowering.ops);
         Function {
             name: function.name.map(|name| self.atom(name)),
             is_async: function.is_async,
@@ -207,12 +221,12 @@ impl Builder<'_> {
             rest: function.rest,
             length: function.length,
             itself: function.itself,
-            boxed: function.boxed.clone().into(),
+            boxed: function.boxed.into(),
             slots: lowering.slots,
             simple: is_simple(function),
             captures_only: captures_only(function),
             body,
-            ops: lowering.ops.into(),
+            ops,
             span: function.span,
             handlers: lowering.handlers.into(),
             settles: if self.is_prelude { None } else { settles(function) },
@@ -221,8 +235,8 @@ impl Builder<'_> {
 }
 
 /// The variable whose value a function calls with plain values or a new error, where it does nothing else.
-fn settles(function: &program::Function) -> Option<Outer> {
-    let [statement] = &*function.body else { return None };
+fn settles(function: &program::Function<'_>) -> Option<Outer> {
+    let [statement] = function.body else { return None };
     let (StmtKind::Expr(value) | StmtKind::Return(Some(value))) = &statement.kind else { return None };
     let ExprKind::Call(call) = &value.kind else { return None };
     let Callee::Value(Expr { kind: ExprKind::Read(callee), .. }) = &call.callee else { return None };
@@ -240,7 +254,7 @@ fn settles(function: &program::Function) -> Option<Outer> {
 }
 
 /// Whether evaluating it has no effect: a literal, a variable, text of such, `new Error(text)`.
-fn is_plain_value(value: &Expr) -> bool {
+fn is_plain_value(value: &Expr<'_>) -> bool {
     match &value.kind {
         ExprKind::Undefined | ExprKind::Null | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::String(_) => true,
         ExprKind::Read(variable) => !variable.checked,
@@ -257,29 +271,29 @@ fn is_plain_value(value: &Expr) -> bool {
 }
 
 /// Whether entering it only stores the arguments.
-fn is_simple(function: &program::Function) -> bool {
+fn is_simple(function: &program::Function<'_>) -> bool {
     captures_only(function) && function.captures.is_empty()
 }
 
 /// Whether entering it only stores the arguments and the captured variables.
-fn captures_only(function: &program::Function) -> bool {
+fn captures_only(function: &program::Function<'_>) -> bool {
     function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
 
 impl Lowering<'_, '_> {
-    fn body(&mut self, function: &program::Function) -> Body {
+    fn body(&mut self, function: &program::Function<'_>) -> Body {
         let is_tree = !function.is_async
             && !function.is_generator
             && function.body.iter().all(|statement| self.is_tree(statement));
         if is_tree {
-            if let [statement] = &*function.body
+            if let [statement] = function.body
                 && let StmtKind::Return(Some(value)) = &statement.kind
             {
                 return Body::Value(self.tree(value));
             }
-            return Body::Tree(self.block(&function.body));
+            return Body::Tree(self.block(function.body));
         }
-        self.statements(&function.body);
+        self.statements(function.body);
         self.resolve_labels();
         self.builder.note(self.ops.len() * size_of::<Op>());
         Body::Ops

@@ -4,6 +4,7 @@ use crate::build::{Origin, build};
 use crate::builtins::registry::{Registry, registry};
 use crate::builtins::{Body, PRELUDE};
 use crate::code::{Code, Function, FunctionRef};
+use agentscript_lang::ast::Arena;
 use agentscript_lang::{Language, Loops, Options, PlainCall};
 use hashbrown::HashMap;
 use std::sync::LazyLock;
@@ -59,7 +60,7 @@ fn compile(origin: Origin<'_>) -> Code {
         },
     };
     // The text is part of the crate, and a test compiles it.
-    match agentscript_lang::compile(PRELUDE, &options) {
+    match agentscript_lang::compile(&Arena::for_source(PRELUDE.len()), PRELUDE, &options) {
         Ok(program) => build(&program, origin),
         Err(failure) => panic!("the prelude does not compile: {:?}", failure.diagnostics.first()),
     }

@@ -9,6 +9,7 @@ use crate::linker::Linker;
 use crate::outcome::Failure;
 use crate::prelude::plain_call;
 use crate::run::Run;
+use agentscript_lang::ast::Arena;
 use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal};
 use std::sync::Arc;
 
@@ -107,7 +108,8 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             call => plain_call(registry, call, iterables),
         },
     };
-    match agentscript_lang::compile(source, &lang) {
+    let arena = Arena::for_source(source.len());
+    match agentscript_lang::compile(&arena, source, &lang) {
         Ok(program) => {
             let linker = options.linker.clone();
             Ok(Arc::new(Script { source: source.into(), code: build(&program, Origin::Script(&linker)), linker }))

@@ -1,25 +1,28 @@
-//! The memory of a syntax tree: nothing in it needs to be dropped, and all of it is freed at once.
+//! The memory of a tree, of syntax or resolved: nothing in it needs to be dropped, and all of it is freed at once.
 
 use bumpalo::Bump;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Holds the parts of a syntax tree.
+/// Holds the parts of a tree.
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
 /// Beyond this size an arena grows by a quarter at a time instead of doubling.
 const LARGE: usize = 256 << 10;
 
-/// Most memory that a thread keeps for its next tree.
-const SPARE: usize = 64 << 10;
+/// Most memory that a thread keeps for each of its next trees.
+const SPARE: usize = 128 << 10;
+
+/// How many trees a thread keeps memory for: a syntax tree and the program made of it.
+const SPARES: usize = 2;
 
 /// Most bytes that alignment adds to a part.
 const ALIGNMENT: usize = 16;
 
 thread_local! {
-    /// The memory of the last tree of the thread: allocating it again takes longer than filling it.
-    static LAST: Cell<Option<Bump>> = const { Cell::new(None) };
+    /// The memory of the last trees of the thread: allocating it again takes longer than filling it.
+    static LAST: Cell<Vec<Bump>> = const { Cell::new(Vec::new()) };
 }
 
 impl Drop for Arena {
@@ -28,7 +31,13 @@ impl Drop for Arena {
             let mut bump = std::mem::take(&mut self.0);
             bump.reset();
             // A thread that ends keeps nothing.
-            _ = LAST.try_with(|last| last.set(Some(bump)));
+            _ = LAST.try_with(|last| {
+                let mut bumps = last.take();
+                if bumps.len() < SPARES {
+                    bumps.push(bump);
+                }
+                last.set(bumps);
+            });
         }
     }
 }
@@ -40,18 +49,24 @@ impl Arena {
         Self::default()
     }
 
-    /// An arena with the capacity that the tree of a usual source of this length needs.
+    /// An arena with the capacity that the trees of a usual source of this length need.
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
-        // A tree takes some twelve times its source; more is asked for as it is needed.
-        let usual = 512 + 12 * bytes.min(LARGE / 12);
-        let last =
-            LAST.try_with(Cell::take).ok().flatten().filter(|last| last.chunk_capacity() >= usual.min(SPARE / 2));
+        // A syntax tree takes some twelve times its source, the program made of it, or a draft of that, some ten times;
+        // more is asked for as it is needed.
+        let usual = 512 + 22 * bytes.min(LARGE / 22);
+        let last = LAST.try_with(|last| {
+            let mut bumps = last.take();
+            let bump = bumps.pop();
+            last.set(bumps);
+            bump
+        });
+        let last = last.ok().flatten().filter(|last| last.chunk_capacity() >= usual.min(SPARE / 2));
         Self(last.unwrap_or_else(|| Bump::with_capacity(usual)))
     }
 
     /// Makes room for so many bytes.
-    #[inline]
+    #[inline(always)]
     fn room(&self, bytes: usize) {
         if self.0.chunk_capacity() < bytes + ALIGNMENT {
             self.grow(bytes);
@@ -67,12 +82,14 @@ impl Arena {
     }
 
     /// One part.
+    #[inline(always)]
     pub(crate) fn alloc<T: Copy>(&self, value: T) -> &T {
         self.room(size_of::<T>());
         self.0.alloc(value)
     }
 
     /// A list with one more item.
+    #[inline(always)]
     pub(crate) fn push<'s, T: Copy>(&'s self, list: List<'s, T>, item: T) -> List<'s, T> {
         List { last: Some(self.alloc(Link { item, before: list.last })), len: list.len + 1 }
     }
@@ -98,6 +115,15 @@ impl Arena {
             }
         }
         items
+    }
+
+    /// The items of an iterator behind each other; making them may use the arena.
+    pub(crate) fn collect<T: Copy>(&self, items: impl ExactSizeIterator<Item = T>) -> &[T] {
+        if items.len() == 0 {
+            return &[];
+        }
+        self.room(items.len() * size_of::<T>());
+        self.0.alloc_slice_fill_iter(items)
     }
 
     /// Items behind each other.

@@ -9,11 +9,24 @@ const MAX_BIGINT: usize = 20_000;
 
 /// The value of a numeric literal.
 pub(crate) fn number(text: &str) -> f64 {
+    if let Some(value) = short(text) {
+        return f64::from(value);
+    }
     let text = plain(text);
     match radix(&text) {
         Some((bits, digits)) => binary(digits, bits),
         // Rust parses every number that the lexer accepts.
         None => text.parse().unwrap_or(f64::NAN),
+    }
+}
+
+/// The value of a few digits.
+fn short(text: &str) -> Option<u32> {
+    const MAX_DIGITS: usize = 9;
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+    match text.len() {
+        0..=MAX_DIGITS => text.bytes().try_fold(0, |value, byte| Some(value * 10 + digit(byte)?)),
+        _ => None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Brackets: which kind opens, what its closing means.
 
-use super::{Ended, Frame, Kind, Layout, Position, Result};
+use super::{Ended, Frame, Kind, Layout, Position};
 use crate::ast::MAX_DEPTH;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::span::{Location, Span};
 use crate::token::Token;
 
@@ -80,7 +80,7 @@ impl<'s> Layout<'s> {
 
     pub(super) fn open(&mut self, token: Token<'s>, kind: Kind, position: Position, span: Span) -> Result<()> {
         if self.frames.len() >= MAX_OPEN {
-            return Err(Diagnostic::syntax("this is nested too deeply", span));
+            return Err(Box::new(Diagnostic::syntax("this is nested too deeply", span)));
         }
         self.emit(token, span);
         self.frames.push(self.frame);
@@ -96,8 +96,8 @@ impl<'s> Layout<'s> {
             Kind::Block | Kind::ExprBody | Kind::Object | Kind::Hole => Token::RBrace,
         };
         match self.frames.pop() {
-            None => Err(Diagnostic::syntax("this bracket closes nothing", span)),
-            Some(_) if closing != token => Err(self.mismatch(closing, span)),
+            None => Err(Box::new(Diagnostic::syntax("this bracket closes nothing", span))),
+            Some(_) if closing != token => Err(Box::new(self.mismatch(closing, span))),
             Some(outer) => {
                 self.emit_inside(token, span);
                 self.frame = outer;

@@ -1,7 +1,7 @@
 //! Tokens that the lexer cannot find alone: templates, regular expressions, ends of numbers.
 
-use super::{Kind, Layout, Position, Result};
-use crate::diagnostic::Diagnostic;
+use super::{Kind, Layout, Position};
+use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
 use crate::token::{Chunk, Pattern, Token};
 use logos::Logos;
@@ -16,7 +16,9 @@ impl Layout<'_> {
                 Some(Ok(Chunk::Text)) => {}
                 Some(Ok(Chunk::Hole)) => break true,
                 Some(Ok(Chunk::End)) => break false,
-                Some(Err(())) | None => return Err(Diagnostic::syntax("this template is never closed", span)),
+                Some(Err(())) | None => {
+                    return Err(Box::new(Diagnostic::syntax("this template is never closed", span)));
+                }
             }
         };
         let found = chunk.span();
@@ -42,11 +44,11 @@ impl Layout<'_> {
         self.rewind(slash.start + 1);
         let rest = self.raw.remainder();
         if rest.starts_with('*') {
-            return Err(Diagnostic::syntax("this comment is never closed", slash));
+            return Err(Box::new(Diagnostic::syntax("this comment is never closed", slash)));
         }
         let mut pattern = Pattern::lexer(rest);
         if !matches!(pattern.next(), Some(Ok(Pattern::Body))) {
-            return Err(Diagnostic::syntax("this regular expression is never closed", slash));
+            return Err(Box::new(Diagnostic::syntax("this regular expression is never closed", slash)));
         }
         let body = pattern.span().end;
         let flags = rest[body..].find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')));
@@ -67,10 +69,12 @@ impl Layout<'_> {
         let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let span = Span { start: span.start, end: span.end + Span::from(0..length).end };
         if text == "0" && rest.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(Diagnostic::syntax("numbers do not begin with `0`", span)
-                .with_hint("an octal number is written `0o17`"));
+            return Err(Box::new(
+                Diagnostic::syntax("numbers do not begin with `0`", span)
+                    .with_hint("an octal number is written `0o17`"),
+            ));
         }
-        Err(Diagnostic::syntax(format!("invalid number `{}`", self.slice(span)), span))
+        Err(Box::new(Diagnostic::syntax(format!("invalid number `{}`", self.slice(span)), span)))
     }
 
     /// The error where no token begins.

@@ -1,7 +1,7 @@
 //! Words: names of properties, modifiers of methods, names with escapes, refused words.
 
-use super::{Kind, Layout, Position, Result};
-use crate::diagnostic::Diagnostic;
+use super::{Kind, Layout, Position};
+use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
 use crate::token::Token;
 use crate::{cook, refused};
@@ -19,8 +19,8 @@ impl<'s> Layout<'s> {
         let is_key = matches!(token, T::String(_) | T::Number(_) | T::BigInt(_) | T::LBracket)
             || is_word(span.text(self.source));
         match modifier {
-            "get" if is_key => Err(refuse("getter", Span::new(start, end))),
-            "set" if is_key => Err(refuse("setter", Span::new(start, end))),
+            "get" if is_key => Err(Box::new(refuse("getter", Span::new(start, end)))),
+            "set" if is_key => Err(Box::new(refuse("setter", Span::new(start, end)))),
             "async" if (is_key || token == T::Star) && !newline => {
                 *before = T::Async;
                 self.position = Position::Operand;
@@ -37,7 +37,7 @@ impl<'s> Layout<'s> {
         if ahead.next() != Some(Ok(T::Default)) {
             return match declared_name(&self.raw) {
                 Some("main") => Ok(()),
-                _ => Err(refuse("export", span)),
+                _ => Err(Box::new(refuse("export", span))),
             };
         }
         let end = Span::from(ahead.span()).end;
@@ -50,9 +50,10 @@ impl<'s> Layout<'s> {
 
     /// The token for a word that is the name of a property here.
     pub(super) fn property_name(&self, token: Token<'s>, span: Span) -> Option<Token<'s>> {
-        let named = match self.last() {
-            Some(Token::Dot | Token::QuestionDot) => true,
-            _ => self.key_due() && self.position != Position::After,
+        let named = match self.position {
+            Position::Name => true,
+            Position::After => false,
+            _ => self.key_due(),
         };
         match token {
             _ if !named => None,
@@ -66,8 +67,9 @@ impl<'s> Layout<'s> {
     }
 
     /// Whether the innermost bracket is an object literal whose next key has not been read.
+    #[inline(always)]
     pub(super) fn key_due(&self) -> bool {
-        self.frame.kind == Kind::Object && !self.frame.keyed
+        matches!(self.frame.kind, Kind::Object) && !self.frame.keyed
     }
 
     /// Whether `*` makes a generator here.
@@ -82,17 +84,17 @@ impl<'s> Layout<'s> {
         let mut lexer = Token::lexer(&name);
         let word = lexer.next();
         match word {
-            _ if lexer.span() != (0..name.len()) => Err(Diagnostic::syntax("invalid escape in a name", span)),
+            _ if lexer.span() != (0..name.len()) => Err(Box::new(Diagnostic::syntax("invalid escape in a name", span))),
             Some(Ok(Token::Contextual("interface"))) => match self.property_name(Token::Keyword(text), span) {
                 Some(_) => Ok(Token::Keyword(text)),
-                None => Err(reserved("interface", span)),
+                None => Err(Box::new(reserved("interface", span))),
             },
             Some(Ok(Token::Ident(_) | Token::Contextual(_))) => Ok(Token::Ident(text)),
             Some(Ok(_)) if is_word(&name) => {
                 let names_property = self.property_name(Token::Keyword(text), span).is_some();
-                if names_property { Ok(Token::Keyword(text)) } else { Err(keyword(&name, span)) }
+                if names_property { Ok(Token::Keyword(text)) } else { Err(Box::new(keyword(&name, span))) }
             }
-            _ => Err(Diagnostic::syntax("invalid escape in a name", span)),
+            _ => Err(Box::new(Diagnostic::syntax("invalid escape in a name", span))),
         }
     }
 }

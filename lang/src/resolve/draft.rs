@@ -7,23 +7,23 @@ pub(super) use crate::program::{
 };
 use std::num::NonZeroU32;
 
-pub(super) type Argument = program::Argument<Pending>;
-pub(super) type Call = program::Call<Pending>;
-pub(super) type Callee = program::Callee<Pending>;
-pub(super) type Case = program::Case<Pending>;
-pub(super) type Chain = program::Chain<Pending>;
-pub(super) type EachLoop = program::EachLoop<Pending>;
-pub(super) type Element = program::Element<Pending>;
-pub(super) type Expr = program::Expr<Pending>;
-pub(super) type ExprKind = program::ExprKind<Pending>;
-pub(super) type ForLoop = program::ForLoop<Pending>;
-pub(super) type Function = program::Function<Pending>;
-pub(super) type New = program::New<Pending>;
-pub(super) type Property = program::Property<Pending>;
-pub(super) type Stmt = program::Stmt<Pending>;
-pub(super) type StmtKind = program::StmtKind<Pending>;
-pub(super) type Switch = program::Switch<Pending>;
-pub(super) type Try = program::Try<Pending>;
+pub(super) type Argument<'p> = program::Argument<'p, Pending>;
+pub(super) type Call<'p> = program::Call<'p, Pending>;
+pub(super) type Callee<'p> = program::Callee<'p, Pending>;
+pub(super) type Case<'p> = program::Case<'p, Pending>;
+pub(super) type Chain<'p> = program::Chain<'p, Pending>;
+pub(super) type EachLoop<'p> = program::EachLoop<'p, Pending>;
+pub(super) type Element<'p> = program::Element<'p, Pending>;
+pub(super) type Expr<'p> = program::Expr<'p, Pending>;
+pub(super) type ExprKind<'p> = program::ExprKind<'p, Pending>;
+pub(super) type ForLoop<'p> = program::ForLoop<'p, Pending>;
+pub(super) type Function<'p> = program::Function<'p, Pending>;
+pub(super) type New<'p> = program::New<'p, Pending>;
+pub(super) type Property<'p> = program::Property<'p, Pending>;
+pub(super) type Stmt<'p> = program::Stmt<'p, Pending>;
+pub(super) type StmtKind<'p> = program::StmtKind<'p, Pending>;
+pub(super) type Switch<'p> = program::Switch<'p, Pending>;
+pub(super) type Try<'p> = program::Try<'p, Pending>;
 pub(super) type Variable = program::Variable<Pending>;
 
 /// A declared name of the script.

@@ -6,7 +6,7 @@
 use crate::program::*;
 use std::fmt::Write;
 
-pub(super) fn dump(program: &Program) -> String {
+pub(super) fn dump(program: &Program<'_>) -> String {
     let mut out = String::new();
     for (id, function) in program.functions.iter().enumerate() {
         let mut dumper = Dumper { program, out: &mut out };
@@ -16,12 +16,12 @@ pub(super) fn dump(program: &Program) -> String {
 }
 
 struct Dumper<'a> {
-    program: &'a Program,
+    program: &'a Program<'a>,
     out: &'a mut String,
 }
 
 impl Dumper<'_> {
-    fn function(&mut self, id: usize, function: &Function) {
+    fn function(&mut self, id: usize, function: &Function<'_>) {
         let name = function.name.map(|name| self.text(name)).unwrap_or_default();
         if id > 0 {
             let asyncness = if function.is_async { "async " } else { "" };
@@ -34,17 +34,17 @@ impl Dumper<'_> {
                 let _ = write!(self.out, " rest %{}", rest.0);
             }
             if !function.captures.is_empty() {
-                let _ = write!(self.out, " captures {}", slots(&function.captures));
+                let _ = write!(self.out, " captures {}", slots(function.captures));
             }
             if let Some(itself) = function.itself {
                 let _ = write!(self.out, " itself ${}", itself.0);
             }
             if !function.boxed.is_empty() {
-                let _ = write!(self.out, " boxed {}", slots(&function.boxed));
+                let _ = write!(self.out, " boxed {}", slots(function.boxed));
             }
             self.out.push_str(": ");
         }
-        self.statements(&function.body);
+        self.statements(function.body);
         self.out.push('\n');
     }
 
@@ -73,7 +73,7 @@ impl Dumper<'_> {
         }
     }
 
-    fn statements(&mut self, statements: &[Stmt]) {
+    fn statements(&mut self, statements: &[Stmt<'_>]) {
         for (index, statement) in statements.iter().enumerate() {
             if index > 0 {
                 self.put("; ");
@@ -82,13 +82,13 @@ impl Dumper<'_> {
         }
     }
 
-    fn block(&mut self, statements: &[Stmt]) {
+    fn block(&mut self, statements: &[Stmt<'_>]) {
         self.put("{");
         self.statements(statements);
         self.put("}");
     }
 
-    fn statement(&mut self, statement: &Stmt) {
+    fn statement(&mut self, statement: &Stmt<'_>) {
         match &statement.kind {
             StmtKind::Enter(place, initial) => {
                 self.put("enter ");
@@ -141,13 +141,13 @@ impl Dumper<'_> {
                 self.statement(body);
             }
             StmtKind::Switch(switch) => {
-                let Switch { label, subject, slot, cases } = &**switch;
+                let Switch { label, subject, slot, cases } = *switch;
                 let _ = write!(self.out, "switch:{} %{} ", label.0, slot.0);
                 self.expr(subject);
-                for case in cases {
+                for case in *cases {
                     self.put(" case ");
                     self.optional(case.test.as_ref());
-                    self.block(&case.body);
+                    self.block(case.body);
                 }
             }
             StmtKind::Try(attempt) => {
@@ -191,7 +191,7 @@ impl Dumper<'_> {
         }
     }
 
-    fn list<'e>(&mut self, values: impl IntoIterator<Item = &'e Expr>) {
+    fn list<'e, 'p: 'e>(&mut self, values: impl IntoIterator<Item = &'e Expr<'p>>) {
         for (index, value) in values.into_iter().enumerate() {
             if index > 0 {
                 self.put(", ");
@@ -211,7 +211,7 @@ impl Dumper<'_> {
         self.put(")");
     }
 
-    fn expr(&mut self, e: &Expr) {
+    fn expr(&mut self, e: &Expr<'_>) {
         if e.splits {
             self.put("~");
         }
@@ -307,7 +307,7 @@ impl Dumper<'_> {
             ExprKind::Chain(chain) => {
                 self.put("(");
                 self.expr(&chain.first);
-                for (operator, operand) in &chain.rest {
+                for (operator, operand) in chain.rest {
                     let _ = write!(self.out, " {operator:?} ");
                     self.expr(operand);
                 }
@@ -317,14 +317,14 @@ impl Dumper<'_> {
             ExprKind::Conditional(test, yes, no) => self.form("?", &[test, yes, no]),
             ExprKind::Sequence(items) => {
                 self.put("(");
-                self.list(items);
+                self.list(*items);
                 self.put(")");
             }
             ExprKind::Call(call) => self.call(call),
             ExprKind::New(new) => {
                 let names = new.names.iter().map(|&name| self.text(name)).collect::<Vec<_>>().join(".");
                 let _ = write!(self.out, "new {names}");
-                self.arguments(&new.arguments);
+                self.arguments(new.arguments);
             }
             ExprKind::Await(value) => self.form("await", &[value]),
             ExprKind::RequireObject { value, first, .. } => {
@@ -333,7 +333,7 @@ impl Dumper<'_> {
             }
             ExprKind::ObjectRest(slot, keys) => {
                 let _ = write!(self.out, "(rest %{} [", slot.0);
-                self.list(keys);
+                self.list(*keys);
                 self.put("])");
             }
             ExprKind::Iterator(value, _) => self.form("iterator", &[value]),
@@ -413,10 +413,10 @@ impl Dumper<'_> {
             }
             Callee::With { function, this } => self.form("with", &[this, function]),
         }
-        self.arguments(&call.arguments);
+        self.arguments(call.arguments);
     }
 
-    fn arguments(&mut self, arguments: &[Argument]) {
+    fn arguments(&mut self, arguments: &[Argument<'_>]) {
         self.put("(");
         for (index, argument) in arguments.iter().enumerate() {
             self.put(if index > 0 { ", " } else { "" });

@@ -4,7 +4,7 @@
 
 use super::draft::*;
 use super::target::duplicate;
-use super::{Resolver, boxed, count, expr};
+use super::{Resolver, count, expr};
 use crate::ast::{self, ExprKind as E, Key, Property as P, Text};
 use crate::diagnostic::Diagnostic;
 use crate::regexp;
@@ -12,9 +12,9 @@ use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// An expression whose value is used.
-    pub(super) fn expression(&mut self, e: &Ast<'_>) -> Expr {
+    pub(super) fn expression(&mut self, e: &Ast<'_>) -> Expr<'p> {
         let span = e.span;
         let kind = match &e.kind {
             E::Array(items) => self.array(items),
@@ -46,14 +46,14 @@ impl Resolver<'_> {
             E::Yield(value) => self.yielding(value.as_deref(), span),
             E::YieldStar(items) => {
                 self.check_yield(span);
-                ExprKind::YieldStar(self.boxed(items))
+                ExprKind::YieldStar(self.operand(items))
             }
         };
         expr(kind, span)
     }
 
     /// `/pattern/flags`
-    fn regex(&mut self, pattern: &str, flags: &str, span: Span) -> ExprKind {
+    fn regex(&mut self, pattern: &str, flags: &str, span: Span) -> ExprKind<'p> {
         let text = self.texts.intern(pattern.as_bytes());
         let Some(flags) = regexp::Flags::parse(flags.as_bytes()) else {
             self.error(Diagnostic::syntax("Invalid regular expression flags", span));
@@ -75,20 +75,20 @@ impl Resolver<'_> {
     }
 
     /// An expression whose value is not used.
-    pub(super) fn effect(&mut self, e: &Ast<'_>) -> Expr {
+    pub(super) fn effect(&mut self, e: &Ast<'_>) -> Expr<'p> {
         match &e.kind {
             E::Assign(operator, target, value) => self.assign(*operator, target, value, e.span, false),
             E::Update { delta, target, .. } => self.update_target(target, *delta, true, e.span),
             E::Paren(inner) => self.effect(inner),
             E::Sequence(items) => {
-                expr(ExprKind::Sequence(items.iter().map(|item| self.effect(item)).collect()), e.span)
+                expr(ExprKind::Sequence(self.arena.collect(items.iter().map(|item| self.effect(item)))), e.span)
             }
             _ => self.expression(e),
         }
     }
 
     /// An expression that gives its name to an anonymous function.
-    pub(super) fn named(&mut self, e: &Ast<'_>, name: TextId) -> Expr {
+    pub(super) fn named(&mut self, e: &Ast<'_>, name: TextId) -> Expr<'p> {
         match &e.kind {
             E::Function(function) => expr(ExprKind::Function(self.function(function, Some(name))), e.span),
             E::Paren(inner) => self.named(inner, name),
@@ -96,17 +96,18 @@ impl Resolver<'_> {
         }
     }
 
-    fn expressions(&mut self, items: &[ast::Expr<'_>]) -> Vec<Expr> {
-        items.iter().map(|item| self.expression(item)).collect()
+    fn expressions(&mut self, items: &[ast::Expr<'_>]) -> &'p [Expr<'p>] {
+        self.arena.collect(items.iter().map(|item| self.expression(item)))
     }
 
-    fn boxed(&mut self, e: &Ast<'_>) -> Box<Expr> {
-        Box::new(self.expression(e))
+    /// An expression that is a part of another one.
+    fn operand(&mut self, e: &Ast<'_>) -> &'p Expr<'p> {
+        self.arena.alloc(self.expression(e))
     }
 
-    fn wait(&mut self, value: &Ast<'_>, span: Span) -> ExprKind {
+    fn wait(&mut self, value: &Ast<'_>, span: Span) -> ExprKind<'p> {
         self.check_await(span);
-        ExprKind::Await(self.boxed(value))
+        ExprKind::Await(self.operand(value))
     }
 
     /// `await` stands only in the body of async functions.
@@ -120,11 +121,11 @@ impl Resolver<'_> {
         }
     }
 
-    fn yielding(&mut self, value: Option<&Ast<'_>>, span: Span) -> ExprKind {
+    fn yielding(&mut self, value: Option<&Ast<'_>>, span: Span) -> ExprKind<'p> {
         self.check_yield(span);
         ExprKind::Yield(match value {
-            Some(value) => self.boxed(value),
-            None => boxed(ExprKind::Undefined, span),
+            Some(value) => self.operand(value),
+            None => self.arena.alloc(expr(ExprKind::Undefined, span)),
         })
     }
 
@@ -145,31 +146,33 @@ impl Resolver<'_> {
         }
     }
 
-    fn binary(&mut self, operator: Binary, left: &Ast<'_>, right: &Ast<'_>) -> ExprKind {
+    fn binary(&mut self, operator: Binary, left: &Ast<'_>, right: &Ast<'_>) -> ExprKind<'p> {
         if operator == Binary::In
             && let Some(symbol) = self.symbol_key(left)
         {
-            let left = boxed(ExprKind::String(symbol), left.span);
-            return ExprKind::Binary(operator, left, self.boxed(right));
+            let left = self.arena.alloc(expr(ExprKind::String(symbol), left.span));
+            return ExprKind::Binary(operator, left, self.operand(right));
         }
-        let left = self.boxed(left);
-        ExprKind::Binary(operator, left, self.boxed(right))
+        let left = self.operand(left);
+        ExprKind::Binary(operator, left, self.operand(right))
     }
 
-    fn operators(&mut self, first: &Ast<'_>, rest: &[(Binary, ast::Expr<'_>)]) -> ExprKind {
+    fn operators(&mut self, first: &Ast<'_>, rest: &[(Binary, ast::Expr<'_>)]) -> ExprKind<'p> {
+        let arena = self.arena;
         let first = self.expression(first);
-        let rest = rest.iter().map(|(operator, operand)| (*operator, self.expression(operand))).collect();
-        ExprKind::Chain(Box::new(Chain { first, rest }))
+        let rest = rest.iter().map(|(operator, operand)| (*operator, self.expression(operand)));
+        let rest = arena.collect(rest);
+        ExprKind::Chain(arena.alloc(Chain { first, rest }))
     }
 
-    fn conditional(&mut self, test: &Ast<'_>, yes: &Ast<'_>, no: &Ast<'_>) -> ExprKind {
-        let test = self.boxed(test);
-        let yes = self.boxed(yes);
-        ExprKind::Conditional(test, yes, self.boxed(no))
+    fn conditional(&mut self, test: &Ast<'_>, yes: &Ast<'_>, no: &Ast<'_>) -> ExprKind<'p> {
+        let test = self.operand(test);
+        let yes = self.operand(yes);
+        ExprKind::Conditional(test, yes, self.operand(no))
     }
 
     /// These operators are associative, so that many operands make a balanced tree.
-    fn logical(&mut self, operator: Logical, operands: &[ast::Expr<'_>]) -> Expr {
+    fn logical(&mut self, operator: Logical, operands: &[ast::Expr<'_>]) -> Expr<'p> {
         match operands {
             [] => expr(ExprKind::Undefined, Span::default()),
             [one] => self.expression(one),
@@ -178,12 +181,12 @@ impl Resolver<'_> {
                 let left = self.logical(operator, left);
                 let right = self.logical(operator, right);
                 let span = left.span.to(right.span);
-                expr(ExprKind::Logical(operator, Box::new(left), Box::new(right)), span)
+                expr(ExprKind::Logical(operator, self.arena.alloc(left), self.arena.alloc(right)), span)
             }
         }
     }
 
-    fn unary(&mut self, operator: ast::Unary, operand: &Ast<'_>) -> ExprKind {
+    fn unary(&mut self, operator: ast::Unary, operand: &Ast<'_>) -> ExprKind<'p> {
         let operator = match operator {
             ast::Unary::BitNot => Unary::BitNot,
             ast::Unary::Minus => Unary::Minus,
@@ -196,11 +199,11 @@ impl Resolver<'_> {
         match (operator, &operand.kind) {
             (Unary::Minus, ExprKind::Number(value)) => ExprKind::Number(-value),
             (Unary::Typeof, ExprKind::Global(name)) => ExprKind::TypeofGlobal(*name),
-            _ => ExprKind::Unary(operator, Box::new(operand)),
+            _ => ExprKind::Unary(operator, self.arena.alloc(operand)),
         }
     }
 
-    fn delete(&mut self, operand: &Ast<'_>, span: Span) -> Expr {
+    fn delete(&mut self, operand: &Ast<'_>, span: Span) -> Expr<'p> {
         let mut inner = operand;
         while let E::Paren(next) = &inner.kind {
             inner = next;
@@ -214,21 +217,22 @@ impl Resolver<'_> {
         let kind = match value.kind {
             ExprKind::Member(object, name) => ExprKind::DeleteMember(object, name),
             ExprKind::Index(object, key) => ExprKind::DeleteIndex(object, key),
-            _ => ExprKind::Sequence(vec![value, expr(ExprKind::Bool(true), span)]),
+            _ => ExprKind::Sequence(self.arena.copy(&[value, expr(ExprKind::Bool(true), span)])),
         };
-        guarded(guards, expr(kind, span), &ExprKind::Bool(true))
+        self.guarded(&guards, expr(kind, span), ExprKind::Bool(true))
     }
 
     // ---- Literals ------------------------------------------------------------------------------
 
     /// Notes a call whose result is iterated over.
-    pub(super) fn note_iterated(&mut self, value: &Expr) {
+    pub(super) fn note_iterated(&mut self, value: &Expr<'p>) {
         if let ExprKind::Call(call) = &value.kind {
             self.iterated.push(call.callee_span);
         }
     }
 
-    fn array(&mut self, items: &[Option<ast::Expr<'_>>]) -> ExprKind {
+    fn array(&mut self, items: &[Option<ast::Expr<'_>>]) -> ExprKind<'p> {
+        let arena = self.arena;
         let elements = items.iter().map(|item| match item {
             None => Element::Hole,
             Some(item) => match &item.kind {
@@ -240,19 +244,19 @@ impl Resolver<'_> {
                 _ => Element::Item(self.expression(item)),
             },
         });
-        ExprKind::Array(elements.collect())
+        ExprKind::Array(arena.collect(elements))
     }
 
-    fn object(&mut self, properties: &[P<'_>]) -> ExprKind {
+    fn object(&mut self, properties: &[P<'_>]) -> ExprKind<'p> {
         let site = self.object_sites;
         self.object_sites += 1;
         let mark = self.holders.literal();
-        let properties = properties.iter().map(|property| self.property(property)).collect();
+        let properties = self.arena.collect(properties.iter().map(|property| self.property(property)));
         self.holders.end(mark);
         ExprKind::Object(site, properties)
     }
 
-    fn property(&mut self, property: &P<'_>) -> Property {
+    fn property(&mut self, property: &P<'_>) -> Property<'p> {
         match property {
             P::Method(key, function) => match self.key(key) {
                 Ok(name) => {
@@ -290,7 +294,7 @@ impl Resolver<'_> {
     }
 
     /// A key: a name, or an expression where it is not known.
-    fn key(&mut self, key: &Key<'_>) -> Result<TextId, Expr> {
+    fn key(&mut self, key: &Key<'_>) -> Result<TextId, Expr<'p>> {
         match key {
             Key::Text(text, span) => Ok(self.property_name(text, *span)),
             Key::Computed(key) => match self.constant_key(key) {
@@ -301,38 +305,39 @@ impl Resolver<'_> {
     }
 
     /// Notes that the script stores a property, unless the value cannot be a function.
-    pub(super) fn note_written(&mut self, name: TextId, value: &Expr) {
+    pub(super) fn note_written(&mut self, name: TextId, value: &Expr<'p>) {
         if may_be_function(value) {
             self.texts.facts(name).written = true;
         }
     }
 
-    fn template(&mut self, texts: &[Text<'_>], holes: &[ast::Expr<'_>]) -> ExprKind {
+    fn template(&mut self, texts: &[Text<'_>], holes: &[ast::Expr<'_>]) -> ExprKind<'p> {
         let Some((head, tails)) = texts.split_first() else { return ExprKind::Undefined };
         let head = self.texts.intern(head);
         if tails.is_empty() {
             return ExprKind::String(head);
         }
+        let arena = self.arena;
         let part = |(hole, tail): (&ast::Expr<'_>, &Text<'_>)| (self.expression(hole), self.texts.intern(tail));
-        ExprKind::Template(head, holes.iter().zip(tails).map(part).collect())
+        ExprKind::Template(head, arena.collect(holes.iter().zip(tails).map(part)))
     }
 
-    fn construct(&mut self, callee: &Ast<'_>, arguments: &[ast::Expr<'_>], span: Span) -> ExprKind {
+    fn construct(&mut self, callee: &Ast<'_>, arguments: &[ast::Expr<'_>], span: Span) -> ExprKind<'p> {
         let names = self.constructor(callee, span);
-        ExprKind::New(Box::new(New { names, arguments: self.arguments(arguments) }))
+        ExprKind::New(self.arena.alloc(New { names, arguments: self.arguments(arguments) }))
     }
 
     // ---- Chains of members and calls -------------------------------------------------------------
 
     /// An optional chain: `short` is its value where a link with `?.` is `null` or `undefined`.
-    fn chain(&mut self, e: &Ast<'_>, short: ExprKind) -> Expr {
+    fn chain(&mut self, e: &Ast<'_>, short: ExprKind<'p>) -> Expr<'p> {
         let mut guards = Vec::new();
         let value = self.link(e, &mut guards);
-        guarded(guards, value, &short)
+        self.guarded(&guards, value, short)
     }
 
     /// A link of a chain. Each guard is a test that ends the chain.
-    fn link(&mut self, e: &Ast<'_>, guards: &mut Vec<Expr>) -> Expr {
+    fn link(&mut self, e: &Ast<'_>, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
         match &e.kind {
             E::Member(object, name, optional) => self.member(object, name, *optional, e.span, guards),
             E::Index(object, key, optional) => self.index(object, key, *optional, e.span, guards),
@@ -342,16 +347,17 @@ impl Resolver<'_> {
         }
     }
 
-    fn link_object(&mut self, object: &Ast<'_>, optional: bool, guards: &mut Vec<Expr>) -> Expr {
+    fn link_object(&mut self, object: &Ast<'_>, optional: bool, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
         let object = self.link(object, guards);
         if optional { self.guard(object, guards) } else { object }
     }
 
     /// Ends the chain where the value is `null` or `undefined`; gives the value again.
-    fn guard(&mut self, value: Expr, guards: &mut Vec<Expr>) -> Expr {
+    fn guard(&mut self, value: Expr<'p>, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
         let span = value.span;
         let (first, again) = duplicate(self, value);
-        let test = ExprKind::Binary(Binary::Equal, Box::new(first), boxed(ExprKind::Null, span));
+        let test =
+            ExprKind::Binary(Binary::Equal, self.arena.alloc(first), self.arena.alloc(expr(ExprKind::Null, span)));
         guards.push(expr(test, span));
         again
     }
@@ -362,8 +368,8 @@ impl Resolver<'_> {
         name: &ast::Name<'_>,
         optional: bool,
         span: Span,
-        guards: &mut Vec<Expr>,
-    ) -> Expr {
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Expr<'p> {
         if is_this(object) {
             self.member_of_this = Some(name.text.to_owned());
         }
@@ -371,17 +377,24 @@ impl Resolver<'_> {
         self.member_of_this = None;
         let key = self.property_name(name.text.as_bytes(), name.span);
         self.check_static(&object, key, span, None);
-        expr(ExprKind::Member(Box::new(object), key), span)
+        expr(ExprKind::Member(self.arena.alloc(object), key), span)
     }
 
-    fn index(&mut self, object: &Ast<'_>, key: &Ast<'_>, optional: bool, span: Span, guards: &mut Vec<Expr>) -> Expr {
+    fn index(
+        &mut self,
+        object: &Ast<'_>,
+        key: &Ast<'_>,
+        optional: bool,
+        span: Span,
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Expr<'p> {
         let object = self.link_object(object, optional, guards);
         let kind = match self.constant_key(key) {
             Some(key) => {
                 self.check_static(&object, key, span, None);
                 self.constant_index(object, key, span)
             }
-            None => ExprKind::Index(Box::new(object), self.boxed(key)),
+            None => ExprKind::Index(self.arena.alloc(object), self.operand(key)),
         };
         expr(kind, span)
     }
@@ -392,12 +405,12 @@ impl Resolver<'_> {
         arguments: &[ast::Expr<'_>],
         optional: bool,
         span: Span,
-        guards: &mut Vec<Expr>,
-    ) -> Expr {
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Expr<'p> {
         let callee_span = callee.span;
         let callee = self.callee(callee, Some(arguments), optional, guards);
         let arguments = self.arguments(arguments);
-        expr(ExprKind::Call(Box::new(Call { callee, arguments, callee_span })), span)
+        expr(ExprKind::Call(self.arena.alloc(Call { callee, arguments, callee_span })), span)
     }
 
     fn tagged(
@@ -406,8 +419,8 @@ impl Resolver<'_> {
         quasis: &[ast::Quasi<'_>],
         holes: &[ast::Expr<'_>],
         span: Span,
-        guards: &mut Vec<Expr>,
-    ) -> Expr {
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Expr<'p> {
         let callee_span = tag.span;
         let callee = self.callee(tag, None, false, guards);
         let site = count(self.templates.len());
@@ -417,7 +430,8 @@ impl Resolver<'_> {
         let mut arguments = Vec::with_capacity(holes.len() + 1);
         arguments.push(Argument { value: expr(ExprKind::TemplateObject(site), span), spread: false });
         arguments.extend(holes.iter().map(|hole| Argument { value: self.expression(hole), spread: false }));
-        expr(ExprKind::Call(Box::new(Call { callee, arguments, callee_span })), span)
+        let arguments = self.arena.copy(&arguments);
+        expr(ExprKind::Call(self.arena.alloc(Call { callee, arguments, callee_span })), span)
     }
 
     /// What is called, with its receiver.
@@ -426,8 +440,8 @@ impl Resolver<'_> {
         callee: &Ast<'_>,
         arguments: Option<&[ast::Expr<'_>]>,
         optional: bool,
-        guards: &mut Vec<Expr>,
-    ) -> Callee {
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Callee<'p> {
         match &callee.kind {
             E::Member(object, name, optional_member) => {
                 if is_this(object) {
@@ -437,7 +451,7 @@ impl Resolver<'_> {
                 self.member_of_this = None;
                 let key = self.property_name(name.text.as_bytes(), name.span);
                 self.check_static(&object, key, callee.span, arguments);
-                self.method(ExprKind::Member(Box::new(object), key), callee.span, optional, guards)
+                self.method(ExprKind::Member(self.arena.alloc(object), key), callee.span, optional, guards)
             }
             E::Index(object, key, optional_member) => {
                 let object = self.link_object(object, *optional_member, guards);
@@ -446,7 +460,7 @@ impl Resolver<'_> {
                         self.check_static(&object, key, callee.span, arguments);
                         self.constant_index(object, key, callee.span)
                     }
-                    None => ExprKind::Index(Box::new(object), self.boxed(key)),
+                    None => ExprKind::Index(self.arena.alloc(object), self.operand(key)),
                 };
                 self.method(kind, callee.span, optional, guards)
             }
@@ -459,19 +473,19 @@ impl Resolver<'_> {
     }
 
     /// `object.name(…)` and, where `optional`, `object.name?.(…)`.
-    fn method(&mut self, member: ExprKind, span: Span, optional: bool, guards: &mut Vec<Expr>) -> Callee {
+    fn method(&mut self, member: ExprKind<'p>, span: Span, optional: bool, guards: &mut Vec<Expr<'p>>) -> Callee<'p> {
         match member {
             ExprKind::Member(object, name) if !optional => Callee::Member(*object, name),
             ExprKind::Index(object, key) if !optional => Callee::Index(*object, *key),
             ExprKind::Member(object, name) => {
                 let (object, this) = duplicate(self, *object);
-                let function = expr(ExprKind::Member(Box::new(object), name), span);
+                let function = expr(ExprKind::Member(self.arena.alloc(object), name), span);
                 Callee::With { function: self.guard(function, guards), this }
             }
             ExprKind::Index(object, key) => {
                 // The key may change the variable that holds the object.
                 let (object, this) = self.duplicate_across_calls(*object);
-                let function = expr(ExprKind::Index(Box::new(object), key), span);
+                let function = expr(ExprKind::Index(self.arena.alloc(object), key), span);
                 Callee::With { function: self.guard(function, guards), this }
             }
             other => Callee::Value(expr(other, span)),
@@ -484,8 +498,8 @@ impl Resolver<'_> {
         inner: &Ast<'_>,
         arguments: Option<&[ast::Expr<'_>]>,
         optional: bool,
-        guards: &mut Vec<Expr>,
-    ) -> Callee {
+        guards: &mut Vec<Expr<'p>>,
+    ) -> Callee<'p> {
         let mut own = Vec::new();
         let callee = self.callee(inner, arguments, optional, &mut own);
         if own.is_empty() {
@@ -500,27 +514,37 @@ impl Resolver<'_> {
         match callee {
             Callee::Member(object, name) => {
                 let (object, this) = self.duplicate_across_calls(object);
-                let function = expr(ExprKind::Member(Box::new(object), name), span);
-                Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
+                let function = expr(ExprKind::Member(self.arena.alloc(object), name), span);
+                Callee::With { function: self.guarded(&own, function, ExprKind::Undefined), this }
             }
             Callee::Index(object, key) => {
                 let (object, this) = self.duplicate_across_calls(object);
-                let function = expr(ExprKind::Index(Box::new(object), Box::new(key)), span);
-                Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
+                let function = expr(ExprKind::Index(self.arena.alloc(object), self.arena.alloc(key)), span);
+                Callee::With { function: self.guarded(&own, function, ExprKind::Undefined), this }
             }
-            Callee::Value(function) => Callee::Value(guarded(own, function, &ExprKind::Undefined)),
+            Callee::Value(function) => Callee::Value(self.guarded(&own, function, ExprKind::Undefined)),
             Callee::With { function, this } => {
-                Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
+                Callee::With { function: self.guarded(&own, function, ExprKind::Undefined), this }
             }
         }
     }
 
-    fn arguments(&mut self, arguments: &[ast::Expr<'_>]) -> Vec<Argument> {
+    /// The value behind its guards: `short` where one of them ends the chain.
+    fn guarded(&self, guards: &[Expr<'p>], value: Expr<'p>, short: ExprKind<'p>) -> Expr<'p> {
+        let span = value.span;
+        guards.iter().rev().fold(value, |value, &guard| {
+            let [guard, short, value] = [guard, expr(short, span), value].map(|part| self.arena.alloc(part));
+            expr(ExprKind::Conditional(guard, short, value), span)
+        })
+    }
+
+    fn arguments(&mut self, arguments: &[ast::Expr<'_>]) -> &'p [Argument<'p>] {
+        let arena = self.arena;
         let argument = |argument: &ast::Expr<'_>| match &argument.kind {
             E::Spread(value) => Argument { value: self.expression(value), spread: true },
             _ => Argument { value: self.expression(argument), spread: false },
         };
-        arguments.iter().map(argument).collect()
+        arena.collect(arguments.iter().map(argument))
     }
 }
 
@@ -528,23 +552,8 @@ fn is_this(object: &Ast<'_>) -> bool {
     matches!(object.kind, E::Name("this"))
 }
 
-/// The value behind its guards.
-fn guarded(guards: Vec<Expr>, value: Expr, short: &ExprKind) -> Expr {
-    if guards.is_empty() {
-        return value;
-    }
-    let span = value.span;
-    guards.into_iter().rev().fold(value, |value, guard| {
-        let short = match short {
-            ExprKind::Bool(value) => ExprKind::Bool(*value),
-            _ => ExprKind::Undefined,
-        };
-        expr(ExprKind::Conditional(Box::new(guard), boxed(short, span), Box::new(value)), span)
-    })
-}
-
 /// Whether a value may be a function, as far as its form tells.
-fn may_be_function(value: &Expr) -> bool {
+fn may_be_function(value: &Expr<'_>) -> bool {
     match &value.kind {
         ExprKind::Undefined
         | ExprKind::Null

@@ -3,19 +3,22 @@
 use super::draft::{self, BindingId, FunctionId, Pending, Slot, TextId};
 use super::scope::{Binding, Bindings};
 use super::{Captured, Resolver, count};
+use crate::ast::Arena;
 use crate::options::{Options, PlainCall};
 use crate::program::*;
 use hashbrown::HashMap;
 
 /// Completes a program.
-pub(super) fn finish(resolver: Resolver<'_>) -> Program {
+pub(super) fn finish<'p>(resolver: Resolver<'_, '_>, arena: &'p Arena) -> Program<'p> {
     let Resolver { options, texts, bindings, functions, captured, captures, iterables, .. } = resolver;
     let (texts, written) = texts.into_parts();
     let mut finisher = Finisher {
+        arena,
         options,
         fixed: vec![None; resolver.globals.len()],
         texts: &texts,
         written: &written,
+        plain_methods: vec![None; written.len()],
         bindings: &bindings,
         captures: &captures,
         function: 0,
@@ -25,8 +28,8 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         iterables,
         awaits_return: false,
     };
-    let mut functions: Vec<Function> = functions
-        .into_iter()
+    let mut functions: Vec<Function<'p>> = functions
+        .iter()
         .zip(&captured)
         .enumerate()
         .map(|(id, (function, own))| {
@@ -39,7 +42,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
     let fixed = finisher.fixed;
     for (id, own) in captured.iter().enumerate() {
         if !own.bindings.is_empty() {
-            let slots = captured_slots(own, &functions, &captured, &bindings, &captures);
+            let slots = captured_slots(arena, own, &functions, &captured, &bindings, &captures);
             functions[id].captures = slots;
         }
     }
@@ -60,18 +63,19 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
     }
 }
 
-fn is_close(value: &draft::Expr) -> bool {
+fn is_close(value: &draft::Expr<'_>) -> bool {
     matches!(value.kind, ExprKind::IteratorClose(_))
 }
 
 /// Where the enclosing function keeps what a function captures.
-fn captured_slots(
+fn captured_slots<'p>(
+    arena: &'p Arena,
     own: &Captured,
-    functions: &[Function],
+    functions: &[Function<'_>],
     captured: &[Captured],
     bindings: &Bindings,
     captures: &HashMap<(u32, BindingId), u32>,
-) -> Vec<Slot> {
+) -> &'p [Slot] {
     let parent = own.parent as usize;
     let parameters = functions[parent].parameters;
     let shift = count(captured[parent].bindings.len());
@@ -83,7 +87,7 @@ fn captured_slots(
             Slot(parameters + captures.get(&(own.parent, id)).copied().unwrap_or(0))
         }
     };
-    own.bindings.iter().map(slot).collect()
+    arena.collect(own.bindings.iter().map(slot))
 }
 
 /// A slot behind the parameters moves up to make room for the captures.
@@ -91,12 +95,16 @@ fn shifted(slot: Slot, parameters: u32, shift: u32) -> Slot {
     if slot.0 < parameters { slot } else { Slot(slot.0 + shift) }
 }
 
-struct Finisher<'a> {
+struct Finisher<'a, 'p> {
+    /// Holds the program.
+    arena: &'p Arena,
     options: &'a Options<'a>,
     /// The function that each global slot holds once it is initialized.
     fixed: Vec<Option<FunctionId>>,
     texts: &'a Texts,
     written: &'a [bool],
+    /// Whether calls of the method of each name are plain, once that was looked up.
+    plain_methods: Vec<Option<bool>>,
     bindings: &'a Bindings,
     captures: &'a HashMap<(u32, BindingId), u32>,
     /// The function of the walk.
@@ -113,8 +121,8 @@ struct Finisher<'a> {
     awaits_return: bool,
 }
 
-impl<'a> Finisher<'a> {
-    fn function(&mut self, function: draft::Function) -> Function {
+impl<'a, 'p> Finisher<'a, 'p> {
+    fn function(&mut self, function: &draft::Function<'_>) -> Function<'p> {
         self.awaits_return = function.is_async && function.is_generator;
         Function {
             name: function.name,
@@ -124,9 +132,9 @@ impl<'a> Finisher<'a> {
             parameters: function.parameters,
             rest: function.rest.map(|slot| self.slot(slot)),
             length: function.length,
-            captures: function.captures,
+            captures: &[],
             itself: function.itself.map(|slot| self.slot(slot)),
-            boxed: function.boxed,
+            boxed: self.arena.copy(function.boxed),
             slots: function.slots + self.shift,
             body: self.statements(function.body),
             span: function.span,
@@ -160,43 +168,45 @@ impl<'a> Finisher<'a> {
 
     // ---- Statements ----------------------------------------------------------------------------
 
-    fn statements(&mut self, statements: Vec<draft::Stmt>) -> Vec<Stmt> {
-        let iterables = self.iterables;
-        let closes = |statement: &draft::Stmt| matches!(&statement.kind, StmtKind::Expr(value) if is_close(value));
-        let keeps = move |statement: &draft::Stmt| iterables || !closes(statement);
-        statements.into_iter().filter(keeps).map(|statement| self.statement(statement)).collect()
+    fn statements(&mut self, statements: &[draft::Stmt<'_>]) -> &'p [Stmt<'p>] {
+        let closes = |statement: &draft::Stmt<'_>| matches!(&statement.kind, StmtKind::Expr(value) if is_close(value));
+        if !self.iterables && statements.iter().any(closes) {
+            let kept: Vec<_> = statements.iter().filter(|statement| !closes(statement)).copied().collect();
+            return self.arena.collect(kept.iter().map(|statement| self.statement(statement)));
+        }
+        self.arena.collect(statements.iter().map(|statement| self.statement(statement)))
     }
 
-    fn boxed_statement(&mut self, statement: draft::Stmt) -> Box<Stmt> {
-        Box::new(self.statement(statement))
+    fn nested(&mut self, statement: &draft::Stmt<'_>) -> &'p Stmt<'p> {
+        self.arena.alloc(self.statement(statement))
     }
 
-    fn statement(&mut self, statement: draft::Stmt) -> Stmt {
+    fn statement(&mut self, statement: &draft::Stmt<'_>) -> Stmt<'p> {
         let outer = std::mem::take(&mut self.splits);
         let kind = match statement.kind {
             StmtKind::Enter(place, initial) => StmtKind::Enter(self.place(place).0, initial),
-            StmtKind::Init(place, value) => self.init(place, value),
-            StmtKind::Expr(value) => StmtKind::Expr(self.expression(value)),
-            StmtKind::Throw(value) => StmtKind::Throw(self.expression(value)),
+            StmtKind::Init(place, ref value) => self.init(place, value),
+            StmtKind::Expr(ref value) => StmtKind::Expr(self.expression(value)),
+            StmtKind::Throw(ref value) => StmtKind::Throw(self.expression(value)),
             StmtKind::Block(body) => StmtKind::Block(self.statements(body)),
-            StmtKind::If(test, yes, no) => {
+            StmtKind::If(ref test, yes, no) => {
                 let test = self.expression(test);
-                let yes = self.boxed_statement(*yes);
-                StmtKind::If(test, yes, no.map(|no| self.boxed_statement(*no)))
+                let yes = self.nested(yes);
+                StmtKind::If(test, yes, no.map(|no| self.nested(no)))
             }
-            StmtKind::For(each) => self.for_loop(*each),
-            StmtKind::DoWhile { label, body, test } => {
-                StmtKind::DoWhile { label, body: self.boxed_statement(*body), test: self.expression(test) }
+            StmtKind::For(each) => self.for_loop(each),
+            StmtKind::DoWhile { label, body, ref test } => {
+                StmtKind::DoWhile { label, body: self.nested(body), test: self.expression(test) }
             }
-            StmtKind::ForEach(each) => self.for_each(*each),
-            StmtKind::Switch(switch) => self.switch(*switch),
-            StmtKind::Try(attempt) => self.try_statement(*attempt),
-            StmtKind::Labeled(label, body) => StmtKind::Labeled(label, self.boxed_statement(*body)),
+            StmtKind::ForEach(each) => self.for_each(each),
+            StmtKind::Switch(switch) => self.switch(switch),
+            StmtKind::Try(attempt) => self.try_statement(attempt),
+            StmtKind::Labeled(label, body) => StmtKind::Labeled(label, self.nested(body)),
             StmtKind::Break(label) => StmtKind::Break(label),
             StmtKind::Continue(label) => StmtKind::Continue(label),
-            StmtKind::Return(value) => {
+            StmtKind::Return(ref value) => {
                 self.splits |= self.awaits_return && value.is_some();
-                StmtKind::Return(value.map(|value| self.expression(value)))
+                StmtKind::Return(value.as_ref().map(|value| self.expression(value)))
             }
         };
         let splits = std::mem::replace(&mut self.splits, outer);
@@ -204,7 +214,7 @@ impl<'a> Finisher<'a> {
         Stmt { kind, span: statement.span, splits }
     }
 
-    fn init(&mut self, place: Pending, value: draft::Expr) -> StmtKind {
+    fn init(&mut self, place: Pending, value: &draft::Expr<'_>) -> StmtKind<'p> {
         let (place, binding) = self.place(place);
         if let (Place::Global(index), &ExprKind::Function(id)) = (place, &value.kind)
             && binding.is_fixed()
@@ -214,40 +224,41 @@ impl<'a> Finisher<'a> {
         StmtKind::Init(place, self.expression(value))
     }
 
-    fn for_loop(&mut self, each: draft::ForLoop) -> StmtKind {
-        StmtKind::For(Box::new(ForLoop {
+    fn for_loop(&mut self, each: &draft::ForLoop<'_>) -> StmtKind<'p> {
+        StmtKind::For(self.arena.alloc(ForLoop {
             label: each.label,
-            test: each.test.map(|test| self.expression(test)),
-            update: each.update.map(|update| self.expression(update)),
-            body: self.boxed_statement(*each.body),
-            fresh: each.fresh.into_iter().map(|slot| self.slot(slot)).collect(),
+            test: each.test.as_ref().map(|test| self.expression(test)),
+            update: each.update.as_ref().map(|update| self.expression(update)),
+            body: self.nested(each.body),
+            fresh: self.arena.collect(each.fresh.iter().map(|&slot| self.slot(slot))),
         }))
     }
 
-    fn for_each(&mut self, each: draft::EachLoop) -> StmtKind {
+    fn for_each(&mut self, each: &draft::EachLoop<'_>) -> StmtKind<'p> {
         self.splits |= each.kind == ForEach::AwaitOf || each.kind == ForEach::Of && self.iterables;
-        StmtKind::ForEach(Box::new(EachLoop {
+        StmtKind::ForEach(self.arena.alloc(EachLoop {
             label: each.label,
             kind: each.kind,
-            iterable: self.expression(each.iterable),
+            iterable: self.expression(&each.iterable),
             iterator: self.slot(each.iterator),
             item: self.slot(each.item),
-            body: self.boxed_statement(*each.body),
+            body: self.nested(each.body),
         }))
     }
 
-    fn switch(&mut self, switch: draft::Switch) -> StmtKind {
-        let subject = self.expression(switch.subject);
-        let case = |case: draft::Case| Case {
-            test: case.test.map(|test| self.expression(test)),
+    fn switch(&mut self, switch: &draft::Switch<'_>) -> StmtKind<'p> {
+        let subject = self.expression(&switch.subject);
+        let arena = self.arena;
+        let case = |case: &draft::Case<'_>| Case {
+            test: case.test.as_ref().map(|test| self.expression(test)),
             body: self.statements(case.body),
         };
-        let cases = switch.cases.into_iter().map(case).collect();
-        StmtKind::Switch(Box::new(Switch { label: switch.label, subject, slot: self.slot(switch.slot), cases }))
+        let cases = arena.collect(switch.cases.iter().map(case));
+        StmtKind::Switch(self.arena.alloc(Switch { label: switch.label, subject, slot: self.slot(switch.slot), cases }))
     }
 
-    fn try_statement(&mut self, attempt: draft::Try) -> StmtKind {
-        StmtKind::Try(Box::new(Try {
+    fn try_statement(&mut self, attempt: &draft::Try<'_>) -> StmtKind<'p> {
+        StmtKind::Try(self.arena.alloc(Try {
             body: self.statements(attempt.body),
             catch: attempt.catch.map(|(slot, body)| (self.slot(slot), self.statements(body))),
             finally: attempt.finally.map(|body| self.statements(body)),
@@ -257,24 +268,24 @@ impl<'a> Finisher<'a> {
 
     // ---- Expressions ---------------------------------------------------------------------------
 
-    fn expressions(&mut self, values: Vec<draft::Expr>) -> Vec<Expr> {
-        values.into_iter().map(|value| self.expression(value)).collect()
+    fn expressions(&mut self, values: &[draft::Expr<'_>]) -> &'p [Expr<'p>] {
+        self.arena.collect(values.iter().map(|value| self.expression(value)))
     }
 
-    fn boxed(&mut self, value: draft::Expr) -> Box<Expr> {
-        Box::new(self.expression(value))
+    fn operand(&mut self, value: &draft::Expr<'_>) -> &'p Expr<'p> {
+        self.arena.alloc(self.expression(value))
     }
 
-    fn expression(&mut self, value: draft::Expr) -> Expr {
+    fn expression(&mut self, value: &draft::Expr<'_>) -> Expr<'p> {
         let outer = std::mem::take(&mut self.splits);
-        let kind = self.kind(value.kind);
+        let kind = self.kind(&value.kind);
         let splits = std::mem::replace(&mut self.splits, outer);
         self.splits |= splits;
         Expr { kind, span: value.span, splits }
     }
 
-    fn kind(&mut self, kind: draft::ExprKind) -> ExprKind {
-        match kind {
+    fn kind(&mut self, kind: &draft::ExprKind<'_>) -> ExprKind<'p> {
+        match *kind {
             ExprKind::Undefined => ExprKind::Undefined,
             ExprKind::Null => ExprKind::Null,
             ExprKind::Bool(value) => ExprKind::Bool(value),
@@ -283,66 +294,71 @@ impl<'a> Finisher<'a> {
             ExprKind::BigInt(digits) => ExprKind::BigInt(digits),
             ExprKind::Regex(pattern, number) => ExprKind::Regex(pattern, number),
             ExprKind::Template(first, rest) => {
-                ExprKind::Template(first, rest.into_iter().map(|(hole, text)| (self.expression(hole), text)).collect())
+                let arena = self.arena;
+                let holes = rest.iter().map(|(hole, text)| (self.expression(hole), *text));
+                ExprKind::Template(first, arena.collect(holes))
             }
             ExprKind::TemplateObject(site) => ExprKind::TemplateObject(site),
             ExprKind::Array(elements) => self.array(elements),
             ExprKind::Object(site, properties) => self.object(site, properties),
             ExprKind::Function(id) => ExprKind::Function(id),
             ExprKind::Read(variable) => ExprKind::Read(self.variable(variable)),
-            ExprKind::Write(variable, value) => ExprKind::Write(self.variable(variable), self.boxed(*value)),
-            ExprKind::WriteConst(variable, value) => ExprKind::WriteConst(self.variable(variable), self.boxed(*value)),
+            ExprKind::Write(variable, value) => ExprKind::Write(self.variable(variable), self.operand(value)),
+            ExprKind::WriteConst(variable, value) => ExprKind::WriteConst(self.variable(variable), self.operand(value)),
             ExprKind::Update { variable, delta, prefix } => {
                 ExprKind::Update { variable: self.variable(variable), delta, prefix }
             }
             ExprKind::Temp(slot) => ExprKind::Temp(self.slot(slot)),
-            ExprKind::SetTemp(slot, value) => ExprKind::SetTemp(self.slot(slot), self.boxed(*value)),
+            ExprKind::SetTemp(slot, value) => ExprKind::SetTemp(self.slot(slot), self.operand(value)),
             ExprKind::Global(name) => ExprKind::Global(name),
             ExprKind::TypeofGlobal(name) => ExprKind::TypeofGlobal(name),
-            ExprKind::WriteGlobal(name, value) => ExprKind::WriteGlobal(name, self.boxed(*value)),
+            ExprKind::WriteGlobal(name, value) => ExprKind::WriteGlobal(name, self.operand(value)),
             ExprKind::Uninitialized(name) => ExprKind::Uninitialized(name),
-            ExprKind::Member(object, name) => ExprKind::Member(self.boxed(*object), name),
-            ExprKind::Index(object, key) => ExprKind::Index(self.boxed(*object), self.boxed(*key)),
+            ExprKind::Member(object, name) => ExprKind::Member(self.operand(object), name),
+            ExprKind::Index(object, key) => ExprKind::Index(self.operand(object), self.operand(key)),
             ExprKind::SetMember(object, name, value) => {
-                ExprKind::SetMember(self.boxed(*object), name, self.boxed(*value))
+                ExprKind::SetMember(self.operand(object), name, self.operand(value))
             }
             ExprKind::SetIndex(object, key, value) => {
-                ExprKind::SetIndex(self.boxed(*object), self.boxed(*key), self.boxed(*value))
+                ExprKind::SetIndex(self.operand(object), self.operand(key), self.operand(value))
             }
-            ExprKind::DeleteMember(object, name) => ExprKind::DeleteMember(self.boxed(*object), name),
-            ExprKind::DeleteIndex(object, key) => ExprKind::DeleteIndex(self.boxed(*object), self.boxed(*key)),
-            ExprKind::Unary(operator, operand) => ExprKind::Unary(operator, self.boxed(*operand)),
+            ExprKind::DeleteMember(object, name) => ExprKind::DeleteMember(self.operand(object), name),
+            ExprKind::DeleteIndex(object, key) => ExprKind::DeleteIndex(self.operand(object), self.operand(key)),
+            ExprKind::Unary(operator, operand) => ExprKind::Unary(operator, self.operand(operand)),
             ExprKind::Binary(operator, left, right) => {
-                ExprKind::Binary(operator, self.boxed(*left), self.boxed(*right))
+                ExprKind::Binary(operator, self.operand(left), self.operand(right))
             }
-            ExprKind::Chain(chain) => self.chain(*chain),
+            ExprKind::Chain(chain) => self.chain(chain),
             ExprKind::Logical(operator, left, right) => {
-                ExprKind::Logical(operator, self.boxed(*left), self.boxed(*right))
+                ExprKind::Logical(operator, self.operand(left), self.operand(right))
             }
             ExprKind::Conditional(test, yes, no) => {
-                ExprKind::Conditional(self.boxed(*test), self.boxed(*yes), self.boxed(*no))
+                ExprKind::Conditional(self.operand(test), self.operand(yes), self.operand(no))
             }
-            ExprKind::Sequence(mut parts) => {
-                parts.retain(|part| self.iterables || !is_close(part));
+            ExprKind::Sequence(parts) => {
+                if !self.iterables && parts.iter().any(is_close) {
+                    let kept: Vec<_> = parts.iter().filter(|part| !is_close(part)).copied().collect();
+                    return ExprKind::Sequence(self.expressions(&kept));
+                }
                 ExprKind::Sequence(self.expressions(parts))
             }
-            ExprKind::Call(call) => self.call(*call),
-            ExprKind::New(new) => self.construct(*new),
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::New(new) => self.construct(new),
             ExprKind::Await(value) => {
                 self.splits = true;
-                ExprKind::Await(self.boxed(*value))
+                ExprKind::Await(self.operand(value))
             }
             ExprKind::RequireObject { value, first, origin } => {
-                ExprKind::RequireObject { value: self.boxed(*value), first, origin }
+                ExprKind::RequireObject { value: self.operand(value), first, origin }
             }
             ExprKind::ObjectRest(object, keys) => ExprKind::ObjectRest(self.slot(object), self.expressions(keys)),
             ExprKind::Yield(value) => {
                 self.splits = true;
-                ExprKind::Yield(self.boxed(*value))
+                ExprKind::Yield(self.operand(value))
             }
             ExprKind::YieldStar(items) => {
                 self.splits = true;
-                ExprKind::YieldStar(self.boxed(*items))
+                ExprKind::YieldStar(self.operand(items))
             }
             ExprKind::GeneratorStart => {
                 self.splits = true;
@@ -350,7 +366,7 @@ impl<'a> Finisher<'a> {
             }
             ExprKind::Iterator(value, origin) => {
                 self.splits |= self.iterables;
-                ExprKind::Iterator(self.boxed(*value), origin)
+                ExprKind::Iterator(self.operand(value), origin)
             }
             ExprKind::IteratorNext(iterator) => ExprKind::IteratorNext(self.step(iterator)),
             ExprKind::IteratorRest(iterator) => ExprKind::IteratorRest(self.step(iterator)),
@@ -364,8 +380,9 @@ impl<'a> Finisher<'a> {
         self.slot(iterator)
     }
 
-    fn array(&mut self, elements: Vec<draft::Element>) -> ExprKind {
-        let element = |element| match element {
+    fn array(&mut self, elements: &[draft::Element<'_>]) -> ExprKind<'p> {
+        let arena = self.arena;
+        let element = |element: &draft::Element<'_>| match element {
             Element::Hole => Element::Hole,
             Element::Item(value) => Element::Item(self.expression(value)),
             Element::Spread(value) => {
@@ -373,33 +390,36 @@ impl<'a> Finisher<'a> {
                 Element::Spread(self.expression(value))
             }
         };
-        ExprKind::Array(elements.into_iter().map(element).collect())
+        ExprKind::Array(arena.collect(elements.iter().map(element)))
     }
 
-    fn object(&mut self, site: u32, properties: Vec<draft::Property>) -> ExprKind {
-        let property = |property| match property {
-            Property::Named(name, value) => Property::Named(name, self.expression(value)),
+    fn object(&mut self, site: u32, properties: &[draft::Property<'_>]) -> ExprKind<'p> {
+        let arena = self.arena;
+        let property = |property: &draft::Property<'_>| match property {
+            Property::Named(name, value) => Property::Named(*name, self.expression(value)),
             Property::Computed(key, value) => {
                 let key = self.expression(key);
                 Property::Computed(key, self.expression(value))
             }
             Property::Spread(value) => Property::Spread(self.expression(value)),
         };
-        ExprKind::Object(site, properties.into_iter().map(property).collect())
+        ExprKind::Object(site, arena.collect(properties.iter().map(property)))
     }
 
-    fn chain(&mut self, chain: draft::Chain) -> ExprKind {
-        let first = self.expression(chain.first);
-        let rest = chain.rest.into_iter().map(|(operator, operand)| (operator, self.expression(operand))).collect();
-        ExprKind::Chain(Box::new(Chain { first, rest }))
+    fn chain(&mut self, chain: &draft::Chain<'_>) -> ExprKind<'p> {
+        let arena = self.arena;
+        let first = self.expression(&chain.first);
+        let rest = chain.rest.iter().map(|(operator, operand)| (*operator, self.expression(operand)));
+        let rest = arena.collect(rest);
+        ExprKind::Chain(arena.alloc(Chain { first, rest }))
     }
 
     // ---- Calls ---------------------------------------------------------------------------------
 
-    fn call(&mut self, call: draft::Call) -> ExprKind {
-        let callee = match call.callee {
+    fn call(&mut self, call: &draft::Call<'_>) -> ExprKind<'p> {
+        let callee = match &call.callee {
             Callee::Value(value) => Callee::Value(self.expression(value)),
-            Callee::Member(object, name) => Callee::Member(self.expression(object), name),
+            Callee::Member(object, name) => Callee::Member(self.expression(object), *name),
             Callee::Index(object, key) => {
                 let object = self.expression(object);
                 Callee::Index(object, self.expression(key))
@@ -410,23 +430,26 @@ impl<'a> Finisher<'a> {
         };
         let call = Call { callee, arguments: self.arguments(call.arguments), callee_span: call.callee_span };
         self.splits |= !self.is_plain(&call);
-        ExprKind::Call(Box::new(call))
+        ExprKind::Call(self.arena.alloc(call))
     }
 
-    fn construct(&mut self, new: draft::New) -> ExprKind {
-        self.splits |= !self.is_plain_new(&new.names);
-        ExprKind::New(Box::new(New { names: new.names, arguments: self.arguments(new.arguments) }))
+    fn construct(&mut self, new: &draft::New<'_>) -> ExprKind<'p> {
+        self.splits |= !self.is_plain_new(new.names);
+        ExprKind::New(
+            self.arena.alloc(New { names: self.arena.copy(new.names), arguments: self.arguments(new.arguments) }),
+        )
     }
 
-    fn arguments(&mut self, arguments: Vec<draft::Argument>) -> Vec<Argument> {
-        let argument = |draft::Argument { value, spread }| {
+    fn arguments(&mut self, arguments: &[draft::Argument<'_>]) -> &'p [Argument<'p>] {
+        let arena = self.arena;
+        let argument = |&draft::Argument { ref value, spread }: &draft::Argument<'_>| {
             self.splits |= spread && self.iterables;
             Argument { value: self.expression(value), spread }
         };
-        arguments.into_iter().map(argument).collect()
+        arena.collect(arguments.iter().map(argument))
     }
 
-    fn is_plain(&self, call: &Call) -> bool {
+    fn is_plain(&mut self, call: &Call<'_>) -> bool {
         let is_tag =
             matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
         let call = match &call.callee {
@@ -437,10 +460,21 @@ impl<'a> Finisher<'a> {
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
                 PlainCall::Static(self.text(*object), self.text(*name))
             }
-            Callee::Member(_, name) if !is_tag && !self.written[name.0 as usize] => PlainCall::Method(self.text(*name)),
+            &Callee::Member(_, name) if !is_tag && !self.written[name.0 as usize] => {
+                return self.is_plain_method(name);
+            }
             Callee::Value(_) | Callee::Member(..) | Callee::Index(..) | Callee::With { .. } => return false,
         };
         (self.options.plain_call)(call, self.iterables)
+    }
+
+    fn is_plain_method(&mut self, name: TextId) -> bool {
+        let known = self.plain_methods[name.0 as usize];
+        known.unwrap_or_else(|| {
+            let is_plain = (self.options.plain_call)(PlainCall::Method(self.text(name)), self.iterables);
+            self.plain_methods[name.0 as usize] = Some(is_plain);
+            is_plain
+        })
     }
 
     fn is_plain_new(&self, names: &[TextId]) -> bool {

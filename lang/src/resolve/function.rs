@@ -6,7 +6,7 @@ use super::pattern::{Bind, effect, is_undefined};
 use super::scope::{Binding, Kind, ScopeKind, each_name};
 use super::statement::{Tail, discard_result, is_empty};
 use super::{Captured, Resolver, count, expr, stmt};
-use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
+use crate::ast::{self, Arena, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
@@ -39,7 +39,7 @@ struct Form {
     is_arrow: bool,
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// The main function.
     pub(super) fn main(&mut self, script: &ast::Script<'_>) {
         let statements = script.body;
@@ -47,7 +47,7 @@ impl Resolver<'_> {
         self.begin(None, Form { is_async: true, ..Form::default() }, Span::new(0, end));
         self.current.is_async = true;
         self.enter(ScopeKind::Main);
-        let mut body = Vec::with_capacity(statements.len() + 1);
+        let mut body = self.list();
         self.declare_lexical(statements);
         self.declare_vars(statements, false, &mut body);
         self.hoist(statements, &mut body);
@@ -63,24 +63,24 @@ impl Resolver<'_> {
         let run = &statements[..script.entry.filter(only_names).unwrap_or(statements.len())];
         self.statements(run, &mut body);
         if !self.has_return && !self.call_entry(statements, exported, &mut body) {
-            call_result(run, &mut body);
+            call_result(self.arena, run, &mut body);
         }
         self.leave_into(&mut body, 0);
         self.functions[0].slots = self.current.slots;
-        self.functions[0].body = body;
+        self.functions[0].body = self.end_list(body);
     }
 
     /// When the default export or a function `main` is declared and nobody names it, it is called at
     /// the end; gives whether it is.
-    fn call_entry(&mut self, statements: &[ast::Stmt<'_>], exported: Option<&str>, body: &mut Vec<Stmt>) -> bool {
+    fn call_entry(&mut self, statements: &[ast::Stmt<'_>], exported: Option<&str>, body: &mut Vec<Stmt<'p>>) -> bool {
         let entry = exported.unwrap_or("main");
         let name = self.texts.intern(entry.as_bytes());
         let binding = self.texts.facts(name).binding.filter(|&binding| !self.bindings[binding].referenced);
         let Some(binding) = binding else { return false };
         let Some(span) = find_function(statements, entry) else { return false };
-        discard_result(body);
+        discard_result(self.arena, body);
         let function = Variable { place: binding.into(), name, checked: false };
-        let value = call(expr(ExprKind::Read(function), span));
+        let value = call(self.arena, expr(ExprKind::Read(function), span));
         body.push(stmt(StmtKind::Return(Some(value)), span));
         true
     }
@@ -132,11 +132,11 @@ impl Resolver<'_> {
             parameters: 0,
             rest: None,
             length: 0,
-            captures: Vec::new(),
+            captures: &[],
             itself: None,
-            boxed: Vec::new(),
+            boxed: &[],
             slots: 0,
-            body: Vec::new(),
+            body: &[],
             span,
         });
         id
@@ -145,10 +145,7 @@ impl Resolver<'_> {
     /// The parameters and the body of a function.
     fn function_scope(&mut self, function: &ast::Function<'_>) {
         self.enter(ScopeKind::Function);
-        let mut body = Vec::with_capacity(match &function.body {
-            Body::Expr(_) => 1,
-            Body::Block(statements) => statements.len(),
-        });
+        let mut body = self.list();
         let rest = self.parameters(function.params, &mut body);
         match &function.body {
             Body::Expr(value) => {
@@ -161,6 +158,7 @@ impl Resolver<'_> {
         let last = self.scopes.last().and_then(|scope| scope.last);
         self.leave_into(&mut body, 0);
         let boxed = self.boxed_parameters(last);
+        let body = self.end_list(body);
         let compiled = &mut self.functions[self.current.id as usize];
         compiled.parameters = self.current.parameters;
         compiled.length = length(function.params);
@@ -169,7 +167,7 @@ impl Resolver<'_> {
         compiled.body = body;
     }
 
-    fn function_body(&mut self, params: &[ast::Pattern<'_>], statements: &[ast::Stmt<'_>], body: &mut Vec<Stmt>) {
+    fn function_body(&mut self, params: &[ast::Pattern<'_>], statements: &[ast::Stmt<'_>], body: &mut Vec<Stmt<'p>>) {
         let is_simple = params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_)));
         if !is_simple && let Some(directive) = statements.first().filter(|first| is_use_strict(first)) {
             let message = "Illegal 'use strict' directive in function with non-simple parameter list";
@@ -186,21 +184,21 @@ impl Resolver<'_> {
     }
 
     /// Of the bindings up to this one, the parameters that live in cells.
-    fn boxed_parameters(&self, last: Option<BindingId>) -> Vec<Slot> {
+    fn boxed_parameters(&self, last: Option<BindingId>) -> &'p [Slot] {
         let bindings = self.bindings.of_scope(last).map(|id| &self.bindings[id]);
         let is_boxed = |binding: &&Binding| {
             binding.kind == Kind::Parameter && binding.is_cell && binding.slot.0 < self.current.parameters
         };
         let mut boxed: Vec<Slot> = bindings.filter(is_boxed).map(|binding| binding.slot).collect();
         boxed.reverse();
-        boxed
+        self.arena.copy(&boxed)
     }
 
     // ---- Parameters ----------------------------------------------------------------------------
 
     /// Declares the parameters and writes what must happen to the arguments; gives the slot of the
     /// rest.
-    fn parameters(&mut self, params: &[ast::Pattern<'_>], out: &mut Vec<Stmt>) -> Option<Slot> {
+    fn parameters(&mut self, params: &[ast::Pattern<'_>], out: &mut Vec<Stmt<'p>>) -> Option<Slot> {
         if params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_))) {
             for (index, parameter) in params.iter().enumerate() {
                 if let Some(binding) = self.declare_parameter(parameter, Slot(count(index))) {
@@ -257,7 +255,7 @@ impl Resolver<'_> {
     }
 
     /// The argument is there: from now on the parameter can be read.
-    fn bind_parameter(&mut self, id: BindingId, argument: Slot, default: Option<Expr>, out: &mut Vec<Stmt>) {
+    fn bind_parameter(&mut self, id: BindingId, argument: Slot, default: Option<Expr<'p>>, out: &mut Vec<Stmt<'p>>) {
         let binding = &mut self.bindings[id];
         binding.initialized = true;
         let span = binding.span;
@@ -269,16 +267,23 @@ impl Resolver<'_> {
             self.current.slots += 1;
             let value = match default {
                 Some(default) => {
-                    let test = is_undefined(argument());
-                    expr(ExprKind::Conditional(Box::new(test), Box::new(default), Box::new(argument())), span)
+                    let test = is_undefined(self.arena, argument());
+                    expr(
+                        ExprKind::Conditional(
+                            self.arena.alloc(test),
+                            self.arena.alloc(default),
+                            self.arena.alloc(argument()),
+                        ),
+                        span,
+                    )
                 }
                 None => argument(),
             };
             out.push(stmt(StmtKind::Init(id.into(), value), span));
         } else if let Some(default) = default {
-            let test = is_undefined(expr(ExprKind::Read(variable), span));
+            let test = is_undefined(self.arena, expr(ExprKind::Read(variable), span));
             let init = stmt(StmtKind::Init(id.into(), default), span);
-            out.push(stmt(StmtKind::If(test, Box::new(init), None), span));
+            out.push(stmt(StmtKind::If(test, self.arena.alloc(init), None), span));
         }
     }
 
@@ -286,13 +291,13 @@ impl Resolver<'_> {
 
     /// Declares the `var`s of a function. Where parameters have expressions, a `var` of the same name
     /// is another variable that begins with the value of the parameter.
-    fn declare_vars(&mut self, statements: &[ast::Stmt<'_>], own_variables: bool, out: &mut Vec<Stmt>) {
+    fn declare_vars(&mut self, statements: &[ast::Stmt<'_>], own_variables: bool, out: &mut Vec<Stmt<'p>>) {
         for statement in statements {
             self.declare_vars_in(statement, own_variables, out);
         }
     }
 
-    fn declare_vars_in(&mut self, statement: &ast::Stmt<'_>, own: bool, out: &mut Vec<Stmt>) {
+    fn declare_vars_in(&mut self, statement: &ast::Stmt<'_>, own: bool, out: &mut Vec<Stmt<'p>>) {
         match &statement.kind {
             S::Declare(Declares::Var, declarators) => {
                 declarators.iter().for_each(|declarator| self.declare_var(declarator.target, own, out));
@@ -330,7 +335,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn declare_var(&mut self, target: &Pattern<'_>, own: bool, out: &mut Vec<Stmt>) {
+    fn declare_var(&mut self, target: &Pattern<'_>, own: bool, out: &mut Vec<Stmt<'p>>) {
         each_name(target, &mut |name, span| {
             let id = self.texts.intern(name.as_bytes());
             let parameter = self.texts.facts(id).binding.filter(|&existing| {
@@ -350,7 +355,7 @@ impl Resolver<'_> {
     }
 
     /// Functions declared by these statements are made before any of them runs.
-    pub(super) fn hoist(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
+    pub(super) fn hoist(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt<'p>>) {
         let Some(scope) = self.scopes.last_mut().filter(|scope| scope.has_functions) else { return };
         scope.is_hoisting = true;
         let depth = self.scopes.len() - 1;
@@ -359,7 +364,8 @@ impl Resolver<'_> {
             let Some(name) = &function.name else { continue };
             let id = self.any_function(function, None, true);
             let value = expr(ExprKind::Function(id), function.span);
-            out.push(self.initialize(name.text, value, statement.span));
+            let name = self.texts.intern(name.text.as_bytes());
+            out.push(self.initialize(name, value, statement.span));
         }
         self.scopes[depth].is_hoisting = false;
     }
@@ -379,7 +385,7 @@ fn exported_name<'e>(statement: &'e ast::Stmt<'_>) -> Option<&'e str> {
 
 /// Where the result of the script is a function that stands there, it is called: no result can be a
 /// function, and a script that is nothing but one means what it does.
-fn call_result(statements: &[ast::Stmt<'_>], body: &mut [Stmt]) {
+fn call_result<'p>(arena: &'p Arena, statements: &[ast::Stmt<'_>], body: &mut [Stmt<'p>]) {
     let last = statements.iter().rfind(|statement| !is_empty(statement));
     let Some(S::Expr(value)) = last.map(|last| &last.kind) else { return };
     let mut value = value;
@@ -389,16 +395,15 @@ fn call_result(statements: &[ast::Stmt<'_>], body: &mut [Stmt]) {
     if matches!(value.kind, E::Function(_))
         && let Some(StmtKind::Return(Some(result))) = body.last_mut().map(|last| &mut last.kind)
     {
-        let function = std::mem::replace(result, expr(ExprKind::Undefined, value.span));
-        *result = call(Expr { span: value.span, ..function });
+        *result = call(arena, Expr { span: value.span, ..*result });
     }
 }
 
 /// `callee()`
-fn call(callee: Expr) -> Expr {
+fn call<'p>(arena: &'p Arena, callee: Expr<'p>) -> Expr<'p> {
     let span = callee.span;
-    let call = Call { callee: Callee::Value(callee), arguments: Vec::new(), callee_span: span };
-    expr(ExprKind::Call(Box::new(call)), span)
+    let call = Call { callee: Callee::Value(callee), arguments: &[], callee_span: span };
+    expr(ExprKind::Call(arena.alloc(call)), span)
 }
 
 /// Where the name of a function stands that one of the statements declares.

@@ -64,8 +64,8 @@ impl Labels {
     }
 }
 
-impl Resolver<'_> {
-    pub(super) fn labeled(&mut self, name: &ast::Name<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
+impl<'p> Resolver<'_, 'p> {
+    pub(super) fn labeled(&mut self, name: &ast::Name<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt<'p>>) {
         let id = self.texts.intern(name.text.as_bytes());
         if self.current.labels.has(id) {
             let message = format!("Label '{}' has already been declared", name.text);
@@ -91,7 +91,13 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn jump(&mut self, label: Option<&ast::Name<'_>>, is_continue: bool, span: Span, out: &mut Vec<Stmt>) {
+    pub(super) fn jump(
+        &mut self,
+        label: Option<&ast::Name<'_>>,
+        is_continue: bool,
+        span: Span,
+        out: &mut Vec<Stmt<'p>>,
+    ) {
         let found = match label {
             Some(name) => self.named_target(name, is_continue),
             None => self.nearest_target(is_continue, span),

@@ -1,8 +1,8 @@
 //! Destructuring: patterns as sequences of simple steps.
 
 use super::draft::*;
-use super::{Resolver, boxed, expr, stmt};
-use crate::ast::{self, Key, PatternKind};
+use super::{Resolver, expr, stmt};
+use crate::ast::{self, Arena, Key, PatternKind};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
@@ -38,12 +38,13 @@ impl Mode {
     }
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// The steps that take a value apart.
-    pub(super) fn pattern(&mut self, pattern: &Pattern<'_>, value: Expr, mode: Mode, out: &mut Vec<Stmt>) {
+    pub(super) fn pattern(&mut self, pattern: &Pattern<'_>, value: Expr<'p>, mode: Mode, out: &mut Vec<Stmt<'p>>) {
         let span = pattern.span;
         match &pattern.kind {
             PatternKind::Name(name) if mode.bind == Bind::Declare => {
+                let name = self.texts.intern(name.as_bytes());
                 let step = self.initialize(name, value, span);
                 out.push(step);
             }
@@ -72,19 +73,19 @@ impl Resolver<'_> {
     }
 
     /// The value, or the default where it is `undefined`.
-    fn with_default(&mut self, target: &Pattern<'_>, value: Expr, default: &ast::Expr<'_>) -> Expr {
+    fn with_default(&mut self, target: &Pattern<'_>, value: Expr<'p>, default: &ast::Expr<'_>) -> Expr<'p> {
         let span = value.span;
         let (value, again) = match value.kind {
             ExprKind::Temp(slot) => (value, expr(ExprKind::Temp(slot), span)),
             _ => self.save(value),
         };
-        let test = is_undefined(value);
+        let test = is_undefined(self.arena, value);
         let default = self.default(target, default);
-        expr(ExprKind::Conditional(Box::new(test), Box::new(default), Box::new(again)), span)
+        expr(ExprKind::Conditional(self.arena.alloc(test), self.arena.alloc(default), self.arena.alloc(again)), span)
     }
 
     /// A default; an anonymous function takes the name of its target.
-    pub(super) fn default(&mut self, target: &Pattern<'_>, default: &ast::Expr<'_>) -> Expr {
+    pub(super) fn default(&mut self, target: &Pattern<'_>, default: &ast::Expr<'_>) -> Expr<'p> {
         match &target.kind {
             PatternKind::Name(name) => {
                 let name = self.texts.intern(name.as_bytes());
@@ -97,16 +98,23 @@ impl Resolver<'_> {
     fn array_pattern(
         &mut self,
         items: &[Option<ast::Pattern<'_>>],
-        value: Expr,
+        value: Expr<'p>,
         mode: Mode,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) {
         let iterator = self.temp();
         self.note_iterated(&value);
         // V8 has the text of a value for declarations only.
         let origin = if mode.bind == Bind::Declare { mode.origin } else { Origin::Value };
-        effect(ExprKind::SetTemp(iterator, boxed(ExprKind::Iterator(Box::new(value), origin), span)), span, out);
+        effect(
+            ExprKind::SetTemp(
+                iterator,
+                self.arena.alloc(expr(ExprKind::Iterator(self.arena.alloc(value), origin), span)),
+            ),
+            span,
+            out,
+        );
         for item in items {
             match item {
                 None => effect(ExprKind::IteratorNext(iterator), span, out),
@@ -126,10 +134,10 @@ impl Resolver<'_> {
         &mut self,
         properties: &[(Key<'_>, ast::Pattern<'_>)],
         rest: Option<&Pattern<'_>>,
-        value: Expr,
+        value: Expr<'p>,
         mode: Mode,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) {
         let first = match properties.first() {
             Some((Key::Text(name, _), _)) => Some(self.texts.intern(name)),
@@ -146,28 +154,33 @@ impl Resolver<'_> {
                 let message = "`...` must be followed by an identifier in declaration contexts";
                 self.error(Diagnostic::syntax(message, rest.span));
             }
-            self.pattern(rest, expr(ExprKind::ObjectRest(object, taken), rest.span), mode.inner(), out);
+            self.pattern(
+                rest,
+                expr(ExprKind::ObjectRest(object, self.arena.copy(&taken)), rest.span),
+                mode.inner(),
+                out,
+            );
         }
     }
 
     /// A slot with the value, which must be an object to take properties from.
     fn required_object(
         &mut self,
-        value: Expr,
+        value: Expr<'p>,
         first: Option<TextId>,
         mode: Mode,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) -> Slot {
         let at = value.span;
         let known = match value.kind {
             ExprKind::Temp(slot) => Some(slot),
             _ => None,
         };
-        let required = ExprKind::RequireObject { value: Box::new(value), first, origin: mode.origin };
+        let required = ExprKind::RequireObject { value: self.arena.alloc(value), first, origin: mode.origin };
         let Some(slot) = known else {
             let slot = self.temp();
-            effect(ExprKind::SetTemp(slot, boxed(required, at)), span, out);
+            effect(ExprKind::SetTemp(slot, self.arena.alloc(expr(required, at))), span, out);
             return slot;
         };
         effect(required, span, out);
@@ -179,10 +192,10 @@ impl Resolver<'_> {
         &mut self,
         key: &Key<'_>,
         object: Slot,
-        taken: Option<&mut Vec<Expr>>,
+        taken: Option<&mut Vec<Expr<'p>>>,
         bind: Bind,
-        out: &mut Vec<Stmt>,
-    ) -> Expr {
+        out: &mut Vec<Stmt<'p>>,
+    ) -> Expr<'p> {
         let (name, span) = match key {
             Key::Text(name, span) => (Some(self.property_name(name, *span)), *span),
             Key::Computed(key) => (self.constant_key(key), key.span),
@@ -198,7 +211,7 @@ impl Resolver<'_> {
             (None, Key::Computed(key)) => {
                 let mut key = self.expression(key);
                 if taken.is_some() || bind == Bind::Assign {
-                    let value = expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), span);
+                    let value = expr(ExprKind::Unary(Unary::ToPropertyKey, self.arena.alloc(key)), span);
                     let (set, again) = self.save(value);
                     if let (Some(taken), ExprKind::Temp(slot)) = (taken, &again.kind) {
                         taken.push(expr(ExprKind::Temp(*slot), span));
@@ -207,7 +220,7 @@ impl Resolver<'_> {
                     effect(set.kind, span, out);
                     key = again;
                 }
-                ExprKind::Index(Box::new(from), Box::new(key))
+                ExprKind::Index(self.arena.alloc(from), self.arena.alloc(key))
             }
             (None, Key::Text(..)) => ExprKind::Undefined,
         };
@@ -216,13 +229,13 @@ impl Resolver<'_> {
 }
 
 /// `value === undefined`
-pub(super) fn is_undefined(value: Expr) -> Expr {
+pub(super) fn is_undefined<'p>(arena: &'p Arena, value: Expr<'p>) -> Expr<'p> {
     let span = value.span;
-    let undefined = boxed(ExprKind::Undefined, span);
-    expr(ExprKind::Binary(Binary::StrictEqual, Box::new(value), undefined), span)
+    let undefined = arena.alloc(expr(ExprKind::Undefined, span));
+    expr(ExprKind::Binary(Binary::StrictEqual, arena.alloc(value), undefined), span)
 }
 
 /// A step that is an expression.
-pub(super) fn effect(kind: ExprKind, span: Span, out: &mut Vec<Stmt>) {
+pub(super) fn effect<'p>(kind: ExprKind<'p>, span: Span, out: &mut Vec<Stmt<'p>>) {
     out.push(stmt(StmtKind::Expr(expr(kind, span)), span));
 }

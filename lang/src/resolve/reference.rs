@@ -2,7 +2,7 @@
 
 use super::draft::*;
 use super::scope::{Kind, ScopeKind};
-use super::{MAX_CAPTURES, Resolver, boxed, count, expr, stmt};
+use super::{MAX_CAPTURES, Resolver, count, expr, stmt};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
@@ -18,7 +18,7 @@ pub(super) enum Meaning {
     Free,
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// What a name means here, noting that it is used.
     pub(super) fn meaning(&mut self, name: TextId, span: Span) -> Meaning {
         let Some(id) = self.texts.facts(name).binding else { return Meaning::Free };
@@ -81,7 +81,7 @@ impl Resolver<'_> {
     }
 
     /// `name`
-    pub(super) fn read(&mut self, name: &str, span: Span) -> ExprKind {
+    pub(super) fn read(&mut self, name: &str, span: Span) -> ExprKind<'p> {
         let id = self.texts.intern(name.as_bytes());
         match self.meaning(id, span) {
             Meaning::Variable(variable) | Meaning::Constant(variable) => ExprKind::Read(variable),
@@ -91,7 +91,7 @@ impl Resolver<'_> {
     }
 
     /// A free name.
-    fn free(&mut self, name: &str, id: TextId, span: Span) -> ExprKind {
+    fn free(&mut self, name: &str, id: TextId, span: Span) -> ExprKind<'p> {
         match name {
             "undefined" => return ExprKind::Undefined,
             "NaN" => return ExprKind::Number(f64::NAN),
@@ -103,28 +103,28 @@ impl Resolver<'_> {
     }
 
     /// `name = value`
-    pub(super) fn write(&mut self, name: &str, span: Span, value: Expr) -> ExprKind {
+    pub(super) fn write(&mut self, name: &str, span: Span, value: Expr<'p>) -> ExprKind<'p> {
         let id = self.texts.intern(name.as_bytes());
         match self.meaning(id, span) {
             Meaning::Variable(variable) => {
                 self.assigned(&variable);
-                ExprKind::Write(variable, Box::new(value))
+                ExprKind::Write(variable, self.arena.alloc(value))
             }
-            Meaning::Constant(variable) => ExprKind::WriteConst(variable, Box::new(value)),
-            Meaning::Tdz => ExprKind::Sequence(vec![value, expr(ExprKind::Uninitialized(id), span)]),
+            Meaning::Constant(variable) => ExprKind::WriteConst(variable, self.arena.alloc(value)),
+            Meaning::Tdz => ExprKind::Sequence(self.arena.copy(&[value, expr(ExprKind::Uninitialized(id), span)])),
             Meaning::Free => self.write_free(name, id, span, value),
         }
     }
 
-    fn write_free(&mut self, name: &str, id: TextId, span: Span, value: Expr) -> ExprKind {
+    fn write_free(&mut self, name: &str, id: TextId, span: Span, value: Expr<'p>) -> ExprKind<'p> {
         if self.check_free_name(name, id, span) {
             self.check_global_write(name, span);
         }
-        ExprKind::WriteGlobal(id, Box::new(value))
+        ExprKind::WriteGlobal(id, self.arena.alloc(value))
     }
 
     /// `++name`, `name++`
-    pub(super) fn update(&mut self, name: &str, span: Span, delta: i8, prefix: bool) -> ExprKind {
+    pub(super) fn update(&mut self, name: &str, span: Span, delta: i8, prefix: bool) -> ExprKind<'p> {
         let id = self.texts.intern(name.as_bytes());
         let old = match self.meaning(id, span) {
             Meaning::Variable(variable) => {
@@ -132,13 +132,16 @@ impl Resolver<'_> {
                 return ExprKind::Update { variable, delta, prefix };
             }
             Meaning::Constant(variable) => {
-                let old = ExprKind::Unary(Unary::ToNumeric, boxed(ExprKind::Read(variable), span));
-                return ExprKind::WriteConst(variable, boxed(old, span));
+                let old = ExprKind::Unary(Unary::ToNumeric, self.arena.alloc(expr(ExprKind::Read(variable), span)));
+                return ExprKind::WriteConst(variable, self.arena.alloc(expr(old, span)));
             }
             Meaning::Tdz => return ExprKind::Uninitialized(id),
             Meaning::Free => ExprKind::Global(id),
         };
-        let value = step(delta, boxed(ExprKind::Unary(Unary::ToNumeric, boxed(old, span)), span));
+        let value = step(
+            delta,
+            self.arena.alloc(expr(ExprKind::Unary(Unary::ToNumeric, self.arena.alloc(expr(old, span))), span)),
+        );
         self.write_free(name, id, span, expr(value, span))
     }
 
@@ -147,9 +150,8 @@ impl Resolver<'_> {
     }
 
     /// The declaration of a name has run.
-    pub(super) fn initialize(&mut self, name: &str, value: Expr, span: Span) -> Stmt {
-        let id = self.texts.intern(name.as_bytes());
-        let Some(binding) = self.texts.facts(id).binding else { return stmt(StmtKind::Expr(value), span) };
+    pub(super) fn initialize(&mut self, name: TextId, value: Expr<'p>, span: Span) -> Stmt<'p> {
+        let Some(binding) = self.texts.facts(name).binding else { return stmt(StmtKind::Expr(value), span) };
         self.initialized(binding);
         stmt(StmtKind::Init(binding.into(), value), span)
     }
@@ -176,6 +178,6 @@ impl Resolver<'_> {
 }
 
 /// One more or one less than a numeric value.
-pub(super) fn step(delta: i8, value: Box<Expr>) -> ExprKind {
+pub(super) fn step<'p>(delta: i8, value: &'p Expr<'p>) -> ExprKind<'p> {
     ExprKind::Unary(if delta > 0 { Unary::Increment } else { Unary::Decrement }, value)
 }

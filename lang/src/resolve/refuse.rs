@@ -129,7 +129,7 @@ impl Holders {
     }
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     // ---- Names ---------------------------------------------------------------------------------
 
     /// Checks a free name, and notes it; false where it is refused.
@@ -254,7 +254,7 @@ impl Resolver<'_> {
     /// Checks `Object.name`, and its arguments where it is called.
     pub(super) fn check_static(
         &mut self,
-        object: &Expr,
+        object: &Expr<'p>,
         name: TextId,
         span: Span,
         arguments: Option<&[ast::Expr<'_>]>,
@@ -280,15 +280,16 @@ impl Resolver<'_> {
     // ---- Constructors --------------------------------------------------------------------------
 
     /// The names of a constructor, which must be a built-in one.
-    pub(super) fn constructor(&mut self, callee: &Ast<'_>, span: Span) -> Vec<TextId> {
+    pub(super) fn constructor(&mut self, callee: &Ast<'_>, span: Span) -> &'p [TextId] {
         let refusals = self.refusals.len();
         let value = self.expression(callee);
         let mut names = Vec::new();
         let is_global = dotted(&value, &mut names);
+        let names = self.arena.copy(&names);
         if self.refusals.len() > refusals {
             return names;
         }
-        let name = self.dotted_name(&names);
+        let name = self.dotted_name(names);
         if is_global && CONSTRUCTORS.contains(&&*name) {
             return names;
         }
@@ -332,7 +333,7 @@ impl Resolver<'_> {
 }
 
 /// The names of `a.b.c` where `a` is a free name.
-fn dotted(value: &Expr, names: &mut Vec<TextId>) -> bool {
+fn dotted(value: &Expr<'_>, names: &mut Vec<TextId>) -> bool {
     match &value.kind {
         ExprKind::Global(name) => {
             names.push(*name);

@@ -136,14 +136,14 @@ pub(super) enum ScopeKind {
     Switch,
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// Enters a scope.
     pub(super) fn enter(&mut self, kind: ScopeKind) {
         self.scopes.push(Scope { kind, last: None, has_functions: false, is_hoisting: false, functions_named: false });
     }
 
     /// Leaves a scope: decides where its bindings live, and gives the statements for its beginning.
-    pub(super) fn leave(&mut self) -> Vec<Stmt> {
+    pub(super) fn leave(&mut self) -> Vec<Stmt<'p>> {
         let mut enters = Vec::new();
         let Some(scope) = self.scopes.pop() else { return enters };
         let mut next = scope.last;
@@ -171,7 +171,7 @@ impl Resolver<'_> {
     }
 
     /// Leaves a scope whose statements begin at an index of a list.
-    pub(super) fn leave_into(&mut self, out: &mut Vec<Stmt>, at: usize) {
+    pub(super) fn leave_into(&mut self, out: &mut Vec<Stmt<'p>>, at: usize) {
         let enters = self.leave();
         if !enters.is_empty() {
             out.splice(at..at, enters);

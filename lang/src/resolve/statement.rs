@@ -6,7 +6,7 @@ use super::pattern::{Bind, effect};
 use super::refuse::Loop;
 use super::scope::{Kind, ScopeKind, each_name};
 use super::{Resolver, expr, stmt};
-use crate::ast::{self, Declares, ForHead, PatternKind, StmtKind as S};
+use crate::ast::{self, Arena, Declares, ForHead, PatternKind, StmtKind as S};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
@@ -22,9 +22,9 @@ pub(super) enum Tail {
     Keep(Slot),
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// The statements of a block whose scope has been entered and whose functions are made.
-    pub(super) fn statements(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
+    pub(super) fn statements(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt<'p>>) {
         let Some(tail) = self.tail.take() else {
             statements.iter().for_each(|statement| self.statement(statement, out));
             return;
@@ -36,7 +36,7 @@ impl Resolver<'_> {
         let inner = if let (Tail::Return, true) = (tail, more) {
             let slot = self.temp();
             let span = Span::default();
-            effect(ExprKind::SetTemp(slot, Box::new(expr(ExprKind::Undefined, span))), span, out);
+            effect(ExprKind::SetTemp(slot, self.arena.alloc(expr(ExprKind::Undefined, span))), span, out);
             Tail::Keep(slot)
         } else {
             tail
@@ -52,7 +52,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn statement(&mut self, statement: &Ast<'_>, out: &mut Vec<Stmt>) {
+    pub(super) fn statement(&mut self, statement: &Ast<'_>, out: &mut Vec<Stmt<'p>>) {
         let span = statement.span;
         let tail = self.tail.take();
         if tail.is_some() && is_repeated(statement) {
@@ -101,7 +101,7 @@ impl Resolver<'_> {
 
     /// A last statement of which any part can give the value: it is the value of the part that ran last
     /// (ECMA-262, `UpdateEmpty`), so each of them keeps its own.
-    fn with_completion(&mut self, statement: &Ast<'_>, tail: Option<Tail>, out: &mut Vec<Stmt>) {
+    fn with_completion(&mut self, statement: &Ast<'_>, tail: Option<Tail>, out: &mut Vec<Stmt<'p>>) {
         let span = statement.span;
         let slot = self.temp();
         self.current.completion = Some(slot);
@@ -112,20 +112,22 @@ impl Resolver<'_> {
         self.current.completion = None;
         let value = expr(ExprKind::Temp(slot), span);
         out.push(match tail {
-            Some(Tail::Keep(slot)) => stmt(StmtKind::Expr(expr(ExprKind::SetTemp(slot, Box::new(value)), span)), span),
+            Some(Tail::Keep(slot)) => {
+                stmt(StmtKind::Expr(expr(ExprKind::SetTemp(slot, self.arena.alloc(value)), span)), span)
+            }
             _ => stmt(StmtKind::Return(Some(value)), span),
         });
     }
 
     /// The completion value is `undefined` again.
-    fn set_completion(&mut self, span: Span, out: &mut Vec<Stmt>) {
+    fn set_completion(&mut self, span: Span, out: &mut Vec<Stmt<'p>>) {
         if let Some(slot) = self.current.completion {
-            effect(ExprKind::SetTemp(slot, Box::new(expr(ExprKind::Undefined, span))), span, out);
+            effect(ExprKind::SetTemp(slot, self.arena.alloc(expr(ExprKind::Undefined, span))), span, out);
         }
     }
 
     /// The statements of a block with its scope.
-    fn block(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
+    fn block(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt<'p>>) {
         let declares = |statement: &ast::Stmt<'_>| matches!(statement.kind, S::Declare(..) | S::Function(_));
         if !statements.iter().any(declares) {
             return self.statements(statements, out);
@@ -140,30 +142,38 @@ impl Resolver<'_> {
         self.leave_into(out, at);
     }
 
-    fn block_list(&mut self, statements: &[ast::Stmt<'_>]) -> Vec<Stmt> {
-        let mut list = Vec::with_capacity(statements.len());
+    fn block_list(&mut self, statements: &[ast::Stmt<'_>]) -> &'p [Stmt<'p>] {
+        let mut list = self.list();
         self.current.nesting += 1;
         self.block(statements, &mut list);
         self.current.nesting -= 1;
-        list
+        self.end_list(list)
     }
 
     /// A statement inside another one.
-    pub(super) fn nested(&mut self, statement: &Ast<'_>) -> Box<Stmt> {
-        let mut list = Vec::with_capacity(1);
+    pub(super) fn nested(&mut self, statement: &Ast<'_>) -> &'p Stmt<'p> {
+        let mut list = self.list();
         self.current.nesting += 1;
         self.statement(statement, &mut list);
         self.current.nesting -= 1;
-        one(list, statement.span)
+        self.one(list, statement.span)
     }
 
-    fn expression_statement(&mut self, value: &Value<'_>, tail: Option<Tail>, span: Span, out: &mut Vec<Stmt>) {
+    /// A list of statements as one.
+    fn one(&mut self, list: Vec<Stmt<'p>>, span: Span) -> &'p Stmt<'p> {
+        match self.end_list(list) {
+            [only] => only,
+            list => self.arena.alloc(stmt(StmtKind::Block(list), span)),
+        }
+    }
+
+    fn expression_statement(&mut self, value: &Value<'_>, tail: Option<Tail>, span: Span, out: &mut Vec<Stmt<'p>>) {
         let kind = match tail.or(self.current.completion.map(Tail::Keep)) {
             None => StmtKind::Expr(self.effect(value)),
             Some(Tail::Return) => StmtKind::Return(Some(self.expression(value))),
             Some(Tail::Keep(slot)) => {
                 let value = self.expression(value);
-                StmtKind::Expr(expr(ExprKind::SetTemp(slot, Box::new(value)), span))
+                StmtKind::Expr(expr(ExprKind::SetTemp(slot, self.arena.alloc(value)), span))
             }
         };
         out.push(stmt(kind, span));
@@ -176,7 +186,7 @@ impl Resolver<'_> {
         no: Option<&Ast<'_>>,
         tail: Option<Tail>,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) {
         let test = self.expression(test);
         self.tail = tail;
@@ -189,7 +199,7 @@ impl Resolver<'_> {
 
     // ---- Declarations --------------------------------------------------------------------------
 
-    fn declaration(&mut self, declares: Declares, declarators: &[ast::Declarator<'_>], out: &mut Vec<Stmt>) {
+    fn declaration(&mut self, declares: Declares, declarators: &[ast::Declarator<'_>], out: &mut Vec<Stmt<'p>>) {
         for declarator in declarators {
             let target = &declarator.target;
             if declares == Declares::Var {
@@ -197,11 +207,13 @@ impl Resolver<'_> {
             }
             match (&target.kind, &declarator.init) {
                 (PatternKind::Name(name), Some(init)) => {
+                    let name = self.texts.intern(name.as_bytes());
                     let value = self.initial_value(name, init);
                     out.push(self.initialize(name, value, target.span.to(init.span)));
                 }
                 (PatternKind::Name(_), None) if declares == Declares::Var => {}
                 (PatternKind::Name(name), None) => {
+                    let name = self.texts.intern(name.as_bytes());
                     out.push(self.initialize(name, expr(ExprKind::Undefined, target.span), target.span));
                 }
                 (_, Some(init)) => {
@@ -215,20 +227,19 @@ impl Resolver<'_> {
     }
 
     /// The value of `name = value`.
-    fn initial_value(&mut self, name: &str, init: &Value<'_>) -> Expr {
-        let id = self.texts.intern(name.as_bytes());
-        let binding = self.texts.facts(id).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
+    fn initial_value(&mut self, name: TextId, init: &Value<'_>) -> Expr<'p> {
+        let binding = self.texts.facts(name).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
         let Some(binding) = binding else {
             if !matches!(init.kind, ast::ExprKind::Object(_)) {
-                return self.named(init, id);
+                return self.named(init, name);
             }
-            let mark = self.holders.variable(id);
-            let value = self.named(init, id);
+            let mark = self.holders.variable(name);
+            let value = self.named(init, name);
             self.holders.end(mark);
             return value;
         };
         self.bindings[binding].in_own_function = true;
-        let value = self.named(init, id);
+        let value = self.named(init, name);
         self.bindings[binding].in_own_function = false;
         value
     }
@@ -248,17 +259,17 @@ impl Resolver<'_> {
 
     // ---- Loops ---------------------------------------------------------------------------------
 
-    fn while_loop(&mut self, test: &Value<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
+    fn while_loop(&mut self, test: &Value<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt<'p>>) {
         self.check_loop(Loop::While, span);
         let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let test = Some(self.expression(test));
         let body = self.nested(body);
         self.current.labels.end(mark);
-        let each = ForLoop { label, test, update: None, body, fresh: Vec::new() };
-        out.push(stmt(StmtKind::For(Box::new(each)), span));
+        let each = ForLoop { label, test, update: None, body, fresh: &[] };
+        out.push(stmt(StmtKind::For(self.arena.alloc(each)), span));
     }
 
-    fn do_while(&mut self, body: &Ast<'_>, test: &Value<'_>, span: Span, out: &mut Vec<Stmt>) {
+    fn do_while(&mut self, body: &Ast<'_>, test: &Value<'_>, span: Span, out: &mut Vec<Stmt<'p>>) {
         self.check_loop(Loop::DoWhile, span);
         let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let body = self.nested(body);
@@ -274,7 +285,7 @@ impl Resolver<'_> {
         update: Option<&Value<'_>>,
         body: &Ast<'_>,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) {
         self.check_loop(if test.is_some() { Loop::For } else { Loop::EndlessFor }, span);
         let at = out.len();
@@ -299,13 +310,13 @@ impl Resolver<'_> {
         self.current.labels.end(mark);
         let bindings = self.bindings.of_scope(last).map(|id| &self.bindings[id]);
         let cells = bindings.filter(|binding| binding.kind == Kind::Let && binding.is_cell);
-        let fresh = cells.map(|binding| binding.slot).collect();
+        let fresh = self.arena.copy(&cells.map(|binding| binding.slot).collect::<Vec<_>>());
         let each = ForLoop { label, test, update, body, fresh };
-        out.push(stmt(StmtKind::For(Box::new(each)), span));
+        out.push(stmt(StmtKind::For(self.arena.alloc(each)), span));
     }
 
     /// Functions made by the head of a loop keep the variables as they were before the first turn.
-    fn separate_from_init(&mut self, span: Span, out: &mut Vec<Stmt>) {
+    fn separate_from_init(&mut self, span: Span, out: &mut Vec<Stmt<'p>>) {
         let last = self.scopes.last().and_then(|scope| scope.last);
         let is_captured = |id: &BindingId| self.bindings[*id].kind == Kind::Let && self.bindings[*id].captured;
         let captured: Vec<BindingId> = self.bindings.of_scope(last).filter(is_captured).collect();
@@ -328,7 +339,7 @@ impl Resolver<'_> {
         items: &Value<'_>,
         body: &Ast<'_>,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) {
         self.check_for_each(kind, span);
         let (label, mark) = self.current.labels.begin(LabelKind::Loop);
@@ -338,16 +349,16 @@ impl Resolver<'_> {
         }
         let iterator = self.temp();
         self.current.nesting += 1;
-        let mut list = Vec::new();
+        let mut list = self.list();
         self.enter(ScopeKind::Block);
         let (item, name) = self.bind_item(head, &mut list);
         self.statement(body, &mut list);
         let item = self.leave_with_item(item, name, &mut list);
         self.current.nesting -= 1;
         self.current.labels.end(mark);
-        let body = one(list, body.span);
+        let body = self.one(list, body.span);
         let each = EachLoop { label, kind, iterable, iterator, item, body };
-        out.push(stmt(StmtKind::ForEach(Box::new(each)), span));
+        out.push(stmt(StmtKind::ForEach(self.arena.alloc(each)), span));
     }
 
     fn check_for_each(&mut self, kind: ForEach, span: Span) {
@@ -362,7 +373,7 @@ impl Resolver<'_> {
     }
 
     /// What a loop iterates over: the names of its head are in the TDZ.
-    fn items(&mut self, head: &ForHead<'_>, items: &Value<'_>) -> Expr {
+    fn items(&mut self, head: &ForHead<'_>, items: &Value<'_>) -> Expr<'p> {
         let ForHead::Declare(Declares::Const | Declares::Let, target) = head else { return self.expression(items) };
         self.enter(ScopeKind::Block);
         self.declare_pattern(target, Kind::Tdz);
@@ -372,7 +383,7 @@ impl Resolver<'_> {
     }
 
     /// Binds the item at the head of the body; gives its slot, and the binding where it is one name.
-    fn bind_item(&mut self, head: &ForHead<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<BindingId>) {
+    fn bind_item(&mut self, head: &ForHead<'_>, out: &mut Vec<Stmt<'p>>) -> (Slot, Option<BindingId>) {
         match head {
             ForHead::Declare(declares @ (Declares::Const | Declares::Let), target) => {
                 if let PatternKind::Name(name) = &target.kind {
@@ -401,7 +412,7 @@ impl Resolver<'_> {
 
     /// Leaves the scope of an item. A name that lives in a slot holds the item itself; one in a cell
     /// is initialized from it.
-    fn leave_with_item(&mut self, item: Slot, name: Option<BindingId>, list: &mut Vec<Stmt>) -> Slot {
+    fn leave_with_item(&mut self, item: Slot, name: Option<BindingId>, list: &mut Vec<Stmt<'p>>) -> Slot {
         let enters = self.leave();
         let mut slot = item;
         if let Some(id) = name
@@ -418,7 +429,7 @@ impl Resolver<'_> {
 
     // ---- switch and try ------------------------------------------------------------------------
 
-    fn switch(&mut self, subject: &Value<'_>, cases: &[ast::Case<'_>], span: Span, out: &mut Vec<Stmt>) {
+    fn switch(&mut self, subject: &Value<'_>, cases: &[ast::Case<'_>], span: Span, out: &mut Vec<Stmt<'p>>) {
         if let Some(second) = cases.iter().filter(|case| case.test.is_none()).nth(1) {
             let span = second.body.first().map_or(span, |first| first.span);
             self.error(Diagnostic::syntax("More than one default clause in switch statement", span));
@@ -431,23 +442,23 @@ impl Resolver<'_> {
         cases.iter().for_each(|case| self.declare_lexical(case.body));
         self.current.nesting += 1;
         cases.iter().for_each(|case| self.hoist(case.body, out));
-        let cases = cases.iter().map(|case| self.case(case)).collect();
+        let cases = self.arena.collect(cases.iter().map(|case| self.case(case)));
         self.current.nesting -= 1;
         self.leave_into(out, at);
         self.current.labels.end(mark);
-        out.push(stmt(StmtKind::Switch(Box::new(Switch { label, subject, slot, cases })), span));
+        out.push(stmt(StmtKind::Switch(self.arena.alloc(Switch { label, subject, slot, cases })), span));
     }
 
-    fn case(&mut self, case: &ast::Case<'_>) -> Case {
+    fn case(&mut self, case: &ast::Case<'_>) -> Case<'p> {
         let test = case.test.as_ref().map(|test| self.expression(test));
         let mark = self.initialized_in_case.len();
-        let mut body = Vec::with_capacity(case.body.len());
+        let mut body = self.list();
         self.statements(case.body, &mut body);
         // Another case does not know whether this one has run.
         for id in self.initialized_in_case.drain(mark..) {
             self.bindings[id].initialized = false;
         }
-        Case { test, body }
+        Case { test, body: self.end_list(body) }
     }
 
     fn try_statement(
@@ -457,7 +468,7 @@ impl Resolver<'_> {
         finally: Option<&[ast::Stmt<'_>]>,
         tail: Option<Tail>,
         span: Span,
-        out: &mut Vec<Stmt>,
+        out: &mut Vec<Stmt<'p>>,
     ) {
         self.tail = tail;
         let body = self.block_list(body);
@@ -465,26 +476,26 @@ impl Resolver<'_> {
         let catch = catch.map(|catch| self.catch(catch, tail));
         let finally = finally.map(|finally| self.finally(finally));
         let completion = (self.temp(), self.temp());
-        out.push(stmt(StmtKind::Try(Box::new(Try { body, catch, finally, completion })), span));
+        out.push(stmt(StmtKind::Try(self.arena.alloc(Try { body, catch, finally, completion })), span));
     }
 
     /// A block whose completion value counts only if it is left by a jump.
-    fn finally(&mut self, body: &[ast::Stmt<'_>]) -> Vec<Stmt> {
+    fn finally(&mut self, body: &[ast::Stmt<'_>]) -> &'p [Stmt<'p>] {
         let Some(completion) = self.current.completion else { return self.block_list(body) };
         let span = Span::default();
-        let mut list = Vec::new();
+        let mut list = self.list();
         let before = self.temp();
         let value = expr(ExprKind::Temp(completion), span);
-        effect(ExprKind::SetTemp(before, Box::new(value)), span, &mut list);
+        effect(ExprKind::SetTemp(before, self.arena.alloc(value)), span, &mut list);
         self.set_completion(span, &mut list);
-        list.append(&mut self.block_list(body));
+        list.extend_from_slice(self.block_list(body));
         let value = expr(ExprKind::Temp(before), span);
-        effect(ExprKind::SetTemp(completion, Box::new(value)), span, &mut list);
-        list
+        effect(ExprKind::SetTemp(completion, self.arena.alloc(value)), span, &mut list);
+        self.end_list(list)
     }
 
-    fn catch(&mut self, catch: &ast::Catch<'_>, tail: Option<Tail>) -> (Slot, Vec<Stmt>) {
-        let mut list = Vec::new();
+    fn catch(&mut self, catch: &ast::Catch<'_>, tail: Option<Tail>) -> (Slot, &'p [Stmt<'p>]) {
+        let mut list = self.list();
         self.current.nesting += 1;
         self.enter(ScopeKind::Block);
         let (slot, name) = match &catch.binding {
@@ -500,10 +511,10 @@ impl Resolver<'_> {
         self.tail = None;
         let slot = self.leave_with_item(slot, name, &mut list);
         self.current.nesting -= 1;
-        (slot, list)
+        (slot, self.end_list(list))
     }
 
-    fn bind_caught(&mut self, target: &ast::Pattern<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<BindingId>) {
+    fn bind_caught(&mut self, target: &ast::Pattern<'_>, out: &mut Vec<Stmt<'p>>) -> (Slot, Option<BindingId>) {
         if let PatternKind::Name(name) = &target.kind {
             let binding = self.declare(name, Kind::Catch, target.span);
             self.initialized(binding);
@@ -513,17 +524,6 @@ impl Resolver<'_> {
         self.declare_pattern(target, Kind::Let);
         self.pattern(target, expr(ExprKind::Temp(slot), target.span), Bind::Declare.from(Origin::Value), out);
         (slot, None)
-    }
-}
-
-/// A list of statements as one.
-fn one(mut list: Vec<Stmt>, span: Span) -> Box<Stmt> {
-    match list.pop() {
-        Some(only) if list.is_empty() => Box::new(only),
-        last => {
-            list.extend(last);
-            Box::new(stmt(StmtKind::Block(list), span))
-        }
     }
 }
 
@@ -552,24 +552,25 @@ fn has_own_value(statement: &Ast<'_>) -> bool {
 }
 
 /// The script has another result than the value of its last statement.
-pub(super) fn discard_result(statements: &mut [Stmt]) {
+pub(super) fn discard_result<'p>(arena: &'p Arena, statements: &mut [Stmt<'p>]) {
     for statement in statements {
-        match &mut statement.kind {
-            StmtKind::Return(value) => {
-                let span = statement.span;
-                let value = value.take().unwrap_or_else(|| expr(ExprKind::Undefined, span));
-                statement.kind = StmtKind::Expr(value);
-            }
-            StmtKind::Block(body) => discard_result(body),
-            StmtKind::If(_, yes, no) => {
-                discard_result(std::slice::from_mut(yes));
-                no.iter_mut().for_each(|no| discard_result(std::slice::from_mut(no)));
-            }
-            StmtKind::Try(attempt) => {
-                discard_result(&mut attempt.body);
-                attempt.catch.iter_mut().for_each(|(_, handler)| discard_result(handler));
-            }
-            _ => {}
-        }
+        *statement = without_result(arena, *statement);
     }
+}
+
+fn without_result<'p>(arena: &'p Arena, statement: Stmt<'p>) -> Stmt<'p> {
+    let one = |statement: &Stmt<'p>| arena.alloc(without_result(arena, *statement));
+    let list = |body: &[Stmt<'p>]| arena.collect(body.iter().map(|statement| without_result(arena, *statement)));
+    let kind = match statement.kind {
+        StmtKind::Return(value) => StmtKind::Expr(value.unwrap_or_else(|| expr(ExprKind::Undefined, statement.span))),
+        StmtKind::Block(body) => StmtKind::Block(list(body)),
+        StmtKind::If(test, yes, no) => StmtKind::If(test, one(yes), no.map(one)),
+        StmtKind::Try(attempt) => StmtKind::Try(arena.alloc(Try {
+            body: list(attempt.body),
+            catch: attempt.catch.map(|(slot, handler)| (slot, list(handler))),
+            ..*attempt
+        })),
+        kind => kind,
+    };
+    Stmt { kind, ..statement }
 }

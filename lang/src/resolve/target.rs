@@ -7,42 +7,44 @@ use super::draft::*;
 use super::pattern::Bind;
 use super::reference::step;
 use super::scope::Kind;
-use super::{Resolver, boxed, expr};
-use crate::ast::{self, AssignOp, ExprKind as E, PatternKind};
+use super::{Resolver, expr};
+use crate::ast::{self, Arena, AssignOp, ExprKind as E, PatternKind};
 use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
 
 /// A property that is assigned to.
-struct Member {
-    object: Expr,
-    key: MemberKey,
+#[derive(Clone, Copy)]
+struct Member<'p> {
+    object: Expr<'p>,
+    key: MemberKey<'p>,
     span: Span,
 }
 
-enum MemberKey {
+#[derive(Clone, Copy)]
+enum MemberKey<'p> {
     Name(TextId),
-    Index(Expr),
+    Index(Expr<'p>),
 }
 
-impl Member {
-    fn load(self) -> ExprKind {
+impl<'p> Member<'p> {
+    fn load(self, arena: &'p Arena) -> ExprKind<'p> {
         match self.key {
-            MemberKey::Name(name) => ExprKind::Member(Box::new(self.object), name),
-            MemberKey::Index(key) => ExprKind::Index(Box::new(self.object), Box::new(key)),
+            MemberKey::Name(name) => ExprKind::Member(arena.alloc(self.object), name),
+            MemberKey::Index(key) => ExprKind::Index(arena.alloc(self.object), arena.alloc(key)),
         }
     }
 
-    fn store(self, value: Expr) -> ExprKind {
+    fn store(self, arena: &'p Arena, value: Expr<'p>) -> ExprKind<'p> {
         match self.key {
-            MemberKey::Name(name) => ExprKind::SetMember(Box::new(self.object), name, Box::new(value)),
-            MemberKey::Index(key) => ExprKind::SetIndex(Box::new(self.object), Box::new(key), Box::new(value)),
+            MemberKey::Name(name) => ExprKind::SetMember(arena.alloc(self.object), name, arena.alloc(value)),
+            MemberKey::Index(key) => ExprKind::SetIndex(arena.alloc(self.object), arena.alloc(key), arena.alloc(value)),
         }
     }
 }
 
-impl Resolver<'_> {
+impl<'p> Resolver<'_, 'p> {
     /// An assignment; `used` says whether its value is used.
     pub(super) fn assign(
         &mut self,
@@ -51,7 +53,7 @@ impl Resolver<'_> {
         value: &Ast<'_>,
         span: Span,
         used: bool,
-    ) -> Expr {
+    ) -> Expr<'p> {
         let kind = match (&target.kind, operator) {
             (PatternKind::Name(name), AssignOp::Plain) => {
                 let id = self.texts.intern(name.as_bytes());
@@ -59,15 +61,15 @@ impl Resolver<'_> {
                 self.write(name, target.span, value)
             }
             (PatternKind::Name(name), AssignOp::Binary(operator)) => {
-                let old = boxed(self.read(name, target.span), target.span);
-                let value = Box::new(self.expression(value));
+                let old = self.arena.alloc(expr(self.read(name, target.span), target.span));
+                let value = self.arena.alloc(self.expression(value));
                 self.write(name, target.span, expr(ExprKind::Binary(operator, old, value), span))
             }
             (PatternKind::Name(name), AssignOp::Logical(operator)) => {
-                let old = boxed(self.read(name, target.span), target.span);
+                let old = self.arena.alloc(expr(self.read(name, target.span), target.span));
                 let id = self.texts.intern(name.as_bytes());
                 let value = self.named(value, id);
-                ExprKind::Logical(operator, old, boxed(self.write(name, target.span, value), span))
+                ExprKind::Logical(operator, old, self.arena.alloc(expr(self.write(name, target.span, value), span)))
             }
             (PatternKind::Member(member), AssignOp::Plain) => {
                 let member = self.member_target(member);
@@ -88,7 +90,7 @@ impl Resolver<'_> {
     }
 
     /// `[a, b] = value`
-    fn assign_pattern(&mut self, target: &Pattern<'_>, value: &Ast<'_>, span: Span, used: bool) -> ExprKind {
+    fn assign_pattern(&mut self, target: &Pattern<'_>, value: &Ast<'_>, span: Span, used: bool) -> ExprKind<'p> {
         let origin = Origin::Source(value.span);
         let mut value = self.expression(value);
         let mut items = Vec::new();
@@ -108,43 +110,43 @@ impl Resolver<'_> {
             _ => None,
         }));
         items.extend(result);
-        ExprKind::Sequence(items)
+        ExprKind::Sequence(self.arena.copy(&items))
     }
 
     /// `object.name += value`
-    fn assign_member(&mut self, member: &Ast<'_>, operator: Binary, value: &Ast<'_>, span: Span) -> ExprKind {
+    fn assign_member(&mut self, member: &Ast<'_>, operator: Binary, value: &Ast<'_>, span: Span) -> ExprKind<'p> {
         let member = self.member_target(member);
         let (target, again) = self.member_twice(member);
-        let old = boxed(again.load(), target.span);
-        let value = Box::new(self.expression(value));
-        target.store(expr(ExprKind::Binary(operator, old, value), span))
+        let old = self.arena.alloc(expr(again.load(self.arena), target.span));
+        let value = self.arena.alloc(self.expression(value));
+        target.store(self.arena, expr(ExprKind::Binary(operator, old, value), span))
     }
 
     /// `object.name ??= value`
-    fn assign_member_if(&mut self, member: &Ast<'_>, operator: Logical, value: &Ast<'_>, span: Span) -> ExprKind {
+    fn assign_member_if(&mut self, member: &Ast<'_>, operator: Logical, value: &Ast<'_>, span: Span) -> ExprKind<'p> {
         let member = self.member_target(member);
         let (first, target) = self.member_twice(member);
         let first_span = first.span;
-        let old = boxed(first.load(), first_span);
+        let old = self.arena.alloc(expr(first.load(self.arena), first_span));
         let value = self.expression(value);
-        ExprKind::Logical(operator, old, boxed(self.store(target, value), span))
+        ExprKind::Logical(operator, old, self.arena.alloc(expr(self.store(target, value), span)))
     }
 
     /// `target = value` where the value is known already: an item of a pattern.
-    pub(super) fn assign_to_member(&mut self, member: &Ast<'_>, value: Expr) -> ExprKind {
+    pub(super) fn assign_to_member(&mut self, member: &Ast<'_>, value: Expr<'p>) -> ExprKind<'p> {
         let member = self.member_target(member);
         self.store(member, value)
     }
 
-    fn store(&mut self, member: Member, value: Expr) -> ExprKind {
+    fn store(&mut self, member: Member<'p>, value: Expr<'p>) -> ExprKind<'p> {
         if let MemberKey::Name(name) = member.key {
             self.note_written(name, &value);
         }
-        member.store(value)
+        member.store(self.arena, value)
     }
 
     /// `++target`, `target++`
-    pub(super) fn update_target(&mut self, target: &Pattern<'_>, delta: i8, prefix: bool, span: Span) -> Expr {
+    pub(super) fn update_target(&mut self, target: &Pattern<'_>, delta: i8, prefix: bool, span: Span) -> Expr<'p> {
         let kind = match &target.kind {
             PatternKind::Name(name) => self.update(name, target.span, delta, prefix),
             PatternKind::Member(member) => self.update_member(member, delta, prefix, span),
@@ -156,21 +158,21 @@ impl Resolver<'_> {
         expr(kind, span)
     }
 
-    fn update_member(&mut self, member: &Ast<'_>, delta: i8, prefix: bool, span: Span) -> ExprKind {
+    fn update_member(&mut self, member: &Ast<'_>, delta: i8, prefix: bool, span: Span) -> ExprKind<'p> {
         let member = self.member_target(member);
         let (target, again) = self.member_twice(member);
-        let old = boxed(again.load(), target.span);
+        let old = self.arena.alloc(expr(again.load(self.arena), target.span));
         let old = expr(ExprKind::Unary(Unary::ToNumeric, old), span);
         if prefix {
-            return target.store(expr(step(delta, Box::new(old)), span));
+            return target.store(self.arena, expr(step(delta, self.arena.alloc(old)), span));
         }
         let (old, result) = self.save(old);
-        let store = target.store(expr(step(delta, Box::new(old)), span));
-        ExprKind::Sequence(vec![expr(store, span), result])
+        let store = target.store(self.arena, expr(step(delta, self.arena.alloc(old)), span));
+        ExprKind::Sequence(self.arena.copy(&[expr(store, span), result]))
     }
 
     /// The property that a target names.
-    fn member_target(&mut self, member: &Ast<'_>) -> Member {
+    fn member_target(&mut self, member: &Ast<'_>) -> Member<'p> {
         let span = member.span;
         match &member.kind {
             E::Member(object, name, _) => {
@@ -200,7 +202,7 @@ impl Resolver<'_> {
     }
 
     /// The same property twice; the first one is evaluated first.
-    fn member_twice(&mut self, member: Member) -> (Member, Member) {
+    fn member_twice(&mut self, member: Member<'p>) -> (Member<'p>, Member<'p>) {
         let span = member.span;
         match member.key {
             MemberKey::Name(name) => {
@@ -218,8 +220,11 @@ impl Resolver<'_> {
                     duplicate(self, key)
                 } else {
                     let at = key.span;
-                    let key =
-                        if is_key(&key) { key } else { expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), at) };
+                    let key = if is_key(&key) {
+                        key
+                    } else {
+                        expr(ExprKind::Unary(Unary::ToPropertyKey, self.arena.alloc(key)), at)
+                    };
                     self.save(key)
                 };
                 let first = Member { object, key: MemberKey::Index(key), span };
@@ -229,7 +234,7 @@ impl Resolver<'_> {
     }
 
     /// A value and the same value again, even if a function of the script runs between the two.
-    pub(super) fn duplicate_across_calls(&mut self, value: Expr) -> (Expr, Expr) {
+    pub(super) fn duplicate_across_calls(&mut self, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
         if let ExprKind::Read(variable) = value.kind
             && self.bindings[variable.place.binding].kind == Kind::Const
         {
@@ -239,20 +244,20 @@ impl Resolver<'_> {
     }
 
     /// The expression that evaluates a value into a temporary, and the temporary.
-    pub(super) fn save(&mut self, value: Expr) -> (Expr, Expr) {
+    pub(super) fn save(&mut self, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
         let slot = self.temp();
         let span = value.span;
-        (expr(ExprKind::SetTemp(slot, Box::new(value)), span), expr(ExprKind::Temp(slot), span))
+        (expr(ExprKind::SetTemp(slot, self.arena.alloc(value)), span), expr(ExprKind::Temp(slot), span))
     }
 
     /// `object[key]` with a known key.
-    pub(super) fn constant_index(&mut self, object: Expr, key: TextId, span: Span) -> ExprKind {
+    pub(super) fn constant_index(&mut self, object: Expr<'p>, key: TextId, span: Span) -> ExprKind<'p> {
         let key = self.constant_member_key(key, span);
-        Member { object, key, span }.load()
+        Member { object, key, span }.load(self.arena)
     }
 
     /// A known key: a number where it is an array index.
-    fn constant_member_key(&self, key: TextId, span: Span) -> MemberKey {
+    fn constant_member_key(&self, key: TextId, span: Span) -> MemberKey<'p> {
         match array_index(self.texts.get(key)) {
             Some(index) => MemberKey::Index(expr(ExprKind::Number(f64::from(index)), span)),
             None => MemberKey::Name(key),
@@ -261,7 +266,7 @@ impl Resolver<'_> {
 }
 
 /// A value and the same value again, where nothing between the two changes a variable.
-pub(super) fn duplicate(resolver: &mut Resolver<'_>, value: Expr) -> (Expr, Expr) {
+pub(super) fn duplicate<'p>(resolver: &mut Resolver<'_, 'p>, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
     let again = match &value.kind {
         ExprKind::Read(variable) => ExprKind::Read(Variable { checked: false, ..*variable }),
         ExprKind::Temp(slot) => ExprKind::Temp(*slot),
@@ -274,7 +279,7 @@ pub(super) fn duplicate(resolver: &mut Resolver<'_>, value: Expr) -> (Expr, Expr
 }
 
 /// Whether evaluating this runs no function of the script and assigns nothing.
-fn runs_nothing(value: &Expr) -> bool {
+fn runs_nothing(value: &Expr<'_>) -> bool {
     match &value.kind {
         ExprKind::Read(_) | ExprKind::Temp(_) | ExprKind::Global(_) | ExprKind::Number(_) | ExprKind::String(_) => true,
         ExprKind::Member(object, _) => runs_nothing(object),
@@ -283,7 +288,7 @@ fn runs_nothing(value: &Expr) -> bool {
 }
 
 /// Whether the value is primitive, so that using it twice as a key cannot be told from using it once.
-fn is_key(value: &Expr) -> bool {
+fn is_key(value: &Expr<'_>) -> bool {
     matches!(
         value.kind,
         ExprKind::String(_)

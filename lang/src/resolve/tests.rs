@@ -1,6 +1,7 @@
 //! Tests of the resolver, through real source text.
 
 use super::dump::dump;
+use crate::ast::Arena;
 use crate::{Failure, Loops, Options, PlainCall, Refusal, compile};
 
 const BUILT_INS: &[&str] =
@@ -30,7 +31,7 @@ fn options<'a>() -> Options<'a> {
 }
 
 fn dumped(source: &str) -> String {
-    match compile(source, &options()) {
+    match compile(&Arena::new(), source, &options()) {
         Ok(program) => dump(&program),
         Err(failure) => format!("{failure:?}"),
     }
@@ -38,7 +39,7 @@ fn dumped(source: &str) -> String {
 
 /// What is wrong with a script: each message with the text it is about.
 fn wrong(source: &str, options: &Options<'_>) -> String {
-    match compile(source, options) {
+    match compile(&Arena::new(), source, options) {
         Ok(_) => "nothing".to_owned(),
         Err(Failure { diagnostics }) => diagnostics
             .iter()
@@ -519,7 +520,8 @@ fn large_scripts_are_refused() {
 
 #[test]
 fn free_names_come_in_order_of_the_source() {
-    let program = compile("b; function f() { return a + b } c; a;", &options()).expect("it compiles");
+    let arena = Arena::new();
+    let program = compile(&arena, "b; function f() { return a + b } c; a;", &options()).expect("it compiles");
     let names = program.free.iter().map(|&(name, _)| program.text(name)).collect::<Vec<_>>();
     assert_eq!(names, [b"b", b"a", b"c"]);
 }
@@ -561,24 +563,24 @@ fn deep_scripts_fit_a_small_stack() {
     ];
     for (open, middle, close) in forms {
         let script = |n: usize| format!("{}{middle}{}", open.repeat(n), close.repeat(n));
-        let parses =
-            |n: usize| crate::parse::parse(&crate::ast::Arena::new(), &script(n), crate::Language::JavaScript).is_ok();
+        let parses = |n: usize| crate::parse::parse(&Arena::new(), &script(n), crate::Language::JavaScript).is_ok();
         let deepest = (1..300).rev().find(|&n| parses(n)).unwrap_or(0);
         assert!(deepest > 50, "{open}{middle}{close}: {deepest}");
         let source = script(deepest);
         let thread = std::thread::Builder::new().stack_size(2 << 20);
-        let compiled = thread.spawn(move || compile(&source, &options()).map(|program| dump(&program).len()));
+        let compiled =
+            thread.spawn(move || compile(&Arena::new(), &source, &options()).map(|program| dump(&program).len()));
         let compiled = compiled.expect("a thread").join().expect("no overflow");
         assert!(compiled.is_ok(), "{open}{middle}{close}: {compiled:?}");
     }
     let long = ["a"; 20_000].join(" && ");
-    assert!(compile(&long, &options()).is_ok());
+    assert!(compile(&Arena::new(), &long, &options()).is_ok());
 }
 
 #[test]
 fn fences_and_alternatives_are_those_of_the_host() {
     let hint = |source: &str| {
-        let failure = compile(source, &options()).expect_err("it is refused");
+        let failure = compile(&Arena::new(), source, &options()).expect_err("it is refused");
         failure.diagnostics[0].hint.clone().unwrap_or_default().into_owned()
     };
     assert_eq!(hint("fetch('a')"), "scripts have no network; call `ask`");

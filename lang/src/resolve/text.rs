@@ -4,7 +4,7 @@ use super::count;
 use super::draft::BindingId;
 use crate::program::{self, TextId};
 use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 /// Interned texts.
 pub(super) struct Texts {
@@ -41,14 +41,14 @@ impl Texts {
     /// The number of a text.
     pub(super) fn intern(&mut self, text: &[u8]) -> TextId {
         let Self { table, hasher, list, facts } = self;
-        let hash = hasher.hash_one(text);
-        if let Some(&id) = table.find(hash, |&id| list.get(TextId(id)) == text) {
+        let key = hash(hasher, text);
+        if let Some(&id) = table.find(key, |&id| list.get(TextId(id)) == text) {
             return TextId(id);
         }
         let id = count(facts.len());
         list.push(text);
         facts.push(Facts { binding: None, written: false, refused_property: None, refused_name: None, free: None });
-        table.insert_unique(hash, id, |&id| hasher.hash_one(list.get(TextId(id))));
+        table.insert_unique(key, id, |&id| hash(hasher, list.get(TextId(id))));
         TextId(id)
     }
 
@@ -71,4 +71,11 @@ impl Texts {
     pub(super) fn into_parts(self) -> (program::Texts, Vec<bool>) {
         (self.list, self.facts.into_iter().map(|facts| facts.written).collect())
     }
+}
+
+/// The hash of a text, without that of its length: the texts of a table are never parts of one key.
+fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(text);
+    hasher.finish()
 }

@@ -28,7 +28,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The built-in function that a callee is known to be, with its receiver.
-    fn known(&self, callee: &program::Callee) -> Option<(u32, Value)> {
+    fn known(&self, callee: &program::Callee<'_>) -> Option<(u32, Value)> {
         let registry = registry();
         match callee {
             program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) => {
@@ -48,7 +48,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Whether a call is an operation of its own and not a node.
-    pub(super) fn is_op(&self, call: &program::Call) -> bool {
+    pub(super) fn is_op(&self, call: &program::Call<'_>) -> bool {
         match self.known(&call.callee) {
             Some((native, _)) => registry().natives[native as usize].call.as_native(self.builder.iterables).is_none(),
             None => match &call.callee {
@@ -64,7 +64,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    pub(super) fn call(&mut self, call: &program::Call, expr: &Expr) -> Built {
+    pub(super) fn call(&mut self, call: &program::Call<'_>, expr: &Expr<'_>) -> Built {
         if self.is_op(call) {
             let slot = self.temp();
             self.call_into(call, slot, expr.span);
@@ -80,28 +80,20 @@ impl Lowering<'_, '_> {
             if spread {
                 let callee =
                     Callee::With(Box::new(Constant(Value::handle(Kind::Native, native))), Box::new(Constant(this)));
-                return Built::from_node(SpreadCall {
-                    callee,
-                    arguments: self.arguments(&call.arguments),
-                    callee_span,
-                });
+                return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
             }
             let row = &registry().natives[native as usize];
             let located = row.construct.is_some() || row.name == "callTool";
-            let arguments = self.plain_arguments(&call.arguments);
+            let arguments = self.plain_arguments(call.arguments);
             return Built::from_node(NativeCall { function, this, arguments, at, located });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
             program::Callee::Value(function) if spread => {
                 let callee = Callee::Value(self.tree(function));
-                return Built::from_node(SpreadCall {
-                    callee,
-                    arguments: self.arguments(&call.arguments),
-                    callee_span,
-                });
+                return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
             }
-            program::Callee::Value(function) => return self.leaf_call(function, &call.arguments),
+            program::Callee::Value(function) => return self.leaf_call(function, call.arguments),
             program::Callee::Index(..) | program::Callee::With { .. } => {
                 return Built::Constant(Constant(Value::UNDEFINED));
             }
@@ -109,27 +101,27 @@ impl Lowering<'_, '_> {
         // If arguments are operations, the method is read first.
         if call.arguments.iter().any(|argument| self.suspends(argument)) {
             let callee = self.early_callee(call);
-            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
         }
         let name = self.builder.atom(*name);
         let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
-            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
         }
-        let call = MethodCall { object, name, arguments: self.plain_arguments(&call.arguments), callee_span };
+        let call = MethodCall { object, name, arguments: self.plain_arguments(call.arguments), callee_span };
         if name == known::PUSH { Built::from_node(node::Push(call)) } else { Built::from_node(call) }
     }
 
     /// Whether it is a variable of the prelude that is known to hold a leaf.
-    fn is_leaf_callback(&self, callee: &Expr) -> bool {
+    fn is_leaf_callback(&self, callee: &Expr<'_>) -> bool {
         self.builder.origin == Origin::Leaves
             && matches!(&callee.kind, ExprKind::Read(variable)
                 if crate::prelude::CALLBACKS.contains(&self.builder.text(variable.name)))
     }
 
     /// A call of a leaf: its frame begins at the next free temporary.
-    fn leaf_call(&mut self, function: &Expr, arguments: &[program::Argument]) -> Built {
+    fn leaf_call(&mut self, function: &Expr<'_>, arguments: &[program::Argument<'_>]) -> Built {
         let first = self.temp;
         let function = self.tree(function);
         let mut values = Vec::with_capacity(arguments.len());
@@ -141,11 +133,11 @@ impl Lowering<'_, '_> {
         Built::from_node(LeafCall { function, arguments: values.into(), first: first as usize })
     }
 
-    fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
+    fn plain_arguments(&mut self, arguments: &[program::Argument<'_>]) -> Box<[Expression]> {
         self.nodes(arguments.iter().map(|argument| &argument.value)).into()
     }
 
-    fn arguments(&mut self, arguments: &[program::Argument]) -> Box<[Argument]> {
+    fn arguments(&mut self, arguments: &[program::Argument<'_>]) -> Box<[Argument]> {
         let nodes = match self.builder.iterables {
             true => self.spread_arguments(arguments).into_iter().map(Built::node).collect(),
             false => self.plain_arguments(arguments),
@@ -154,19 +146,19 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit a call whose value goes into a slot.
-    pub(super) fn call_into(&mut self, call: &program::Call, slot: Slot, span: agentscript_lang::Span) {
+    pub(super) fn call_into(&mut self, call: &program::Call<'_>, slot: Slot, span: agentscript_lang::Span) {
         if self.is_prelude_call(call, "$wait") {
-            let promise = self.plain_arguments(&call.arguments).into_iter().next();
+            let promise = self.plain_arguments(call.arguments).into_iter().next();
             self.at = span.start;
             self.emit(OpKind::Wait(promise.unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED))), slot));
             return;
         }
         if let Some(function) = self.fixed(call) {
-            let arguments = self.plain_arguments(&call.arguments);
+            let arguments = self.plain_arguments(call.arguments);
             self.at = span.start;
             return self.emit(OpKind::CallFixed(FixedCall { function, arguments }, slot));
         }
-        let mut exprs: SmallVec<[&Expr; USUAL]> = SmallVec::with_capacity(call.arguments.len() + 2);
+        let mut exprs: SmallVec<[&Expr<'_>; USUAL]> = SmallVec::with_capacity(call.arguments.len() + 2);
         let apply = self.is_prelude_call(call, "$call");
         match &call.callee {
             program::Callee::Value(_) if apply => {}
@@ -185,7 +177,7 @@ impl Lowering<'_, '_> {
             exprs.drain(..exprs.len() - call.arguments.len());
         }
         let built = match late && !apply {
-            true => self.spread_arguments(&call.arguments),
+            true => self.spread_arguments(call.arguments),
             false => self.operand_list(&exprs),
         };
         let mut nodes = built.into_iter().map(Built::node);
@@ -212,7 +204,7 @@ impl Lowering<'_, '_> {
         let arguments: Box<[Argument]> = if apply {
             Box::new([Argument { value: next(), spread: Some(Spread::Among) }])
         } else {
-            nodes.zip(spreads(&call.arguments)).map(|(value, spread)| Argument { value, spread }).collect()
+            nodes.zip(spreads(call.arguments)).map(|(value, spread)| Argument { value, spread }).collect()
         };
         let spread = arguments.iter().any(|argument| argument.spread.is_some());
         self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };
@@ -226,7 +218,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The function that a call is known to call, if entering it only stores the arguments.
-    fn fixed(&self, call: &program::Call) -> Option<FunctionRef> {
+    fn fixed(&self, call: &program::Call<'_>) -> Option<FunctionRef> {
         let program::Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) = &call.callee else { return None };
         let Variable { place: Place::Global(index), checked: false, .. } = *variable else { return None };
         let id = self.builder.program.fixed[index as usize]?;
@@ -237,7 +229,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Read the callee before the arguments: function and receiver in temporaries.
-    fn early_callee(&mut self, call: &program::Call) -> Callee {
+    fn early_callee(&mut self, call: &program::Call<'_>) -> Callee {
         let local = |slot: Slot| -> Expression { Box::new(node::Local(slot.0 as usize)) };
         let at = call.callee_span.start;
         let (function, this) = (self.temp(), self.temp());
@@ -272,13 +264,13 @@ impl Lowering<'_, '_> {
 
     /// Whether it is a call that only the prelude can write: `$call(function, receiver, arguments)`, or
     /// `$wait(promise)` of a promise that a variable holds.
-    pub(super) fn is_prelude_call(&self, call: &program::Call, wanted: &str) -> bool {
+    pub(super) fn is_prelude_call(&self, call: &program::Call<'_>, wanted: &str) -> bool {
         self.builder.is_prelude
             && matches!(&call.callee, program::Callee::Value(Expr { kind: ExprKind::Global(name), .. })
                 if self.builder.text(*name) == wanted)
     }
 
-    pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
+    pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument<'_>], expr: &Expr<'_>) -> Built {
         let at = expr.span.start;
         let first = path.first().map_or(known::EMPTY, |&name| self.builder.atom(name));
         let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
@@ -313,7 +305,7 @@ impl Lowering<'_, '_> {
 }
 
 /// The position of each spread argument.
-pub(super) fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Spread>> + '_ {
+pub(super) fn spreads<'e>(arguments: &'e [program::Argument<'_>]) -> impl Iterator<Item = Option<Spread>> + 'e {
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {
         let is_only = first == Some(index) && index + 1 == arguments.len();

@@ -22,7 +22,7 @@ pub(super) const MANY: usize = 64;
 
 impl Lowering<'_, '_> {
     /// An expression that cannot suspend.
-    pub(super) fn tree(&mut self, expr: &Expr) -> Expression {
+    pub(super) fn tree(&mut self, expr: &Expr<'_>) -> Expression {
         self.value(expr).node()
     }
 
@@ -41,7 +41,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit the operations of an expression; gives the expression of its value.
-    pub(super) fn value(&mut self, expr: &Expr) -> Built {
+    pub(super) fn value(&mut self, expr: &Expr<'_>) -> Built {
         self.builder.note(super::NODE_BYTES);
         let at = expr.span.start;
         match &expr.kind {
@@ -61,7 +61,7 @@ impl Lowering<'_, '_> {
             ExprKind::Array(elements) => self.array(elements, at),
             ExprKind::Object(site, properties) => self.object(*site, properties, at),
             ExprKind::Function(id) => {
-                let captures = self.builder.program.functions[id.0 as usize].captures.clone().into();
+                let captures = self.builder.program.functions[id.0 as usize].captures.into();
                 Built::from_node(node::Function { code: self.builder.function_ref(id.0), captures })
             }
             ExprKind::Read(program::Variable { place: Place::Global(index), .. }) if self.builder.is_prelude => {
@@ -138,7 +138,7 @@ impl Lowering<'_, '_> {
             ExprKind::Conditional(test, yes, no) => self.conditional(test, yes, no),
             ExprKind::Sequence(expressions) => self.sequence(expressions),
             ExprKind::Call(call) => self.call(call, expr),
-            ExprKind::New(new) => self.construct(&new.names, &new.arguments, expr),
+            ExprKind::New(new) => self.construct(new.names, new.arguments, expr),
             ExprKind::Await(value) => {
                 let slot = self.temp();
                 self.await_into(value, slot, at);
@@ -171,7 +171,7 @@ impl Lowering<'_, '_> {
     }
 
     /// `value === expr`, or `!==`.
-    pub(super) fn same(&mut self, value: Built, expr: &Expr, negated: bool) -> Built {
+    pub(super) fn same(&mut self, value: Built, expr: &Expr<'_>, negated: bool) -> Built {
         if let ExprKind::String(text) = expr.kind {
             return node::same_text(value, self.builder.program.text(text), negated);
         }
@@ -180,18 +180,18 @@ impl Lowering<'_, '_> {
         node::binary(operator, value, right, expr.span.start)
     }
 
-    fn set_member<F: Form>(&mut self, object: &Expr, name: TextId, value: &Expr, at: u32) -> F {
+    fn set_member<F: Form>(&mut self, object: &Expr<'_>, name: TextId, value: &Expr<'_>, at: u32) -> F {
         let [object, value] = self.operands([object, value]);
         node::set_member(object, self.builder.atom(name), value, at)
     }
 
-    fn set_index<F: Form>(&mut self, object: &Expr, key: &Expr, value: &Expr, at: u32) -> F {
+    fn set_index<F: Form>(&mut self, object: &Expr<'_>, key: &Expr<'_>, value: &Expr<'_>, at: u32) -> F {
         let [object, key, value] = self.operands([object, key, value]);
         node::set_index(object, key, value, at)
     }
 
     /// An expression that cannot suspend as a statement.
-    pub(super) fn effect_tree(&mut self, expr: &Expr) -> AnyStatement {
+    pub(super) fn effect_tree(&mut self, expr: &Expr<'_>) -> AnyStatement {
         let at = expr.span.start;
         match &expr.kind {
             ExprKind::Write(variable, value) => {
@@ -209,7 +209,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit an expression for its effect.
-    pub(super) fn effect(&mut self, expr: &Expr) {
+    pub(super) fn effect(&mut self, expr: &Expr<'_>) {
         match &expr.kind {
             ExprKind::Sequence(expressions) => expressions.iter().for_each(|expr| self.effect(expr)),
             _ => {
@@ -223,7 +223,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit an expression and store its value in a slot.
-    pub(super) fn into_slot(&mut self, expr: &Expr, slot: Slot) {
+    pub(super) fn into_slot(&mut self, expr: &Expr<'_>, slot: Slot) {
         match &expr.kind {
             ExprKind::Call(call) if expr.splits && self.is_op(call) => self.call_into(call, slot, expr.span),
             ExprKind::Await(value) => self.await_into(value, slot, expr.span.start),
@@ -235,13 +235,13 @@ impl Lowering<'_, '_> {
         }
     }
 
-    pub(super) fn await_into(&mut self, value: &Expr, slot: Slot, at: u32) {
+    pub(super) fn await_into(&mut self, value: &Expr<'_>, slot: Slot, at: u32) {
         let value = self.value(value).node();
         self.at = at;
         self.emit(OpKind::Await(value, slot));
     }
 
-    fn operands<const N: usize>(&mut self, exprs: [&Expr; N]) -> [Built; N] {
+    fn operands<const N: usize>(&mut self, exprs: [&Expr<'_>; N]) -> [Built; N] {
         if !exprs[1..].iter().any(|expr| expr.splits) {
             return exprs.map(|expr| self.value(expr));
         }
@@ -250,17 +250,17 @@ impl Lowering<'_, '_> {
     }
 
     /// The same as nodes.
-    pub(super) fn nodes<'e>(&mut self, exprs: impl Iterator<Item = &'e Expr> + Clone) -> Vec<Expression> {
+    pub(super) fn nodes<'e, 'p: 'e>(&mut self, exprs: impl Iterator<Item = &'e Expr<'p>> + Clone) -> Vec<Expression> {
         if exprs.clone().all(|expr| !expr.splits) {
             return exprs.map(|expr| self.value(expr).node()).collect();
         }
-        let exprs: SmallVec<[&Expr; USUAL]> = exprs.collect();
+        let exprs: SmallVec<[&Expr<'_>; USUAL]> = exprs.collect();
         self.operand_list(&exprs).into_iter().map(Built::node).collect()
     }
 
     /// Build expressions that are evaluated in order. Those before one that can suspend are saved to temporaries,
     /// unless they cannot change.
-    pub(super) fn operand_list(&mut self, exprs: &[&Expr]) -> SmallVec<[Built; USUAL]> {
+    pub(super) fn operand_list(&mut self, exprs: &[&Expr<'_>]) -> SmallVec<[Built; USUAL]> {
         let last = exprs.iter().rposition(|expr| expr.splits).unwrap_or(0);
         let mut built = SmallVec::with_capacity(exprs.len());
         for (index, expr) in exprs.iter().enumerate() {
@@ -271,7 +271,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The expressions of a template with the texts after them; each is converted to text before the next is evaluated.
-    fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Atom)]> {
+    fn holes(&mut self, holes: &[(Expr<'_>, TextId)], at: u32) -> Box<[(Expression, Atom)]> {
         let last = holes.iter().rposition(|(hole, _)| hole.splits).unwrap_or(0);
         let mut built = Vec::with_capacity(holes.len());
         for (index, (hole, text)) in holes.iter().enumerate() {
@@ -287,7 +287,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A value that is not changed by what is evaluated after it: saved to a temporary where it could be.
-    pub(super) fn save(&mut self, value: Built, later: &[&Expr]) -> Built {
+    pub(super) fn save(&mut self, value: Built, later: &[&Expr<'_>]) -> Built {
         match value {
             Built::Constant(_) => value,
             Built::Local(local)
@@ -303,7 +303,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn array(&mut self, elements: &[Element], at: u32) -> Built {
+    fn array(&mut self, elements: &[Element<'_>], at: u32) -> Built {
         let exprs = elements.iter().filter_map(|element| match element {
             Element::Hole => None,
             Element::Item(value) | Element::Spread(value) => Some(value),
@@ -311,7 +311,8 @@ impl Lowering<'_, '_> {
         if self.builder.iterables && elements.iter().any(|element| matches!(element, Element::Spread(_))) {
             return self.spread_array(elements, at);
         }
-        let nodes = self.nodes(exprs);
+        let exprs: SmallVec<[&Expr<'_>; USUAL]> = exprs.collect();
+        let nodes = self.nodes(exprs.into_iter());
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
             return Built::from_node(Items(nodes.into()));
         }
@@ -329,8 +330,8 @@ impl Lowering<'_, '_> {
         Built::from_node(Elements { elements, at })
     }
 
-    fn object(&mut self, site: u32, properties: &[Property], at: u32) -> Built {
-        let mut exprs: SmallVec<[&Expr; USUAL]> = SmallVec::with_capacity(properties.len());
+    fn object(&mut self, site: u32, properties: &[Property<'_>], at: u32) -> Built {
+        let mut exprs: SmallVec<[&Expr<'_>; USUAL]> = SmallVec::with_capacity(properties.len());
         for property in properties {
             match property {
                 Property::Named(_, value) | Property::Spread(value) => exprs.push(value),
@@ -373,13 +374,13 @@ impl Lowering<'_, '_> {
     }
 
     /// Whether it is an anonymous function, which takes the name of its binding.
-    fn is_anonymous_function(&self, value: &Expr) -> bool {
+    fn is_anonymous_function(&self, value: &Expr<'_>) -> bool {
         matches!(value.kind, ExprKind::Function(id) if self.builder.program.functions[id.0 as usize].name.is_none())
     }
 
-    fn chain(&mut self, chain: &program::Chain, at: u32) -> Built {
+    fn chain(&mut self, chain: &program::Chain<'_>, at: u32) -> Built {
         let program::Chain { first, rest } = chain;
-        let all: SmallVec<[&Expr; USUAL]> =
+        let all: SmallVec<[&Expr<'_>; USUAL]> =
             std::iter::once(first).chain(rest.iter().map(|(_, operand)| operand)).collect();
         let mut operands = self.operand_list(&all).into_iter();
         let Some(first) = operands.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
@@ -387,7 +388,7 @@ impl Lowering<'_, '_> {
         node::chain(first, operators.zip(operands), at)
     }
 
-    fn logical(&mut self, operator: Logical, left: &Expr, right: &Expr) -> Built {
+    fn logical(&mut self, operator: Logical, left: &Expr<'_>, right: &Expr<'_>) -> Built {
         if !right.splits {
             let left = self.value(left).node();
             let right = self.value(right).node();
@@ -407,7 +408,7 @@ impl Lowering<'_, '_> {
         Built::Local(node::Local(slot.0 as usize))
     }
 
-    fn conditional(&mut self, test: &Expr, yes: &Expr, no: &Expr) -> Built {
+    fn conditional(&mut self, test: &Expr<'_>, yes: &Expr<'_>, no: &Expr<'_>) -> Built {
         if !yes.splits && !no.splits {
             let test = self.value(test).node();
             let yes = self.value(yes).node();
@@ -426,7 +427,7 @@ impl Lowering<'_, '_> {
         Built::Local(node::Local(slot.0 as usize))
     }
 
-    fn sequence(&mut self, expressions: &[Expr]) -> Built {
+    fn sequence(&mut self, expressions: &[Expr<'_>]) -> Built {
         let Some(split) = expressions.iter().rposition(|expr| expr.splits) else {
             return Built::from_node(Sequence(self.nodes(expressions.iter()).into()));
         };

@@ -34,7 +34,7 @@ fn undefined() -> Expression {
 impl Lowering<'_, '_> {
     /// What a loop iterates over, if that may be an iterable of the script. In the prelude it is the argument of
     /// `$each`.
-    pub(super) fn script_iterable<'e>(&self, kind: ForEach, iterable: &'e Expr) -> Option<&'e Expr> {
+    pub(super) fn script_iterable<'e, 'p>(&self, kind: ForEach, iterable: &'e Expr<'p>) -> Option<&'e Expr<'p>> {
         match &iterable.kind {
             ExprKind::Call(call) if self.is_prelude_call(call, "$each") => {
                 call.arguments.first().map(|argument| &argument.value)
@@ -64,9 +64,9 @@ impl Lowering<'_, '_> {
         &mut self,
         label: Label,
         kind: ForEach,
-        iterable: &Expr,
+        iterable: &Expr<'_>,
         (iterator, item): (Slot, Slot),
-        body: &Stmt,
+        body: &Stmt<'_>,
     ) {
         let is_async = kind == ForEach::AwaitOf;
         let value = self.value(iterable).node();
@@ -150,12 +150,12 @@ impl Lowering<'_, '_> {
     // ---- Patterns ------------------------------------------------------------------------------
 
     /// Whether it is the iterator of an array pattern that may be one of the script.
-    pub(super) fn is_script_pattern(&self, value: &Expr) -> bool {
+    pub(super) fn is_script_pattern(&self, value: &Expr<'_>) -> bool {
         self.builder.iterables && matches!(value.kind, ExprKind::Iterator(..))
     }
 
     /// Emit the beginning of an array pattern.
-    pub(super) fn begin_pattern(&mut self, slot: Slot, iterator: &Expr) -> Built {
+    pub(super) fn begin_pattern(&mut self, slot: Slot, iterator: &Expr<'_>) -> Built {
         if let ExprKind::Iterator(value, origin) = &iterator.kind {
             let span = match origin {
                 program::Origin::Source(span) => *span,
@@ -219,20 +219,20 @@ impl Lowering<'_, '_> {
     // ---- Spread --------------------------------------------------------------------------------
 
     /// Whether evaluating an argument consists of operations.
-    pub(super) fn suspends(&self, argument: &program::Argument) -> bool {
+    pub(super) fn suspends(&self, argument: &program::Argument<'_>) -> bool {
         argument.value.splits || argument.spread && self.builder.iterables
     }
 
     /// Build arguments of which some may be spread.
-    pub(super) fn spread_arguments(&mut self, arguments: &[program::Argument]) -> SmallVec<[Built; USUAL]> {
-        let parts: Vec<(&Expr, Option<Spread>)> =
+    pub(super) fn spread_arguments(&mut self, arguments: &[program::Argument<'_>]) -> SmallVec<[Built; USUAL]> {
+        let parts: Vec<(&Expr<'_>, Option<Spread>)> =
             arguments.iter().map(|argument| &argument.value).zip(spreads(arguments)).collect();
         self.spread_list(&parts)
     }
 
     /// An array literal with spread elements.
-    pub(super) fn spread_array(&mut self, elements: &[Element], at: u32) -> Built {
-        let parts: Vec<(&Expr, Option<Spread>)> = elements
+    pub(super) fn spread_array(&mut self, elements: &[Element<'_>], at: u32) -> Built {
+        let parts: Vec<(&Expr<'_>, Option<Spread>)> = elements
             .iter()
             .filter_map(|element| match element {
                 Element::Hole => None,
@@ -251,11 +251,11 @@ impl Lowering<'_, '_> {
     }
 
     /// Build expressions that are evaluated in order; what is spread is iterated over in its turn.
-    fn spread_list(&mut self, parts: &[(&Expr, Option<Spread>)]) -> SmallVec<[Built; USUAL]> {
+    fn spread_list(&mut self, parts: &[(&Expr<'_>, Option<Spread>)]) -> SmallVec<[Built; USUAL]> {
         let suspends =
-            |&(value, spread): &(&Expr, Option<Spread>)| value.splits || spread.is_some() && self.builder.iterables;
+            |&(value, spread): &(&Expr<'_>, Option<Spread>)| value.splits || spread.is_some() && self.builder.iterables;
         let last = parts.iter().rposition(suspends).unwrap_or(0);
-        let exprs: Vec<&Expr> = parts.iter().map(|&(value, _)| value).collect();
+        let exprs: Vec<&Expr<'_>> = parts.iter().map(|&(value, _)| value).collect();
         let mut built = SmallVec::with_capacity(parts.len());
         for (index, &(value, spread)) in parts.iter().enumerate() {
             if let Some(spread) = spread.filter(|_| self.builder.iterables) {
@@ -275,7 +275,7 @@ impl Lowering<'_, '_> {
     // ---- Generators ----------------------------------------------------------------------------
 
     /// `yield value`
-    pub(super) fn yielding(&mut self, value: &Expr, at: u32) -> Built {
+    pub(super) fn yielding(&mut self, value: &Expr<'_>, at: u32) -> Built {
         let dst = self.temp();
         let value = if self.awaits_return {
             self.await_into(value, dst, at);
@@ -297,7 +297,7 @@ impl Lowering<'_, '_> {
     }
 
     /// `yield* items` (ECMAScript 15.5.5)
-    pub(super) fn delegate(&mut self, items: &Expr, at: u32) -> Built {
+    pub(super) fn delegate(&mut self, items: &Expr<'_>, at: u32) -> Built {
         let is_async = self.awaits_return;
         let value = self.value(items).node();
         let [iterator, received, mode, result] = [(); 4].map(|()| self.temp());

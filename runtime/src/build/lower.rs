@@ -4,7 +4,7 @@ use super::Lowering;
 use agentscript_lang::program::{self, Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
 
 /// Whether an expression writes a slot.
-pub(super) fn assigns(expr: &Expr, slot: usize) -> bool {
+pub(super) fn assigns(expr: &Expr<'_>, slot: usize) -> bool {
     let is_slot = |variable: &Variable| matches!(variable.place, Place::Slot(other) if other.0 as usize == slot);
     match &expr.kind {
         ExprKind::Write(variable, _) | ExprKind::Update { variable, .. } if is_slot(variable) => return true,
@@ -73,7 +73,7 @@ const CHANGE_LAST: &[&str] = &["add", "push", "set"];
 
 impl Lowering<'_, '_> {
     /// Whether a statement that is one operation may be retried after running out of memory.
-    pub(super) fn repeats(&self, statement: &Stmt) -> bool {
+    pub(super) fn repeats(&self, statement: &Stmt<'_>) -> bool {
         match &statement.kind {
             StmtKind::Init(_, value) | StmtKind::Return(Some(value)) => self.is_pure(value),
             StmtKind::Expr(value) => match &value.kind {
@@ -87,12 +87,12 @@ impl Lowering<'_, '_> {
     }
 
     /// The same for a call of a built-in function that is its own operation.
-    pub(super) fn repeats_call(&self, call: &program::Call) -> bool {
+    pub(super) fn repeats_call(&self, call: &program::Call<'_>) -> bool {
         call.arguments.iter().all(|argument| self.is_pure(&argument.value))
     }
 
     /// Whether evaluating an expression has no effect. Parts that are operations have been evaluated before.
-    fn is_pure(&self, expr: &Expr) -> bool {
+    fn is_pure(&self, expr: &Expr<'_>) -> bool {
         match &expr.kind {
             ExprKind::Undefined
             | ExprKind::Null
@@ -120,14 +120,14 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn are_parts_pure(&self, expr: &Expr) -> bool {
+    fn are_parts_pure(&self, expr: &Expr<'_>) -> bool {
         let mut all = true;
         expr.parts(&mut |part| all = all && self.is_pure(part));
         all
     }
 
     /// Whether a call that is a node calls a built-in function of one of these names.
-    fn is_named(&self, call: &program::Call, names: &[&str]) -> bool {
+    fn is_named(&self, call: &program::Call<'_>, names: &[&str]) -> bool {
         let name = match &call.callee {
             program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) | program::Callee::Member(_, name) => {
                 *name
@@ -139,19 +139,19 @@ impl Lowering<'_, '_> {
 
     /// Whether a statement can be a tree: nothing in it suspends or loops, no jump leaves it, and no
     /// `return` has a finalizer to go to first.
-    pub(super) fn is_tree(&self, statement: &Stmt) -> bool {
+    pub(super) fn is_tree(&self, statement: &Stmt<'_>) -> bool {
         let in_finally = self.scopes.iter().any(|scope| matches!(scope, super::Scope::Finally { .. }));
         tree(statement, in_finally, &mut Vec::new())
     }
 
     /// The same for the body of a loop, which jumps to that loop may leave.
-    pub(super) fn is_tree_body(&self, body: &Stmt, label: Label) -> bool {
+    pub(super) fn is_tree_body(&self, body: &Stmt<'_>, label: Label) -> bool {
         let in_finally = self.scopes.iter().any(|scope| matches!(scope, super::Scope::Finally { .. }));
         tree(body, in_finally, &mut vec![label])
     }
 }
 
-fn tree(statement: &Stmt, in_finally: bool, inside: &mut Vec<Label>) -> bool {
+fn tree(statement: &Stmt<'_>, in_finally: bool, inside: &mut Vec<Label>) -> bool {
     if statement.splits {
         return false;
     }
@@ -167,7 +167,7 @@ fn tree(statement: &Stmt, in_finally: bool, inside: &mut Vec<Label>) -> bool {
         StmtKind::Switch(switch) => {
             inside.push(switch.label);
             let all =
-                switch.cases.iter().flat_map(|case| &case.body).all(|statement| tree(statement, in_finally, inside));
+                switch.cases.iter().flat_map(|case| case.body).all(|statement| tree(statement, in_finally, inside));
             inside.pop();
             all
         }
@@ -178,9 +178,9 @@ fn tree(statement: &Stmt, in_finally: bool, inside: &mut Vec<Label>) -> bool {
             all
         }
         StmtKind::Try(attempt) => {
-            let program::Try { body, catch, finally, .. } = &**attempt;
-            let handler = catch.iter().flat_map(|(_, body)| body);
-            let finalizer = finally.iter().flatten();
+            let program::Try { body, catch, finally, .. } = *attempt;
+            let handler = catch.iter().flat_map(|(_, body)| *body);
+            let finalizer = finally.iter().flat_map(|body| *body);
             body.iter().chain(handler).chain(finalizer).all(|statement| tree(statement, in_finally, inside))
         }
     }

@@ -11,12 +11,12 @@ use agentscript_lang::program::{Case, Expr, ExprKind, ForEach, Label, Place, Slo
 
 impl Lowering<'_, '_> {
     /// Statements as one tree.
-    pub(super) fn block(&mut self, statements: &[Stmt]) -> AnyStatement {
+    pub(super) fn block(&mut self, statements: &[Stmt<'_>]) -> AnyStatement {
         node::block(statements.iter().map(|statement| self.statement_tree(statement)).collect())
     }
 
     /// A statement that is a tree.
-    pub(super) fn statement_tree(&mut self, statement: &Stmt) -> AnyStatement {
+    pub(super) fn statement_tree(&mut self, statement: &Stmt<'_>) -> AnyStatement {
         self.builder.note(super::NODE_BYTES);
         let at = statement.span.start;
         match &statement.kind {
@@ -30,9 +30,9 @@ impl Lowering<'_, '_> {
                 let yes = self.statement_tree(yes);
                 node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
             }
-            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, &switch.cases),
+            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, switch.cases),
             StmtKind::Try(attempt) => Box::new(Try {
-                body: self.block(&attempt.body),
+                body: self.block(attempt.body),
                 catch: attempt.catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
                 finally: attempt.finally.as_ref().map(|body| self.block(body)),
             }),
@@ -50,11 +50,11 @@ impl Lowering<'_, '_> {
     }
 
     /// The test of a `switch` subject against a case.
-    fn case(&mut self, subject: Slot, test: &Expr) -> Expression {
+    fn case(&mut self, subject: Slot, test: &Expr<'_>) -> Expression {
         self.same(Built::Local(Local(subject.0 as usize)), test, false).node()
     }
 
-    fn switch_tree(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) -> AnyStatement {
+    fn switch_tree(&mut self, label: Label, subject: &Expr<'_>, slot: Slot, cases: &[Case<'_>]) -> AnyStatement {
         let mut tests = Vec::with_capacity(cases.len());
         let mut statements = Vec::new();
         let subject = self.tree(subject);
@@ -67,13 +67,13 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit statements.
-    pub(super) fn statements(&mut self, statements: &[Stmt]) {
+    pub(super) fn statements(&mut self, statements: &[Stmt<'_>]) {
         for statement in statements {
             self.statement(statement);
         }
     }
 
-    fn statement(&mut self, statement: &Stmt) {
+    fn statement(&mut self, statement: &Stmt<'_>) {
         let (keep, first) = (self.temp, self.ops.len());
         self.at(statement.span);
         if self.is_tree(statement) {
@@ -101,7 +101,7 @@ impl Lowering<'_, '_> {
         self.temp = keep.max(self.pinned);
     }
 
-    fn lower_statement(&mut self, statement: &Stmt) {
+    fn lower_statement(&mut self, statement: &Stmt<'_>) {
         let at = statement.span;
         match &statement.kind {
             StmtKind::Enter(place, initial) => self.emit(OpKind::Run(Box::new(Enter(*place, *initial)))),
@@ -115,20 +115,20 @@ impl Lowering<'_, '_> {
             },
             StmtKind::Expr(value) => self.effect(value),
             StmtKind::Block(body) => self.statements(body),
-            StmtKind::If(test, yes, no) => self.lower_if(test, yes, no.as_deref()),
+            StmtKind::If(test, yes, no) => self.lower_if(test, yes, *no),
             StmtKind::For(each) => {
-                self.lower_for(each.label, each.test.as_ref(), each.update.as_ref(), &each.body, &each.fresh);
+                self.lower_for(each.label, each.test.as_ref(), each.update.as_ref(), each.body, each.fresh);
             }
             StmtKind::DoWhile { label, body, test } => self.lower_do(*label, body, test),
             StmtKind::ForEach(each) => {
-                self.lower_each(each.label, each.kind, &each.iterable, (each.iterator, each.item), &each.body);
+                self.lower_each(each.label, each.kind, &each.iterable, (each.iterator, each.item), each.body);
             }
             StmtKind::Switch(switch) => {
-                self.lower_switch(switch.label, &switch.subject, switch.slot, &switch.cases);
+                self.lower_switch(switch.label, &switch.subject, switch.slot, switch.cases);
             }
             StmtKind::Try(attempt) => {
                 let catch = attempt.catch.as_ref();
-                self.lower_try(&attempt.body, catch, attempt.finally.as_deref(), attempt.completion);
+                self.lower_try(attempt.body, catch, attempt.finally, attempt.completion);
             }
             StmtKind::Labeled(label, body) => {
                 let end = self.target();
@@ -148,7 +148,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn lower_if(&mut self, test: &Expr, yes: &Stmt, no: Option<&Stmt>) {
+    fn lower_if(&mut self, test: &Expr<'_>, yes: &Stmt<'_>, no: Option<&Stmt<'_>>) {
         let (other, end) = (self.target(), self.target());
         let test = self.value(test).node();
         self.emit(OpKind::JumpUnless(test, other.0 as u32));
@@ -164,11 +164,18 @@ impl Lowering<'_, '_> {
     }
 
     /// Whether a loop can be one operation.
-    fn is_one_op(&self, parts: [Option<&Expr>; 2], body: &Stmt, label: Label) -> bool {
+    fn is_one_op(&self, parts: [Option<&Expr<'_>>; 2], body: &Stmt<'_>, label: Label) -> bool {
         parts.into_iter().flatten().all(|part| !part.splits) && self.is_tree_body(body, label)
     }
 
-    fn lower_for(&mut self, label: Label, test: Option<&Expr>, update: Option<&Expr>, body: &Stmt, fresh: &[Slot]) {
+    fn lower_for(
+        &mut self,
+        label: Label,
+        test: Option<&Expr<'_>>,
+        update: Option<&Expr<'_>>,
+        body: &Stmt<'_>,
+        fresh: &[Slot],
+    ) {
         let fresh: Box<[usize]> = fresh.iter().map(|slot| slot.0 as usize).collect();
         if self.is_one_op([test, update], body, label) {
             let test = test.map_or(Built::Constant(Constant(Value::TRUE)), |test| self.value(test));
@@ -199,7 +206,7 @@ impl Lowering<'_, '_> {
     fn one_loop(
         &mut self,
         test: Built,
-        update: Option<&Expr>,
+        update: Option<&Expr<'_>>,
         body: AnyStatement,
         fresh: Box<[usize]>,
     ) -> Box<dyn Looping> {
@@ -221,13 +228,13 @@ impl Lowering<'_, '_> {
         }
     }
 
-    pub(super) fn loop_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target) {
+    pub(super) fn loop_body(&mut self, label: Label, body: &Stmt<'_>, next: Target, end: Target) {
         self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: Some(next) });
         self.statement(body);
         self.scopes.pop();
     }
 
-    fn lower_do(&mut self, label: Label, body: &Stmt, test: &Expr) {
+    fn lower_do(&mut self, label: Label, body: &Stmt<'_>, test: &Expr<'_>) {
         if self.is_one_op([Some(test), None], body, label) {
             let test = self.tree(test);
             let body = self.statement_tree(body);
@@ -244,7 +251,7 @@ impl Lowering<'_, '_> {
         self.bind(end);
     }
 
-    fn lower_each(&mut self, label: Label, kind: ForEach, iterable: &Expr, slots: (Slot, Slot), body: &Stmt) {
+    fn lower_each(&mut self, label: Label, kind: ForEach, iterable: &Expr<'_>, slots: (Slot, Slot), body: &Stmt<'_>) {
         if let Some(iterable) = self.script_iterable(kind, iterable) {
             return self.lower_script_each(label, kind, iterable, slots, body);
         }
@@ -281,7 +288,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The body of `for await`: leaving it early awaits the closing of the iterator.
-    fn closing_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target, item: Slot) {
+    fn closing_body(&mut self, label: Label, body: &Stmt<'_>, next: Target, end: Target, item: Slot) {
         let close = |this: &mut Self| this.emit(OpKind::Await(Box::new(Constant(Value::UNDEFINED)), item));
         let completion = (self.temp(), self.temp());
         let broken = self.target();
@@ -295,7 +302,7 @@ impl Lowering<'_, '_> {
         self.jump(end);
     }
 
-    fn lower_switch(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) {
+    fn lower_switch(&mut self, label: Label, subject: &Expr<'_>, slot: Slot, cases: &[Case<'_>]) {
         self.into_slot(subject, slot);
         let end = self.target();
         let starts: Vec<Target> = cases.iter().map(|_| self.target()).collect();
@@ -314,13 +321,13 @@ impl Lowering<'_, '_> {
         self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: None });
         for (case, start) in cases.iter().zip(starts) {
             self.bind(start);
-            self.statements(&case.body);
+            self.statements(case.body);
         }
         self.scopes.pop();
         self.bind(end);
     }
 
-    fn lower_return(&mut self, value: Option<&Expr>, at: u32) {
+    fn lower_return(&mut self, value: Option<&Expr<'_>>, at: u32) {
         let value: Expression = match value {
             Some(value) if self.awaits_return => {
                 let slot = self.temp();
@@ -374,9 +381,9 @@ impl Lowering<'_, '_> {
 
     fn lower_try(
         &mut self,
-        body: &[Stmt],
-        catch: Option<&(Slot, Vec<Stmt>)>,
-        finally: Option<&[Stmt]>,
+        body: &[Stmt<'_>],
+        catch: Option<&(Slot, &[Stmt<'_>])>,
+        finally: Option<&[Stmt<'_>]>,
         completion: (Slot, Slot),
     ) {
         let Some(finally) = finally else {
@@ -452,7 +459,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn lower_catch(&mut self, body: &[Stmt], catch: Option<&(Slot, Vec<Stmt>)>) {
+    fn lower_catch(&mut self, body: &[Stmt<'_>], catch: Option<&(Slot, &[Stmt<'_>])>) {
         let from = self.ops.len() as u32;
         self.statements(body);
         let Some((slot, handler)) = catch else { return };

@@ -4,9 +4,9 @@
 
 use super::family::{FAMILIES, Family};
 use super::{Body, DirectFn, Global, NativeFn, Row};
-use crate::atom::{Atom, SYMBOLS, known};
+use crate::atom::{self, Atom, SYMBOLS, known};
 use crate::dialect::Dialect;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashTable};
 use std::sync::{Arc, LazyLock};
 
 /// Aliases: methods with two names, of which the second is the function's own.
@@ -65,7 +65,7 @@ pub struct Registry {
     pub ranges: Vec<(u32, u32)>,
     /// Functions and namespaces by number.
     pub natives: Vec<Native>,
-    atoms: HashMap<&'static [u8], Atom>,
+    atoms: HashTable<(&'static [u8], Atom)>,
     /// For each fixed atom and family, the number of the method plus one.
     methods: Vec<[u16; FAMILIES]>,
     /// The same for methods that are functions of Rust, those of `Object.prototype` included in every family.
@@ -98,7 +98,7 @@ impl Registry {
             text: Arc::default(),
             ranges: Vec::new(),
             natives: Vec::new(),
-            atoms: HashMap::new(),
+            atoms: HashTable::new(),
             methods: Vec::new(),
             functions: Vec::new(),
             statics: HashMap::new(),
@@ -115,8 +115,8 @@ impl Registry {
         }
         // No string is one of these keys, only what programs name them by.
         for (symbol, text) in SYMBOLS {
-            this.atoms.remove(known::TEXTS[symbol.0 as usize].as_bytes());
-            this.atoms.insert(text, symbol);
+            this.atoms.retain(|&mut (_, atom)| atom != symbol);
+            this.atoms.insert_unique(atom::hash(text), (text, symbol), |(text, _)| atom::hash(text));
         }
         use super::*;
         let globals: &[&[Global]] = &[
@@ -273,7 +273,7 @@ impl Registry {
             .collect();
         this.global_numbers = vec![0; this.names.len()];
         for (&name, &number) in &this.globals {
-            if let Some(atom) = this.atoms.get(name.as_bytes()) {
+            if let Some(atom) = this.atom(name.as_bytes()) {
                 this.global_numbers[atom.0 as usize] = number + 1;
             }
         }
@@ -281,12 +281,15 @@ impl Registry {
     }
 
     fn name(&mut self, text: &'static str) -> Atom {
-        let Self { atoms, names, methods, .. } = self;
-        *atoms.entry(text.as_bytes()).or_insert_with(|| {
-            names.push(text);
-            methods.push([0; FAMILIES]);
-            Atom((names.len() - 1) as u32)
-        })
+        let hash = atom::hash(text.as_bytes());
+        if let Some(known) = self.hashed_atom(hash, text.as_bytes()) {
+            return known;
+        }
+        let new = Atom(self.names.len() as u32);
+        self.names.push(text);
+        self.methods.push([0; FAMILIES]);
+        self.atoms.insert_unique(hash, (text.as_bytes(), new), |(text, _)| atom::hash(text));
+        new
     }
 
     /// The number of a built-in: the same for two rows of one name and one function, as
@@ -334,7 +337,13 @@ impl Registry {
     /// The fixed atom of a text.
     #[inline]
     pub fn atom(&self, text: &[u8]) -> Option<Atom> {
-        self.atoms.get(text).copied()
+        self.hashed_atom(atom::hash(text), text)
+    }
+
+    /// The same where its [`atom::hash`] is known.
+    #[inline]
+    pub fn hashed_atom(&self, hash: u64, text: &[u8]) -> Option<Atom> {
+        self.atoms.find(hash, |&(known, _)| known == text).map(|&(_, atom)| atom)
     }
 
     /// The method of that name of a family, or of `Object.prototype`.
