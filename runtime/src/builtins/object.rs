@@ -74,7 +74,7 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         for (key, value) in pairs(vm, source)? {
             vm.work(1)?;
             // Data may have the key `__proto__`: it is copied and changes no prototype.
-            if key == PropertyKey::Name(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
+            if key == PropertyKey::Name(known::PROTO) && target.is_object() && vm.heap.flags(target) & NON_EXTENSIBLE == 0 {
                 vm.define(target, key, value);
             } else {
                 vm.set_key(target, key, value)?;

@@ -5,9 +5,10 @@ use super::length_of;
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::Buffer;
+use crate::heap::sparse::SPARSE;
 use crate::property::PropertyKey;
 use crate::thrown::Result;
-use crate::value::Value;
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
 /// The largest length: 2⁵³ − 1.
@@ -33,6 +34,10 @@ pub fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = length_of(vm, this)?;
     let mut index = position(vm, arg(arguments, 1), length, 0.0)?;
     let end = position(vm, arg(arguments, 2), length, length)?;
+    if this.is(Kind::Array) && vm.heap.flags(this) == SPARSE && (end - index) * 4.0 > length {
+        // It becomes dense sooner or later.
+        vm.densify(this)?;
+    }
     while index < end {
         put(vm, this, index, arg(arguments, 0))?;
         index += 1.0;
