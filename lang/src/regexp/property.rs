@@ -48,8 +48,13 @@ fn named(name: &str) -> Option<CharSet> {
         "ASCII" => Some(CharSet::new(vec![(0, 0x7F)])),
         "Assigned" => category("Cn").map(|unassigned| unassigned.complement()),
         name => category(name)
-            .or_else(|| CodePointSetData::new_for_ecma262(name.as_bytes()).map(|found| set(found.iter_ranges()))),
+            .or_else(|| CodePointSetData::new_for_ecma262(long(name).as_bytes()).map(|all| set(all.iter_ranges()))),
     }
+}
+
+/// An alias that the crate does not know, in full.
+fn long(name: &str) -> &str {
+    if name == "space" { "White_Space" } else { name }
 }
 
 fn category(name: &str) -> Option<CharSet> {

@@ -168,8 +168,11 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let end = vm.to_position(arg(arguments, 2), length, length)?;
     // The conversions may have run a function that changed the array.
     let items = &vm.heap.arrays[this.index()].items;
-    let end = end.min(items.len());
-    let count = end.saturating_sub(from).min(items.len().saturating_sub(to));
+    if items.len() != length || !is_free(vm, this) {
+        let count = end.saturating_sub(from).min(length.saturating_sub(to));
+        return generic::move_items(vm, this, [from, to, count].map(|number| number as f64));
+    }
+    let count = end.saturating_sub(from).min(length.saturating_sub(to));
     if count > 0 {
         vm.work(count / 16)?;
         vm.heap.arrays[this.index()].items.copy_within(from..from + count, to);

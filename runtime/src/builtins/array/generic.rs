@@ -19,7 +19,11 @@ pub fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let to = position(vm, arg(arguments, 0), length, 0.0)?;
     let from = position(vm, arg(arguments, 1), length, 0.0)?;
     let end = position(vm, arg(arguments, 2), length, length)?;
-    let count = (end - from).min(length - to);
+    move_items(vm, this, [from, to, (end - from).min(length - to)])
+}
+
+/// Copy so many items and holes from an index to another one.
+pub fn move_items(vm: &mut Vm, this: Value, [from, to, count]: [f64; 3]) -> Result {
     let backwards = from < to && to < from + count;
     let mut done = 0.0;
     while done < count {

@@ -49,8 +49,8 @@ pub fn slice(vm: &mut Vm, array: Value, range: Range<usize>) -> Result {
 
 /// `concat` where a part is sparse.
 pub fn concat(vm: &mut Vm, parts: impl Iterator<Item = Value>, total: usize) -> Result {
-    let Ok(length) = u32::try_from(total) else { return Err(vm.range_error("Invalid array length")) };
-    let result = vm.new_holes(length)?;
+    // V8 cuts the length, if only holes are lost.
+    let result = vm.new_holes(total.min(u32::MAX as usize) as u32)?;
     let mut start = 0;
     for part in parts {
         let mut items = Buffer::new();
@@ -66,7 +66,11 @@ pub fn concat(vm: &mut Vm, parts: impl Iterator<Item = Value>, total: usize) -> 
             items.extend(vm, (0..).zip(copy).filter(|&(_, item)| item != Value::HOLE))?;
         }
         for (index, item) in items {
-            super::generic::put(vm, result, (start + index as usize) as f64, item)?;
+            let index = start + index as usize;
+            if index >= u32::MAX as usize {
+                return Err(vm.range_error("Invalid array length"));
+            }
+            super::generic::put(vm, result, index as f64, item)?;
         }
         start += size;
     }
