@@ -324,9 +324,7 @@ impl Vm {
     fn own_of_builtin(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
         match object.kind() {
             Kind::Array => match key {
-                PropertyKey::Index(index) => {
-                    self.heap.at(object, index as usize).filter(|&item| item != Value::HOLE)
-                }
+                PropertyKey::Index(index) => self.heap.at(object, index as usize).filter(|&item| item != Value::HOLE),
                 PropertyKey::Name(known::LENGTH) => Some(Value::number(self.heap.length(object) as f64)),
                 PropertyKey::Name(atom) => self.extra(object, atom),
             },
@@ -461,6 +459,9 @@ impl Vm {
                 keys.extend([PropertyKey::Name(known::LENGTH), PropertyKey::Name(known::NAME)]);
             }
             Kind::Native if all => {
+                if registry().natives[object.index()].is_function() {
+                    keys.extend([PropertyKey::Name(known::LENGTH), PropertyKey::Name(known::NAME)]);
+                }
                 keys.extend(registry().property_names(object.payload()).map(PropertyKey::Name));
             }
             _ => {}

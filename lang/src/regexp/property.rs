@@ -33,7 +33,9 @@ pub(super) fn property(text: &str) -> Option<Arc<CharSet>> {
 }
 
 fn with_value(name: &str, value: &str) -> Option<CharSet> {
-    let script = || PropertyParser::<Script>::new().get_strict(value);
+    // V8 does not have the script of both Japanese syllabaries.
+    let is_known = !matches!(value, "Hrkt" | "Katakana_Or_Hiragana");
+    let script = || PropertyParser::<Script>::new().get_strict(value).filter(|_| is_known);
     match name {
         "General_Category" | "gc" => category(value),
         "Script" | "sc" => Some(set(CodePointMapData::<Script>::new().iter_ranges_for_value(script()?))),

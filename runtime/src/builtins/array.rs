@@ -427,6 +427,13 @@ fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if source.is_nullish() {
         return Err(vm.not_iterable(source));
     }
+    if vm.realm.script.code.iterables && source.is_object() {
+        let method = vm.own_property(source, PropertyKey::Name(known::SYMBOL_ITERATOR))?.unwrap_or(Value::UNDEFINED);
+        if !method.is_nullish() && !method.is_callable() {
+            let message = "%Array%.from requires that the property of the first argument, items[Symbol.iterator], when exists, be a function";
+            return Err(vm.type_error(message));
+        }
+    }
     let items = if vm.is_iterable(source) { vm.iterate_to_list(source)? } else { array_like(vm, source)? };
     Ok(vm.array_of(items))
 }

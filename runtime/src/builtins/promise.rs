@@ -52,6 +52,7 @@ pub const INTRINSICS: &[Row] = &[
     native("$promise_any", 1, any),
     native("$promise_race", 1, race),
     native("$own_then", 1, own_then),
+    native("$callable_then", 1, callable_then),
     native("$combinator", 0, combinator),
     native("$combinator_part", 2, combinator_part),
     native("$combinator_end", 2, combinator_end),
@@ -211,6 +212,16 @@ fn own_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let items = vm.charged_items_copy(value)?;
     Ok(Value::bool(items.iter().any(|&item| has(vm, item))))
+}
+
+/// `$callable_then(promise)`: its own `then`; an error unless it is callable.
+fn callable_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let then = vm.own_property(arg(arguments, 0), PropertyKey::Name(known::THEN))?.unwrap_or(Value::UNDEFINED);
+    if then.is_callable() {
+        return Ok(then);
+    }
+    let what = vm.describe_typed(then);
+    Err(vm.type_error(&format!("{what} is not a function")))
 }
 
 /// `$combinator()`: the state of a combinator that gets its items one by one. One value is missing until the end.

@@ -3,12 +3,14 @@
 use super::{PropertyKey, refused_key};
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
+use crate::error_code::ErrorCode;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::heap::sparse::{MAX_GAP, SPARSE_ITEM};
 use crate::numeric::to_int32;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::Refusal;
 
 impl Vm {
     /// `object.name = value` in strict mode
@@ -177,7 +179,7 @@ impl Vm {
 
     fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
         let length = self.heap.length(array);
-        let is_far = index as usize > length + MAX_GAP;
+        let is_far = index as usize > length + MAX_GAP && index as usize > length * (SPARSE_ITEM / size_of::<Value>());
         if is_far || self.heap.is_sparse(array) {
             self.make_sparse(array)?;
             self.reserve(SPARSE_ITEM)?;
@@ -297,6 +299,14 @@ impl Vm {
             return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
         }
         match (object.kind(), key) {
+            (Kind::Function | Kind::NativeClosure, PropertyKey::Name(known::NAME | known::LENGTH)) => {
+                let key = self.key_text(key);
+                Err(Thrown::illegal(
+                    ErrorCode::ValidationError,
+                    Refusal::DisallowedProperty,
+                    format!("Deleting the property '{key}' of a function is not allowed in AgentScript"),
+                ))?;
+            }
             (Kind::Object, _) => {
                 let atom = self.key_atom(key);
                 let work = self.heap.remove_own(object, atom);

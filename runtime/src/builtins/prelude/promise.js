@@ -47,7 +47,7 @@ function Promise_combined(iterable, combine, kind) {
     for (const item of $each(items)) {
       const promise = $promise_of(item);
       const [fulfilled, rejected] = $combinator_part(state, kind);
-      if ($own_then(promise)) promise.then(fulfilled, rejected);
+      if ($own_then(promise)) $call($callable_then(promise), promise, [fulfilled, rejected]);
       else $then(promise, fulfilled, rejected);
     }
     $combinator_end(state, kind);
