@@ -3,6 +3,7 @@
 use crate::ast::Arena;
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::fence::{self, Candidates};
+use crate::hint::allowed_hint;
 use crate::options::{Language, Options};
 use crate::program::Program;
 use crate::span::Span;
@@ -16,6 +17,10 @@ pub fn compile<'p>(arena: &'p Arena, source: &str, options: &Options<'_>) -> Res
                 diagnostic.hint = Some(hint.into());
             }
             add_alternative(diagnostic, source, options);
+            if !options.disabled.is_empty() {
+                let is_off = |name: &str| options.disabled.iter().any(|(off, _)| off == name);
+                diagnostic.hint = diagnostic.hint.take().and_then(|hint| allowed_hint(&hint, &is_off)).map(Into::into);
+            }
         }
         failure
     })

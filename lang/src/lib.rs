@@ -34,6 +34,7 @@ pub mod regexp;
 pub mod program;
 mod resolve;
 mod rewrite;
+mod hint;
 mod compile;
 // For messages about a script that runs.
 mod callee;
@@ -42,6 +43,7 @@ mod suggest;
 pub use callee::{Walk, callee_text, iterable_text, iterated_callee_text, value_text};
 pub use compile::compile;
 pub use diagnostic::{Code, Diagnostic, Failure, Refusal, Rendered};
+pub use hint::allowed_hint;
 pub use options::{Language, Loops, Options, PlainCall};
 pub use span::{Location, Span};
 pub use suggest::names;

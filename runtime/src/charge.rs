@@ -345,6 +345,7 @@ impl Vm {
     /// to charge.
     #[inline]
     pub fn charged_items(&mut self, array: Value) -> Result<&[Value]> {
+        self.densify(array)?;
         self.work(self.heap.items(array).len() / 8)?;
         Ok(self.heap.items(array))
     }
@@ -358,8 +359,33 @@ impl Vm {
 
     /// Append the items of an array, charged and counted.
     pub fn charged_append_items(&mut self, array: Value, out: &mut Buffer<Value>) -> Result<()> {
+        self.densify(array)?;
         self.work(self.heap.items(array).len() / 8)?;
         out.extend_from_slice(&self.heap, self.heap.items(array))
+    }
+
+    /// The items of a sparse array in a range of indices, without its holes, charged and counted: one step for each.
+    pub fn charged_sparse_items(&mut self, array: Value, range: Range<usize>) -> Result<Buffer<(u32, Value)>> {
+        let count = self.heap.sparse_count(array);
+        self.work(1 + count)?;
+        let mut copy = Buffer::with_capacity(self, count)?;
+        copy.extend(&self.heap, self.heap.sparse_items(array, range))?;
+        Ok(copy)
+    }
+
+    /// Make an array dense if it is sparse, for what reads all of its items and holes; charged and counted.
+    #[inline]
+    pub fn densify(&mut self, array: Value) -> Result<()> {
+        if self.heap.is_sparse(array) { self.densified(array) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn densified(&mut self, array: Value) -> Result<()> {
+        let length = self.heap.length(array);
+        self.reserve(length.saturating_mul(size_of::<Value>()))?;
+        self.work(length / 8 + self.heap.sparse_count(array))?;
+        self.heap.make_dense(array);
+        Ok(())
     }
 
     /// The bytes of a `Uint8Array` or an `ArrayBuffer`, charged for: one step for every 64.
@@ -414,7 +440,8 @@ impl Vm {
         let extra = || self.heap.extras.get(&value).map_or(0, |&extra| named(extra));
         match value.kind() {
             Kind::Object => self.heap.own_len(value),
-            Kind::Array => self.heap.items(value).len() + extra(),
+            Kind::Array if self.heap.is_sparse(value) => self.heap.sparse_count(value) + extra(),
+            Kind::Array => self.heap.length(value) + extra(),
             Kind::String => self.heap.str(value).units as usize,
             Kind::Uint8Array => self.heap.view_length(value) + extra(),
             _ => 1 + extra(),

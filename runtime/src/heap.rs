@@ -10,6 +10,7 @@ pub mod collect;
 mod internal_slots;
 mod map;
 pub mod object;
+pub mod sparse;
 mod string;
 
 pub use array::Array;
@@ -245,6 +246,8 @@ pub struct Heap {
     shapes: Vec<object::Shape>,
     /// Named properties of objects that are not [`Kind::Object`]: handles of plain objects.
     pub extras: HashMap<Value, u32>,
+    /// The items of sparse arrays, by handle.
+    sparse: HashMap<u32, std::collections::BTreeMap<u32, Value>>,
     /// Where errors were made, by handle.
     pub traces: HashMap<u32, crate::error::Trace>,
 }
@@ -279,6 +282,7 @@ impl Heap {
             bigints: Slab::default(),
             shapes: object::Shape::initial(),
             extras: HashMap::new(),
+            sparse: HashMap::new(),
             traces: HashMap::new(),
         }
     }

@@ -115,7 +115,7 @@ impl Vm {
             return self.held(object, name, held);
         }
         if object.is(Kind::Array) && name == known::LENGTH {
-            return Ok(Value::number(self.heap.items(object).len() as f64));
+            return Ok(Value::number(self.heap.length(object) as f64));
         }
         self.get_slow(object, name)
     }
@@ -324,10 +324,8 @@ impl Vm {
     fn own_of_builtin(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
         match object.kind() {
             Kind::Array => match key {
-                PropertyKey::Index(index) => {
-                    self.heap.items(object).get(index as usize).copied().filter(|&item| item != Value::HOLE)
-                }
-                PropertyKey::Name(known::LENGTH) => Some(Value::number(self.heap.items(object).len() as f64)),
+                PropertyKey::Index(index) => self.heap.at(object, index as usize).filter(|&item| item != Value::HOLE),
+                PropertyKey::Name(known::LENGTH) => Some(Value::number(self.heap.length(object) as f64)),
                 PropertyKey::Name(atom) => self.extra(object, atom),
             },
             Kind::String => match key {
@@ -425,6 +423,13 @@ impl Vm {
     pub fn own_keys(&mut self, object: Value, all: bool) -> Vec<PropertyKey> {
         let mut keys = Vec::new();
         match object.kind() {
+            Kind::Array if self.heap.is_sparse(object) => {
+                let items = self.heap.sparse_items(object, 0..usize::MAX);
+                keys.extend(items.map(|(index, _)| PropertyKey::Index(index)));
+                if all {
+                    keys.push(PropertyKey::Name(known::LENGTH));
+                }
+            }
             Kind::Array => {
                 let items = self.heap.items(object);
                 keys.extend(
@@ -454,6 +459,9 @@ impl Vm {
                 keys.extend([PropertyKey::Name(known::LENGTH), PropertyKey::Name(known::NAME)]);
             }
             Kind::Native if all => {
+                if registry().natives[object.index()].is_function() {
+                    keys.extend([PropertyKey::Name(known::LENGTH), PropertyKey::Name(known::NAME)]);
+                }
                 keys.extend(registry().property_names(object.payload()).map(PropertyKey::Name));
             }
             _ => {}

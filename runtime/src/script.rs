@@ -62,6 +62,8 @@ pub struct Script {
     source: Arc<str>,
     pub(crate) linker: Linker,
     pub(crate) code: Code,
+    /// The names that are switched off.
+    pub(crate) disabled: Box<[String]>,
 }
 
 /// Why a script was not compiled.
@@ -112,7 +114,13 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
     match agentscript_lang::compile(&arena, source, &lang) {
         Ok(program) => {
             let linker = options.linker.clone();
-            Ok(Arc::new(Script { source: source.into(), code: build(&program, Origin::Script(&linker)), linker }))
+            let disabled = disabled.into_iter().map(|(name, _)| name).collect();
+            Ok(Arc::new(Script {
+                source: source.into(),
+                code: build(&program, Origin::Script(&linker)),
+                linker,
+                disabled,
+            }))
         }
         Err(failure) => Err(CompileError {
             failure: Box::new(Failure::from_diagnostics(source, failure.diagnostics.clone())),
@@ -131,7 +139,8 @@ impl Script {
     /// About how many bytes it takes, source and code.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.source.len() + self.code.bytes
+        let disabled: usize = self.disabled.iter().map(|name| size_of::<String>() + name.len()).sum();
+        size_of::<Self>() + self.source.len() + self.code.bytes + disabled
     }
 
     /// A run of this script that has not begun.

@@ -66,8 +66,17 @@ impl Vm {
         thrown
     }
 
-    /// What to write instead, if that is known.
+    /// What to write instead, if that is known and not switched off.
     pub(crate) fn hint(&self, missing: &Missing) -> Option<String> {
+        let hint = self.any_hint(missing)?;
+        agentscript_lang::allowed_hint(&hint, &|name| self.is_off(name))
+    }
+
+    fn is_off(&self, name: &str) -> bool {
+        self.realm.script.disabled.iter().any(|off| off == name)
+    }
+
+    fn any_hint(&self, missing: &Missing) -> Option<String> {
         match missing {
             Missing::Name(name) => table::host(self.realm.script.linker.dialect(), name)
                 .or_else(|| table::global(name).map(Into::into))
@@ -87,8 +96,8 @@ impl Vm {
         let mut names = agentscript_lang::names(self.realm.script.source(), FENCE_TAGS);
         names.retain(|own| *own != name);
         names.truncate(MAX_NAMES);
-        names.extend(registry().globals().map(|(global, _)| global));
-        names.extend(self.realm.script.linker.names());
+        names.extend(registry().globals().map(|(global, _)| global).filter(|name| !self.is_off(name)));
+        names.extend(self.realm.script.linker.names().filter(|name| !self.is_off(name)));
         nearest(name, names.into_iter()).map(did_you_mean)
     }
 }

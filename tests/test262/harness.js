@@ -98,6 +98,34 @@ const verifyProperty = (object, name, description) => {
   if (Object.hasOwn(description, 'value')) assert.sameValue(object[name], description.value, `value of ${String(name)}`);
   return true;
 };
+// Attributes are seen by what a write, `delete` or `Object.keys` does.
+const $changes = (change) => {
+  try {
+    change();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+};
+const verifyNotWritable = (object, name, verified = name, value = 'unlikelyValue') => {
+  const before = object[verified];
+  $changes(() => { object[name] = value; });
+  assert.sameValue(object[verified], before, `${String(name)} should not be writable`);
+};
+const verifyWritable = (object, name, verified = name, value = 'unlikelyValue') => {
+  object[name] = value;
+  assert.sameValue(object[verified], value, `${String(name)} should be writable`);
+};
+const verifyNotConfigurable = (object, name) => {
+  $changes(() => { delete object[name]; });
+  assert(Object.hasOwn(object, name), `${String(name)} should not be configurable`);
+};
+const verifyConfigurable = (object, name) => {
+  delete object[name];
+  assert(!Object.hasOwn(object, name), `${String(name)} should be configurable`);
+};
+const verifyNotEnumerable = (object, name) => assert(!Object.keys(object).includes(String(name)), `${String(name)} should not be enumerable`);
+const verifyEnumerable = (object, name) => assert(Object.keys(object).includes(String(name)), `${String(name)} should be enumerable`);
+const assertToStringOrNativeFunction = (fn, expected = undefined) => assert.sameValue(`${fn}`, expected ?? `${fn}`);
 const verifyEqualTo = (object, name, value) => assert.sameValue(object[name], value, `value of ${String(name)}`);
 
 // Dates, characters, escapes.
@@ -129,6 +157,11 @@ const testPropertyEscapes = (regExp, string, expression) => {
     for (const symbol of string) assert(regExp.test(symbol), `\`${expression}\` should match U+${symbol.codePointAt(0).toString(16)}`);
   }
 };
+const testExtendedCharacterClass = ({ regExp, expression, matchStrings, nonMatchStrings = [] }) => {
+  for (const text of matchStrings) assert(regExp.test(text), `\`${expression}\` should match ${$text(text)}`);
+  for (const text of nonMatchStrings) assert(!regExp.test(text), `\`${expression}\` should not match ${$text(text)}`);
+};
+const testPropertyOfStrings = testExtendedCharacterClass;
 const matchValidator = (expectedEntries, expectedIndex, expectedInput) => (match) => {
   assert.compareArray([...match], expectedEntries, 'Match entries');
   assert.sameValue(match.index, expectedIndex, 'Match index');

@@ -33,7 +33,9 @@ pub(super) fn property(text: &str) -> Option<Arc<CharSet>> {
 }
 
 fn with_value(name: &str, value: &str) -> Option<CharSet> {
-    let script = || PropertyParser::<Script>::new().get_strict(value);
+    // V8 does not have the script of both Japanese syllabaries.
+    let is_known = !matches!(value, "Hrkt" | "Katakana_Or_Hiragana");
+    let script = || PropertyParser::<Script>::new().get_strict(value).filter(|_| is_known);
     match name {
         "General_Category" | "gc" => category(value),
         "Script" | "sc" => Some(set(CodePointMapData::<Script>::new().iter_ranges_for_value(script()?))),
@@ -48,8 +50,13 @@ fn named(name: &str) -> Option<CharSet> {
         "ASCII" => Some(CharSet::new(vec![(0, 0x7F)])),
         "Assigned" => category("Cn").map(|unassigned| unassigned.complement()),
         name => category(name)
-            .or_else(|| CodePointSetData::new_for_ecma262(name.as_bytes()).map(|found| set(found.iter_ranges()))),
+            .or_else(|| CodePointSetData::new_for_ecma262(long(name).as_bytes()).map(|all| set(all.iter_ranges()))),
     }
+}
+
+/// An alias that the crate does not know, in full.
+fn long(name: &str) -> &str {
+    if name == "space" { "White_Space" } else { name }
 }
 
 fn category(name: &str) -> Option<CharSet> {

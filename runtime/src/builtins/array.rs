@@ -7,6 +7,7 @@ mod flat;
 mod generic;
 mod join;
 mod sort;
+mod sparse;
 mod walk;
 
 pub use join::to_string;
@@ -144,6 +145,9 @@ fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let size = |vm: &Vm, part: Value| if part.is(Kind::Array) { vm.heap.length(part) } else { 1 };
     vm.work(arguments.len())?;
     let total: usize = parts().map(|part| size(vm, part)).sum();
+    if parts().any(|part| part.is(Kind::Array) && vm.heap.is_sparse(part)) {
+        return sparse::concat(vm, parts(), total);
+    }
     let mut items = Buffer::with_capacity(vm, total)?;
     for part in parts() {
         match part.kind() {
@@ -164,8 +168,11 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let end = vm.to_position(arg(arguments, 2), length, length)?;
     // The conversions may have run a function that changed the array.
     let items = &vm.heap.arrays[this.index()].items;
-    let end = end.min(items.len());
-    let count = end.saturating_sub(from).min(items.len().saturating_sub(to));
+    if items.len() != length || !is_free(vm, this) {
+        let count = end.saturating_sub(from).min(length.saturating_sub(to));
+        return generic::move_items(vm, this, [from, to, count].map(|number| number as f64));
+    }
+    let count = end.saturating_sub(from).min(length.saturating_sub(to));
     if count > 0 {
         vm.work(count / 16)?;
         vm.heap.arrays[this.index()].items.copy_within(from..from + count, to);
@@ -198,6 +205,9 @@ fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Ok(Value::FALSE);
     }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    if vm.heap.is_sparse(array) {
+        return sparse::includes(vm, array, target, from..length).map(Value::bool);
+    }
     if !charge_search(vm, array, target)? {
         return Ok(Value::bool(search(vm, array, target, from..length)?.is_some()));
     }
@@ -218,7 +228,9 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Ok(Value::number(-1.0));
     }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
-    let found = if charge_search(vm, array, target)? {
+    let found = if vm.heap.is_sparse(array) {
+        sparse::find(vm, array, target, from..length, false)?
+    } else if charge_search(vm, array, target)? {
         let items = vm.heap.items(array).get(from..).unwrap_or_default(); // charged: above
         items.iter().position(|&item| vm.is_same(item, target, false)).map(|index| from + index)
     } else {
@@ -246,7 +258,9 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             (last + 1.0).max(0.0) as usize
         }
     };
-    let found = if charge_search(vm, array, target)? {
+    let found = if vm.heap.is_sparse(array) {
+        sparse::find(vm, array, target, 0..end, true)?
+    } else if charge_search(vm, array, target)? {
         let items = vm.heap.items(array); // charged: above
         items[..end.min(items.len())].iter().rposition(|&item| vm.is_same(item, target, false))
     } else {
@@ -303,6 +317,9 @@ fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.length(array);
     let from = vm.to_position(arg(arguments, 0), length, 0)?;
     let to = vm.to_position(arg(arguments, 1), length, length)?;
+    if vm.heap.is_sparse(array) {
+        return sparse::slice(vm, array, from..to.max(from));
+    }
     let mut items = counted(vm, to.saturating_sub(from))?;
     items.extend_from_slice(vm, vm.heap.items(array).get(from..to).unwrap_or_default())?; // charged: by counted
     Ok(vm.array_of(items))
@@ -326,7 +343,7 @@ fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let array = as_array(vm, this)?;
+    let array = as_dense(vm, this)?;
     let mut items = counted(vm, vm.heap.length(array))?;
     items.extend(vm, vm.heap.items(array).iter().rev().map(|&item| filled(item)))?; // charged: by counted
     Ok(vm.array_of(items))
@@ -335,6 +352,7 @@ fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
     let (from, removed) = splice_range(vm, arguments, vm.heap.length(array))?;
+    vm.densify(array)?;
     let added = arguments.get(2..).unwrap_or_default();
     let before = vm.heap.length(array);
     let (head, tail) = (from.min(before), (from + removed).min(before));
@@ -372,6 +390,7 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         let index = vm.describe(arg(arguments, 0));
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
+    vm.densify(array)?;
     let mut items = counted(vm, length as usize)?;
     items.extend(vm, vm.heap.items(array).iter().map(|&item| filled(item)))?; // charged: by counted
     if let Some(item) = items.get_mut(position as usize) {
@@ -408,6 +427,13 @@ fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if source.is_nullish() {
         return Err(vm.not_iterable(source));
     }
+    if vm.realm.script.code.iterables && source.is_object() {
+        let method = vm.own_property(source, PropertyKey::Name(known::SYMBOL_ITERATOR))?.unwrap_or(Value::UNDEFINED);
+        if !method.is_nullish() && !method.is_callable() {
+            let message = "%Array%.from requires that the property of the first argument, items[Symbol.iterator], when exists, be a function";
+            return Err(vm.type_error(message));
+        }
+    }
     let items = if vm.is_iterable(source) { vm.iterate_to_list(source)? } else { array_like(vm, source)? };
     Ok(vm.array_of(items))
 }
@@ -440,8 +466,7 @@ fn new_holes(vm: &mut Vm, length: f64) -> Result {
     if !(0.0..=MAX_LENGTH).contains(&length) || length.fract() != 0.0 {
         return Err(vm.range_error("Invalid array length"));
     }
-    room(vm, length as usize)?;
-    Ok(vm.heap.new_array(vec![Value::HOLE; length as usize])) // charged: above
+    vm.new_holes(length as u32)
 }
 
 fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
@@ -471,6 +496,13 @@ fn as_array(vm: &mut Vm, this: Value) -> Result {
     let length = length_of(vm, this)?;
     let items = copy_items(vm, this, length, Value::HOLE)?;
     Ok(vm.array_of(items))
+}
+
+/// The same, dense.
+fn as_dense(vm: &mut Vm, this: Value) -> Result {
+    let array = as_array(vm, this)?;
+    vm.densify(array)?;
+    Ok(array)
 }
 
 /// The items of something with a length; missing ones are `undefined`.

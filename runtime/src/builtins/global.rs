@@ -197,10 +197,10 @@ impl Cloner {
         let clone = match value.kind() {
             Kind::Array => {
                 let length = vm.heap.length(value); // charged: here
-                vm.work(length)?;
-                let mut holes = Buffer::with_capacity(vm, length)?;
-                holes.extend(vm, std::iter::repeat_n(Value::HOLE, length))?;
-                vm.array_of(holes)
+                if !vm.heap.is_sparse(value) {
+                    vm.work(length)?;
+                }
+                vm.new_holes(length as u32)?
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
             Kind::InternalSlots => match vm.heap.internal_slots[value.index()].structured_clone() {
@@ -258,10 +258,17 @@ impl Cloner {
             Kind::Map | Kind::Set => self.fill_map(vm, source, clone),
             Kind::Object if vm.heap.class(source).is_error() => self.fill_error(vm, source, clone),
             Kind::Array => {
-                for (index, value) in vm.charged_items_copy(source)?.into_iter().enumerate() {
-                    if value != Value::HOLE {
+                if vm.heap.is_sparse(source) {
+                    for (index, value) in vm.charged_sparse_items(source, 0..usize::MAX)? {
                         let value = self.clone_of(vm, value)?;
-                        vm.define(clone, PropertyKey::Index(index as u32), value);
+                        vm.set_key(clone, PropertyKey::Index(index), value)?;
+                    }
+                } else {
+                    for (index, value) in vm.charged_items_copy(source)?.into_iter().enumerate() {
+                        if value != Value::HOLE {
+                            let value = self.clone_of(vm, value)?;
+                            vm.define(clone, PropertyKey::Index(index as u32), value);
+                        }
                     }
                 }
                 match vm.heap.extras.get(&source) {

@@ -498,16 +498,15 @@ impl Inspector<'_> {
         let shown = length.min(self.options.items);
         let (mut output, mut at) = (Output::default(), 0);
         while at < length && output.parts.len() < shown {
-            let items = &self.vm.heap.items(array)[at..]; // charged: below
-            let holes = items.iter().take_while(|&&item| item == Value::HOLE).count();
+            let holes = self.holes(array, at);
             if holes > 0 {
-                self.vm.work(holes / 16)?;
+                self.vm.work(if self.vm.heap.is_sparse(array) { 1 } else { holes / 16 })?;
                 let text = format!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" }); // bounded: a number
                 output.push(self.vm, text)?;
                 at += holes;
                 continue;
             }
-            let item = items[0];
+            let Some(item) = self.vm.heap.at(array, at) else { break };
             self.indent += 2;
             let text = self.value(item, depth)?;
             output.push(self.vm, text)?;
@@ -518,6 +517,17 @@ impl Inspector<'_> {
             output.push(self.vm, more(length - at))?;
         }
         Ok(output)
+    }
+
+    /// How many holes an array has from an index on.
+    fn holes(&self, array: Value, at: usize) -> usize {
+        let heap = &self.vm.heap;
+        if heap.is_sparse(array) {
+            let next = heap.sparse_items(array, at..usize::MAX).next(); // bounded: one
+            return next.map_or(heap.length(array), |(index, _)| index as usize) - at;
+        }
+        let items = &heap.items(array)[at..]; // charged: by the caller
+        items.iter().take_while(|&&item| item == Value::HOLE).count()
     }
 
     /// The bytes of a view; those of its properties that are not enumerable where they are asked for.

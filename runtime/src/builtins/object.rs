@@ -73,8 +73,14 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for &source in arguments.iter().skip(1).filter(|source| !source.is_nullish()) {
         for (key, value) in pairs(vm, source)? {
             vm.work(1)?;
+            if !target.is_object() {
+                return Err(onto_primitive(vm, target, key));
+            }
             // Data may have the key `__proto__`: it is copied and changes no prototype.
-            if key == PropertyKey::Name(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
+            if key == PropertyKey::Name(known::PROTO)
+                && target.is_object()
+                && vm.heap.flags(target) & NON_EXTENSIBLE == 0
+            {
                 vm.define(target, key, value);
             } else {
                 vm.set_key(target, key, value)?;
@@ -85,6 +91,18 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
     }
     Ok(target)
+}
+
+/// The error of `Object.assign` that would set a property of a wrapper object.
+#[cold]
+fn onto_primitive(vm: &mut Vm, target: Value, key: PropertyKey) -> Thrown {
+    if target.is_string() && vm.has_own(target, key) {
+        let key = vm.key_text(key);
+        return vm.type_error(&format!("Cannot assign to read only property '{key}' of object '[object String]'"));
+    }
+    let what = crate::convert::type_of(target);
+    let message = format!("Object.assign onto a {what} is not allowed in AgentScript: there are no wrapper objects"); // bounded: a name
+    Thrown::illegal(ErrorCode::ValidationError, Refusal::IllegalBuiltinAccess, message)
 }
 
 /// `Object.create(null)`

@@ -1,7 +1,8 @@
 //! `Promise`: constructor, combinators, and methods, with the microtasks of ECMAScript 27.2.
 //!
 //! The combinators list their argument in the prelude, because that may run iterators; the rest is
-//! here. The state of a combinator is an array: its promise, the collected values, and the number of missing ones.
+//! here. The state of a combinator is an array: its promise, the collected values, the number of missing ones, and the
+//! functions that resolve and reject the promise. Missing values are holes.
 
 use super::registry::registry;
 use super::{Body, Global, NativeFn, Row, arg, native, prelude};
@@ -9,6 +10,7 @@ use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::heap::{Action, Class};
 use crate::promise::Reaction;
+use crate::property::PropertyKey;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -49,6 +51,12 @@ pub const INTRINSICS: &[Row] = &[
     native("$promise_all_settled", 1, all_settled),
     native("$promise_any", 1, any),
     native("$promise_race", 1, race),
+    native("$own_then", 1, own_then),
+    native("$callable_then", 1, callable_then),
+    native("$combinator", 0, combinator),
+    native("$combinator_part", 2, combinator_part),
+    native("$combinator_end", 2, combinator_end),
+    native("$combinator_failed", 2, combinator_failed),
 ];
 
 /// `Promise()` without `new`
@@ -174,60 +182,149 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_all(items)` (27.2.4.1)
 fn all(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| (vm.part(resolve_element, part), rejects))
+    combine(vm, arg(arguments, 0), Combinator::All)
 }
 
 /// `$promise_all_settled(items)` (27.2.4.2)
 fn all_settled(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, _| {
-        (vm.part(settle_fulfilled, part), vm.part(settle_rejected, part))
-    })
+    combine(vm, arg(arguments, 0), Combinator::AllSettled)
 }
 
 /// `$promise_any(items)` (27.2.4.3)
 fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| {
-        (resolves, vm.part(reject_element, part))
-    })
+    combine(vm, arg(arguments, 0), Combinator::Any)
 }
 
 /// `$promise_race(items)` (27.2.4.5)
 fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let result = vm.heap.new_promise();
-    let items = vm.charged_items_copy(arg(arguments, 0))?;
-    let (fulfilled, rejected) = vm.combinator_functions(result);
-    for item in items {
-        vm.work(1)?;
-        let item = vm.promise_of(item);
-        vm.then(item, fulfilled, rejected);
-    }
-    Ok(result)
+    combine(vm, arg(arguments, 0), Combinator::Race)
 }
 
-/// The index of the number of missing values in the state of a combinator.
+/// `$own_then(value)`: whether it is a promise with a `then` of its own, or an array with one.
+fn own_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    if vm.heap.extras.is_empty() {
+        return Ok(Value::FALSE);
+    }
+    let value = arg(arguments, 0);
+    let has = |vm: &mut Vm, item: Value| item.is(Kind::Promise) && vm.has_own(item, PropertyKey::Name(known::THEN));
+    if !value.is(Kind::Array) {
+        return Ok(Value::bool(has(vm, value)));
+    }
+    let items = vm.charged_items_copy(value)?;
+    Ok(Value::bool(items.iter().any(|&item| has(vm, item))))
+}
+
+/// `$callable_then(promise)`: its own `then`; an error unless it is callable.
+fn callable_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let then = vm.own_property(arg(arguments, 0), PropertyKey::Name(known::THEN))?.unwrap_or(Value::UNDEFINED);
+    if then.is_callable() {
+        return Ok(then);
+    }
+    let what = vm.describe_typed(then);
+    Err(vm.type_error(&format!("{what} is not a function")))
+}
+
+/// `$combinator()`: the state of a combinator that gets its items one by one. One value is missing until the end.
+fn combinator(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    let result = vm.heap.new_promise();
+    let (resolves, rejects) = vm.combinator_functions(result);
+    let collected = vm.heap.new_array(vec![]); // bounded: empty
+    Ok(vm.heap.new_array(vec![result, collected, Value::number(1.0), resolves, rejects])) // bounded: five
+}
+
+/// `$combinator_part(state, kind)`: the reactions to the next item.
+fn combinator_part(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (state, kind) = (arg(arguments, 0), Combinator::numbered(arg(arguments, 1)));
+    let collected = vm.heap.at(state, COLLECTED).unwrap_or(Value::UNDEFINED);
+    let index = vm.heap.length(collected);
+    vm.heap.push(collected, Value::HOLE);
+    vm.add_missing(state, 1.0);
+    let resolving = [RESOLVES, REJECTS].map(|part| vm.heap.at(state, part).unwrap_or(Value::UNDEFINED));
+    let (fulfilled, rejected) = kind.handlers(vm, (state, index), resolving);
+    Ok(vm.heap.new_array(vec![fulfilled, rejected])) // bounded: two
+}
+
+/// `$combinator_end(state, kind)`: there are no further items.
+fn combinator_end(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (state, kind) = (arg(arguments, 0), Combinator::numbered(arg(arguments, 1)));
+    if vm.add_missing(state, -1.0) == 0.0 {
+        let [result, collected] = [RESULT, COLLECTED].map(|part| vm.heap.at(state, part).unwrap_or(Value::UNDEFINED));
+        kind.finish(vm, result, collected);
+    }
+    Ok(Value::UNDEFINED)
+}
+
+/// `$combinator_failed(state, error)`: an item could not be taken.
+fn combinator_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let rejects = vm.heap.at(arg(arguments, 0), REJECTS).unwrap_or(Value::UNDEFINED);
+    vm.call_nested(rejects, Value::UNDEFINED, &[arg(arguments, 1)])
+}
+
+/// The parts of the state of a combinator.
+const RESULT: usize = 0;
+const COLLECTED: usize = 1;
 const MISSING: usize = 2;
+const RESOLVES: usize = 3;
+const REJECTS: usize = 4;
 
-/// Makes the reactions to an item, from the state, its index, and the promise of the combinator.
-type Handlers = fn(&mut Vm, (Value, usize), (Value, Value)) -> (Value, Value);
+/// Which combinator it is; the prelude has the numbers.
+#[derive(Clone, Copy)]
+enum Combinator {
+    All,
+    AllSettled,
+    Any,
+    Race,
+}
 
-/// Subscribe to all items with the reactions that `handlers` makes; `finish` is called where there are none.
-fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handlers: Handlers) -> Result {
+impl Combinator {
+    fn numbered(number: Value) -> Self {
+        match number.as_number() as u8 {
+            0 => Self::All,
+            1 => Self::AllSettled,
+            2 => Self::Any,
+            _ => Self::Race,
+        }
+    }
+
+    /// The reactions to an item, from the state and its index, and the functions of the promise of the combinator.
+    fn handlers(self, vm: &mut Vm, part: (Value, usize), [resolves, rejects]: [Value; 2]) -> (Value, Value) {
+        match self {
+            Self::All => (vm.part(resolve_element, part), rejects),
+            Self::AllSettled => (vm.part(settle_fulfilled, part), vm.part(settle_rejected, part)),
+            Self::Any => (resolves, vm.part(reject_element, part)),
+            Self::Race => (resolves, rejects),
+        }
+    }
+
+    /// Settle the promise: no value is missing.
+    fn finish(self, vm: &mut Vm, result: Value, collected: Value) {
+        match self {
+            Self::All | Self::AllSettled => vm.resolve_once(result, collected),
+            Self::Any => vm.reject_with_all(result, collected),
+            Self::Race => {}
+        }
+    }
+}
+
+/// Subscribe to all items.
+fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
     let items = vm.charged_items_copy(items)?;
     let result = vm.heap.new_promise();
     let mut collected = Buffer::with_capacity(vm, items.len())?;
-    collected.extend(vm, items.iter().map(|_| Value::UNDEFINED))?;
+    collected.extend(vm, items.iter().map(|_| Value::HOLE))?;
     let collected = vm.array_of(collected);
-    let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]); // bounded: three
     // The same for all items: only the first use counts.
-    let resolving = vm.combinator_functions(result);
+    let (resolves, rejects) = vm.combinator_functions(result);
+    let missing = Value::number(items.len() as f64);
+    let state = vm.heap.new_array(vec![result, collected, missing, resolves, rejects]); // bounded: five
     for (index, &item) in items.iter().enumerate() {
         vm.work(1)?;
         let item = vm.promise_of(item);
-        let (fulfilled, rejected) = handlers(vm, (state, index), resolving);
+        let (fulfilled, rejected) = kind.handlers(vm, (state, index), [resolves, rejects]);
         vm.then(item, fulfilled, rejected);
     }
     if items.is_empty() {
-        finish(vm, result, collected);
+        kind.finish(vm, result, collected);
     }
     Ok(result)
 }
@@ -265,11 +362,20 @@ impl Vm {
             return None;
         }
         self.heap.native_closures[function.index()].data[0] = Value::UNDEFINED;
-        let [result, collected, missing] = self.heap.items(state) else { return None }; // bounded: three
-        let (result, collected, missing) = (*result, *collected, missing.as_number() - 1.0);
+        let [result, collected, ..] = *self.heap.items(state) else { return None }; // bounded: five
+        if self.heap.at(collected, index.as_number() as usize) != Some(Value::HOLE) {
+            // Both functions of an item of `allSettled` were called.
+            return None;
+        }
         self.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
+        (self.add_missing(state, -1.0) == 0.0).then_some((result, collected))
+    }
+
+    /// Change the number of missing values of a combinator; gives it.
+    fn add_missing(&mut self, state: Value, change: f64) -> f64 {
+        let missing = self.heap.at(state, MISSING).map_or(0.0, Value::as_number) + change;
         self.heap.with_items(state, |items| items[MISSING] = Value::number(missing));
-        (missing == 0.0).then_some((result, collected))
+        missing
     }
 
     /// How V8 names a receiver in messages.

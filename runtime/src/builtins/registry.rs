@@ -22,6 +22,7 @@ const ITERATORS: &[(Family, Atom, &str)] = &[
     (Family::Array, known::SYMBOL_ITERATOR, "values"),
     (Family::Map, known::SYMBOL_ITERATOR, "entries"),
     (Family::Set, known::SYMBOL_ITERATOR, "values"),
+    (Family::Uint8Array, known::SYMBOL_ITERATOR, "values"),
     (Family::Params, known::SYMBOL_ITERATOR, "entries"),
 ];
 

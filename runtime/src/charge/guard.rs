@@ -11,6 +11,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("heap.bytes(", "Vm::charged_bytes"),
     ("heap.text(", "Vm::charged_text"),
     ("heap.items(", "Vm::charged_items"),
+    ("heap.sparse_items(", "Vm::charged_sparse_items"),
     ("heap.view_bytes(", "Vm::charged_view"),
     ("heap.view_bytes_mut(", "a charge by Vm::charge_bytes before"),
     ("heap.bigints[", "Vm::charged_bigint"),

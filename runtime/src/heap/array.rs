@@ -1,4 +1,4 @@
-//! Arrays: dense, with holes marked.
+//! Arrays: dense, with holes marked. Those with great holes are in [`super::sparse`].
 
 use super::{Heap, block, slab_cost};
 use crate::charge::LARGE;
@@ -9,7 +9,9 @@ use crate::value::{Kind, Value};
 pub struct Array {
     /// The items.
     pub items: Vec<Value>,
-    /// Flags of [`super::object`].
+    /// The length of a sparse array; 0 for others. It fills a gap between the other fields.
+    pub sparse_length: u32,
+    /// Flags of [`super::object`], and [`super::sparse::SPARSE`].
     pub flags: u8,
 }
 
@@ -22,27 +24,33 @@ impl Array {
 impl Heap {
     /// A new array of items.
     pub fn new_array(&mut self, items: Vec<Value>) -> Value {
-        let array = Array { items, flags: 0 };
+        let array = Array { items, sparse_length: 0, flags: 0 };
         self.meter.add_bytes(array.cost());
         Value::handle(Kind::Array, self.arrays.add(array))
     }
 
-    /// The items of an array.
+    /// The items of an array that is not sparse.
     #[inline]
     pub fn items(&self, array: Value) -> &[Value] {
+        debug_assert!(!self.is_sparse(array), "it is dense");
         &self.arrays[array.index()].items
     }
 
     /// How many items an array has.
     #[inline(always)]
     pub fn length(&self, array: Value) -> usize {
-        self.arrays[array.index()].items.len()
+        // One of both is 0.
+        let array = &self.arrays[array.index()];
+        array.items.len() + array.sparse_length as usize
     }
 
     /// The element at an index of an array, where it has one: an item or a hole.
     #[inline(always)]
     pub fn at(&self, array: Value, index: usize) -> Option<Value> {
-        self.arrays[array.index()].items.get(index).copied()
+        match self.arrays[array.index()].items.get(index) {
+            Some(&item) => Some(item),
+            None => self.sparse_at(array, index),
+        }
     }
 
     /// The item at an index, where there is one.
@@ -58,7 +66,7 @@ impl Heap {
     pub fn set_item(&mut self, array: Value, index: f64, value: Value) -> bool {
         let Some(index) = as_int32(index) else { return false };
         let index = index as usize;
-        let Array { items, flags } = &mut self.arrays[array.index()];
+        let Array { items, flags, .. } = &mut self.arrays[array.index()];
         if *flags != 0 {
             return false;
         }
@@ -73,7 +81,7 @@ impl Heap {
         false
     }
 
-    /// Append an item, whatever the flags of the array.
+    /// Append an item, whatever the flags of the array, which is not sparse.
     #[inline]
     pub fn push(&mut self, array: Value, item: Value) {
         let items = &mut self.arrays[array.index()].items;
@@ -96,8 +104,9 @@ impl Heap {
         self.meter.add_bytes(grown * 8);
     }
 
-    /// Change the items of an array in a way that may allocate, and count the difference.
+    /// Change the items of an array that is not sparse in a way that may allocate, and count the difference.
     pub fn with_items<T>(&mut self, array: Value, change: impl FnOnce(&mut Vec<Value>) -> T) -> T {
+        debug_assert!(!self.is_sparse(array), "it is dense");
         let items = &mut self.arrays[array.index()].items;
         let before = items.capacity();
         let result = change(items);

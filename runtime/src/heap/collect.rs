@@ -5,6 +5,7 @@
 //! visits only the rest.
 
 use super::object::FAR_COST;
+use super::sparse::SPARSE_ITEM;
 use super::{ByteBuffer, ByteView, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
 use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
@@ -190,6 +191,14 @@ impl Marker {
     /// Queue the parts of a large value, some at a time, so that the queue stays short.
     fn reach_part(&mut self, heap: &Heap, (value, from): (Value, usize)) {
         let length = match value.kind() {
+            Kind::Array if heap.is_sparse(value) => {
+                let mut items = heap.sparse_items(value, from..usize::MAX);
+                items.by_ref().take(PART).for_each(|(_, item)| self.reach(item));
+                if let Some((next, _)) = items.next() {
+                    self.large.push((value, next as usize));
+                }
+                return;
+            }
             Kind::Array => {
                 let items = &heap.arrays[value.index()].items;
                 self.reach_all(&items[from..(from + PART).min(items.len())]);
@@ -280,6 +289,9 @@ impl Marker {
                 Kind::Array if self.arrays.set(index) => {
                     let array = &heap.arrays[index];
                     self.bytes += array.cost();
+                    if heap.is_sparse(value) {
+                        self.bytes += Heap::EXTRA + heap.sparse_count(value) * SPARSE_ITEM;
+                    }
                     self.reach_part(heap, (value, 0));
                 }
                 Kind::Function if self.closures.set(index) => {
@@ -368,6 +380,7 @@ impl Heap {
         // Nothing waits any more.
         (marker.work, marker.large) = (Vec::new(), Vec::new());
         self.extras.retain(|&owner, _| marker.is_live(owner));
+        self.sparse.retain(|&index, _| marker.arrays.get(index as usize));
         self.traces.retain(|&index, _| marker.objects.get(index as usize));
         let mut bytes = marker.bytes;
         self.objects.sweep(&mut marker.objects, |object| object.release());

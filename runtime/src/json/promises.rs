@@ -46,6 +46,10 @@ impl Vm {
                         first = first.or(Some(value));
                     }
                 }
+                Kind::Array if self.heap.is_sparse(value) => {
+                    let items = self.charged_sparse_items(value, 0..usize::MAX)?.into_iter().rev();
+                    work.extend(self, items.map(|(_, item)| item).filter(|item| item.is_object()))?;
+                }
                 Kind::Array => {
                     self.work(self.heap.length(value) / 8)?;
                     let items = self.heap.items(value).iter().rev(); // charged: above

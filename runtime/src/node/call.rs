@@ -193,7 +193,7 @@ impl Node for Push {
             // The argument may have frozen the array.
             if vm.heap.arrays[object.index()].flags == 0 {
                 vm.heap.push(object, item);
-                return Ok(Value::number(vm.heap.items(object).len() as f64));
+                return Ok(Value::number(vm.heap.length(object) as f64));
             }
             return crate::builtins::array::push(vm, object, &[item])
                 .map_err(|thrown| thrown.at(vm, call.callee_span.start));

@@ -61,7 +61,7 @@ impl<E: Node> Node for Length<E> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
         if object.is(Kind::Array) {
-            return Ok(Value::number(vm.heap.items(object).len() as f64));
+            return Ok(Value::number(vm.heap.length(object) as f64));
         }
         if object.is_string() {
             return Ok(Value::number(f64::from(vm.heap.str(object).units)));

@@ -3,11 +3,14 @@
 use super::{PropertyKey, refused_key};
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
+use crate::error_code::ErrorCode;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
+use crate::heap::sparse::{MAX_GAP, SPARSE_ITEM};
 use crate::numeric::to_int32;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::Refusal;
 
 impl Vm {
     /// `object.name = value` in strict mode
@@ -146,6 +149,9 @@ impl Vm {
                 self.heap.set_own(object, atom, value);
             }
             (Kind::Array, PropertyKey::Index(index)) => {
+                if self.heap.is_sparse(object) {
+                    return self.heap.set_sparse_item(object, index, value);
+                }
                 self.heap.with_items(object, |items| {
                     let index = index as usize;
                     if index >= items.len() {
@@ -172,13 +178,65 @@ impl Vm {
     }
 
     fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
-        let length = self.heap.items(array).len();
+        let length = self.heap.length(array);
+        let is_far = index as usize > length + MAX_GAP && index as usize > length * (SPARSE_ITEM / size_of::<Value>());
+        if is_far || self.heap.is_sparse(array) {
+            self.make_sparse(array)?;
+            self.reserve(SPARSE_ITEM)?;
+            self.work(1)?;
+            self.heap.set_sparse_item(array, index, value);
+            return self.settle_form(array);
+        }
         if index as usize >= length {
             let grown = index as usize + 1 - length;
             self.reserve(grown.saturating_mul(8))?;
             self.work(grown)?;
         }
         self.define(array, PropertyKey::Index(index), value);
+        Ok(())
+    }
+
+    /// Make an array sparse, if it is not.
+    fn make_sparse(&mut self, array: Value) -> Result<()> {
+        if !self.heap.is_sparse(array) {
+            let length = self.heap.length(array);
+            self.reserve(length.saturating_mul(SPARSE_ITEM))?;
+            self.work(length)?;
+            self.heap.make_sparse(array);
+        }
+        Ok(())
+    }
+
+    /// Make a sparse array dense if that takes no more memory.
+    fn settle_form(&mut self, array: Value) -> Result<()> {
+        let (length, count) = (self.heap.length(array), self.heap.sparse_count(array));
+        let fits = length <= MAX_GAP || length * size_of::<Value>() <= count * SPARSE_ITEM;
+        if fits { self.densify(array) } else { Ok(()) }
+    }
+
+    /// A new array of holes: sparse if memory could not hold it.
+    pub fn new_holes(&mut self, length: u32) -> Result {
+        let array = self.heap.new_array(Vec::new());
+        self.resize(array, length as usize)?;
+        Ok(array)
+    }
+
+    /// Lengthen an array by holes.
+    fn resize(&mut self, array: Value, length: usize) -> Result<()> {
+        let present = self.heap.length(array);
+        if length * size_of::<Value>() > self.heap.meter.limits.max_memory_bytes as usize {
+            self.make_sparse(array)?;
+        }
+        if self.heap.is_sparse(array) {
+            self.heap.set_sparse_length(array, length as u32);
+            return Ok(());
+        }
+        self.reserve(length.saturating_sub(present).saturating_mul(size_of::<Value>()))?;
+        self.work(length.saturating_sub(present) / 8)?;
+        self.heap.with_items(array, |items| {
+            items.reserve_exact(length.saturating_sub(items.len()));
+            items.resize(length, Value::HOLE);
+        });
         Ok(())
     }
 
@@ -190,19 +248,33 @@ impl Vm {
             return Err(self.range_error("Invalid array length"));
         }
         let length = length as usize;
-        let present = self.heap.items(array).len();
+        let present = self.heap.length(array);
         if length > present {
-            self.reserve((length - present).saturating_mul(8))?;
-            self.work(length - present)?;
-        } else if self.heap.flags(array) & SEALED != 0
-            && let Some(last) = self.heap.items(array)[length..].iter().rposition(|&item| item != Value::HOLE)
-        {
-            let last = length + last;
-            self.heap.with_items(array, |items| items.truncate(last + 1));
-            return Err(self.type_error(&format!("Cannot delete property '{last}' of [object Array]")));
+            return self.resize(array, length);
         }
-        self.heap.with_items(array, |items| items.resize(length, Value::HOLE));
-        Ok(())
+        let is_sealed = self.heap.flags(array) & SEALED != 0;
+        let last = if is_sealed { self.last_item(array, length) } else { None };
+        let kept = last.map_or(length, |last| last + 1);
+        if self.heap.is_sparse(array) {
+            self.work(1 + self.heap.sparse_count(array))?;
+            self.heap.set_sparse_length(array, kept as u32);
+            self.settle_form(array)?;
+        } else {
+            self.heap.with_items(array, |items| items.truncate(kept));
+        }
+        match last {
+            Some(last) => Err(self.type_error(&format!("Cannot delete property '{last}' of [object Array]"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The last index of an item from an index on.
+    fn last_item(&self, array: Value, from: usize) -> Option<usize> {
+        if self.heap.is_sparse(array) {
+            return self.heap.sparse_items(array, from..usize::MAX).next_back().map(|(index, _)| index as usize);
+        }
+        let items = &self.heap.items(array)[from..];
+        items.iter().rposition(|&item| item != Value::HOLE).map(|last| from + last)
     }
 
     /// `delete object[key]` in strict mode
@@ -227,10 +299,21 @@ impl Vm {
             return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
         }
         match (object.kind(), key) {
+            (Kind::Function | Kind::NativeClosure, PropertyKey::Name(known::NAME | known::LENGTH)) => {
+                let key = self.key_text(key);
+                Err(Thrown::illegal(
+                    ErrorCode::ValidationError,
+                    Refusal::DisallowedProperty,
+                    format!("Deleting the property '{key}' of a function is not allowed in AgentScript"),
+                ))?;
+            }
             (Kind::Object, _) => {
                 let atom = self.key_atom(key);
                 let work = self.heap.remove_own(object, atom);
                 self.work(work)?;
+            }
+            (Kind::Array, PropertyKey::Index(index)) if self.heap.is_sparse(object) => {
+                self.heap.remove_sparse_item(object, index);
             }
             (Kind::Array, PropertyKey::Index(index)) => {
                 self.heap.with_items(object, |items| {

@@ -119,3 +119,18 @@ fn a_tool_that_an_app_does_not_have_is_undefined() {
     assert_eq!(failure.message, "users.nope is not a function");
     assert_eq!(failure.hint.as_deref(), Some("there is no tool 'users:nope'. Did you mean 'users:list'?"));
 }
+
+#[test]
+fn what_the_policy_switches_off_is_not_recommended() {
+    let hint_under = |source: &str, policy: &Policy| {
+        let script = compile(source, &CompileOptions::for_policy(policy)).expect("it compiles");
+        let Progress::Done(outcome) = script.start(Inputs::default(), policy).resume([]) else { panic!("it waits") };
+        outcome.result.expect_err("it fails").hint
+    };
+    let all = Policy::default();
+    let few = Policy { timers: false, disabled_globals: vec!["structuredClone".into()], ..Policy::default() };
+    assert_eq!(hint_under("sleeep(5)", &all).as_deref(), Some("did you mean `sleep`?"));
+    assert_eq!(hint_under("sleeep(5)", &few), None);
+    assert_eq!(hint_under("structuredClon({})", &all).as_deref(), Some("did you mean `structuredClone`?"));
+    assert_eq!(hint_under("structuredClon({})", &few), None);
+}

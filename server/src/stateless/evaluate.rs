@@ -224,7 +224,7 @@ impl Evaluate {
         };
         let (journal, call_ids) = self.journal(&options, config)?;
         let step = evaluator.step(&self.code, tools, &journal, &options);
-        Ok(Evaluation::new(CodeId::from_text(journal.id), step, call_ids))
+        Ok(Evaluation::new(step, journal, call_ids))
     }
 
     /// Returns the journal so far, and the ids of its calls by number.

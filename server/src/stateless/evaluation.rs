@@ -8,6 +8,7 @@ use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::StatelessConfig;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The result of a step.
 #[derive(Debug)]
@@ -87,11 +88,19 @@ pub struct ScriptOutcome {
 }
 
 impl Evaluation {
-    /// Converts a step. `call_ids` has the ids of the calls in the client's history, by number.
-    pub(super) fn new(id: CodeId, step: Step, mut call_ids: Vec<String>) -> Self {
+    /// Converts a step from a journal. `call_ids` has the ids of the calls in the client's history, by number.
+    pub(super) fn new(step: Step, before: Journal, mut call_ids: Vec<String>) -> Self {
         let ids = |call_ids: &[String], numbers: &[u32]| -> Vec<String> {
             numbers.iter().filter_map(|number| call_ids.get(*number as usize).cloned()).collect()
         };
+        let failed = |outcome: Outcome| {
+            let mut outcome = ScriptOutcome::from(outcome);
+            if let Err(error) = &mut outcome.result {
+                add_calls(error, &before);
+            }
+            outcome
+        };
+        let id = CodeId::from_text(before.id.clone());
         let (step, messages) = match step {
             Step::Calls(calls) => {
                 let Calls { new, waiting, abandoned, journal, messages } = *calls;
@@ -113,10 +122,10 @@ impl Evaluation {
             Step::Done(done) => {
                 let Done { outcome, abandoned, messages, .. } = *done;
                 let abandoned = ids(&call_ids, &abandoned);
-                (StepResult::Done { outcome: outcome.into(), abandoned }, messages)
+                (StepResult::Done { outcome: failed(outcome), abandoned }, messages)
             }
             Step::Diverged(divergence) => (StepResult::Diverged(Mismatch::new(&divergence, &call_ids)), Vec::new()),
-            Step::Deadlock(failure) => (StepResult::Deadlock(Outcome::not_compiled(failure).into()), Vec::new()),
+            Step::Deadlock(failure) => (StepResult::Deadlock(failed(Outcome::not_compiled(failure))), Vec::new()),
         };
         Self { id, step, messages }
     }
@@ -226,6 +235,33 @@ impl Mismatch {
             error["call"] = call.as_str().into();
         }
         error
+    }
+}
+
+/// Most calls that an error lists.
+const MAX_CALLS: usize = 100;
+
+/// Adds the calls of a journal to an error: their names, and whether they have failed or were cancelled without an answer. How
+/// long they took only the client knows.
+fn add_calls(error: &mut Value, journal: &Journal) {
+    let answers = journal.rounds.iter().flat_map(|round| &round.answers);
+    let answered: BTreeMap<u32, bool> = answers.map(|answer| (answer.call, answer.result.is_ok())).collect();
+    let all = (0..).zip(journal.rounds.iter().flat_map(|round| &round.calls));
+    let total = all.clone().count();
+    let calls = all.take(MAX_CALLS).map(|(number, call)| {
+        let status = match answered.get(&number) {
+            Some(true) => "ok",
+            Some(false) => "error",
+            None => "cancelled",
+        };
+        json!({"name": call.tool, "status": status})
+    });
+    let calls: Vec<Value> = calls.collect();
+    if !calls.is_empty() {
+        error["calls"] = calls.into();
+    }
+    if total > MAX_CALLS {
+        error["omittedCalls"] = (total - MAX_CALLS).into();
     }
 }
 

@@ -132,7 +132,7 @@ fn run(text: &str) -> Verdict {
         return Verdict::Skipped;
     }
     let end = if is("async") { "\nawait $ended;" } else { "" };
-    let body = text.replace("new Test262Error", "Test262Error");
+    let body = text.replace("new Test262Error(", "Test262Error(").replace("new Test262Error", "Test262Error()");
     let script = format!("{HARNESS}\n{body}\n{end}\nreturn 'ended';");
     let fails_early = meta.contains("negative:") && meta.contains("phase: parse");
     let fails_late = meta.contains("negative:") && !fails_early;

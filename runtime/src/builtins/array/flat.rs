@@ -44,6 +44,7 @@ pub fn append(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.heap.push(target, result);
         return Ok(Value::UNDEFINED);
     }
+    vm.densify(result)?;
     let mut items = counted(vm, vm.heap.length(result))?;
     let present = vm.heap.items(result).iter().copied().filter(|&item| item != Value::HOLE); // charged: by counted
     items.extend(vm, present)?;

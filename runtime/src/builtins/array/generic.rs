@@ -5,9 +5,10 @@ use super::length_of;
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::Buffer;
+use crate::heap::sparse::SPARSE;
 use crate::property::PropertyKey;
 use crate::thrown::Result;
-use crate::value::Value;
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
 /// The largest length: 2⁵³ − 1.
@@ -18,7 +19,11 @@ pub fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let to = position(vm, arg(arguments, 0), length, 0.0)?;
     let from = position(vm, arg(arguments, 1), length, 0.0)?;
     let end = position(vm, arg(arguments, 2), length, length)?;
-    let count = (end - from).min(length - to);
+    move_items(vm, this, [from, to, (end - from).min(length - to)])
+}
+
+/// Copy so many items and holes from an index to another one.
+pub fn move_items(vm: &mut Vm, this: Value, [from, to, count]: [f64; 3]) -> Result {
     let backwards = from < to && to < from + count;
     let mut done = 0.0;
     while done < count {
@@ -33,6 +38,10 @@ pub fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = length_of(vm, this)?;
     let mut index = position(vm, arg(arguments, 1), length, 0.0)?;
     let end = position(vm, arg(arguments, 2), length, length)?;
+    if this.is(Kind::Array) && vm.heap.flags(this) == SPARSE && (end - index) * 4.0 > length {
+        // It becomes dense sooner or later.
+        vm.densify(this)?;
+    }
     while index < end {
         put(vm, this, index, arg(arguments, 0))?;
         index += 1.0;

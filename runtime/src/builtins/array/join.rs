@@ -67,7 +67,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             charged = out.len();
             check_size(vm, out.len())?;
         }
-        let Some(&item) = vm.heap.items(array).get(index) else { continue }; // charged: by level_of
+        let Some(item) = vm.heap.at(array, index) else { continue };
         if item.is_nullish() || item == Value::HOLE {
             continue;
         }
@@ -94,7 +94,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
 }
 
 fn level_of(vm: &mut Vm, array: Value) -> Result<Level> {
-    let length = vm.heap.items(array).len(); // charged: here
+    let length = vm.heap.length(array); // charged: here
     vm.work(length + 1)?;
     Ok(Level { array, next: 0, length })
 }

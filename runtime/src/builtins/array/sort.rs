@@ -1,6 +1,6 @@
 //! Sorting: by strings here, in pieces; with a comparator in the prelude, with the help of functions here.
 
-use super::{as_array, counted, filled, generic, is_free};
+use super::{as_array, counted, filled, generic, is_free, sparse};
 use crate::builtins::arg;
 use crate::thrown::Result;
 use crate::value::Value;
@@ -21,6 +21,10 @@ pub fn comparator(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, arg(arguments, 0))?;
     let all = arg(arguments, 2) == Value::TRUE;
+    if vm.heap.is_sparse(array) && !all {
+        return sparse::sortable(vm, array, arg(arguments, 1));
+    }
+    vm.densify(array)?;
     let mut items = counted(vm, vm.heap.length(array))?;
     let present = vm.heap.items(array).iter().copied(); // charged: by counted
     let is_wanted = |item: &Value| all || *item != Value::HOLE;
@@ -158,6 +162,9 @@ pub fn sorted(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         target[..count].copy_from_slice(&items);
         target[count..].fill(Value::HOLE);
         vm.work(count / 8)?;
+        return Ok(Value::UNDEFINED);
+    }
+    if vm.heap.length(this) as f64 == length && sparse::sorted(vm, this, &items)? {
         return Ok(Value::UNDEFINED);
     }
     for (index, item) in items.into_iter().enumerate() {

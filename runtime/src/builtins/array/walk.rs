@@ -93,7 +93,8 @@ pub fn map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     walk(vm, arguments, false, |vm, leaf, index, item| {
         let value = call(vm, leaf, arguments, index, item)?;
         if out.is(Kind::Array) {
-            return Ok(vm.heap.set_item(out, index as f64, value));
+            vm.set_index(out, Value::number(index as f64), value)?;
+            return Ok(true);
         }
         if value.is_number() && vm.heap.set_byte(out, index as f64, value.as_number()) {
             return Ok(true);

@@ -109,9 +109,10 @@ impl Vm {
     fn cells(&mut self, object: Value) -> Result<Buffer<(PropertyKey, Value)>> {
         if object.is(Kind::Array) {
             let mut cells = Buffer::new();
-            let items = self.heap.items(object).iter().take(MAX_ROWS).enumerate(); // bounded: by MAX_ROWS
-            let items = items.filter(|(_, item)| **item != Value::HOLE);
-            cells.extend(self, items.map(|(at, &item)| (PropertyKey::Index(at as u32), item)))?;
+            let length = self.heap.length(object).min(MAX_ROWS);
+            let items = (0..length).map(|at| (at, self.heap.at(object, at).unwrap_or(Value::HOLE)));
+            let items = items.filter(|&(_, item)| item != Value::HOLE);
+            cells.extend(self, items.map(|(at, item)| (PropertyKey::Index(at as u32), item)))?;
             return Ok(cells);
         }
         let cells = self.enumerable_entries(object)?;

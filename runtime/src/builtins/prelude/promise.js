@@ -1,5 +1,6 @@
 function AggregateError_new(receiver, errors, message, options) {
-  return $aggregate_error(Iterable_items($combinable(errors)), message, options);
+  const text = message === undefined ? undefined : `${message}`;
+  return $aggregate_error(Iterable_items($combinable(errors)), text, options);
 }
 
 function Promise_new(receiver, executor) {
@@ -14,38 +15,47 @@ function Promise_new(receiver, executor) {
 
 function Promise_all(receiver, iterable) {
   $promise_class(receiver, 'Promise.all');
-  try {
-    return $promise_all(Iterable_items($combinable(iterable)));
-  } catch (error) {
-    return $promise_reject(error);
-  }
+  return Promise_combined(iterable, $promise_all, 0);
 }
 
 function Promise_allSettled(receiver, iterable) {
   $promise_class(receiver, 'Promise.allSettled');
-  try {
-    return $promise_all_settled(Iterable_items($combinable(iterable)));
-  } catch (error) {
-    return $promise_reject(error);
-  }
+  return Promise_combined(iterable, $promise_all_settled, 1);
 }
 
 function Promise_any(receiver, iterable) {
   $promise_class(receiver, 'Promise.any');
-  try {
-    return $promise_any(Iterable_items($combinable(iterable)));
-  } catch (error) {
-    return $promise_reject(error);
-  }
+  return Promise_combined(iterable, $promise_any, 2);
 }
 
 function Promise_race(receiver, iterable) {
   $promise_class(receiver, 'Promise.race');
+  return Promise_combined(iterable, $promise_race, 3);
+}
+
+// `combine` takes items of which none is a promise with a `then` of its own. Where a script has such promises or its own
+// iterables, the calls of both are in the order of the specification.
+function Promise_combined(iterable, combine, kind) {
+  let state;
   try {
-    return $promise_race(Iterable_items($combinable(iterable)));
+    let items = $combinable(iterable);
+    if (!$isScriptIterable(iterable)) {
+      items = [...iterable];
+      if (!$own_then(items)) return combine(items);
+    }
+    state = $combinator();
+    for (const item of $each(items)) {
+      const promise = $promise_of(item);
+      const [fulfilled, rejected] = $combinator_part(state, kind);
+      if ($own_then(promise)) $call($callable_then(promise), promise, [fulfilled, rejected]);
+      else $then(promise, fulfilled, rejected);
+    }
+    $combinator_end(state, kind);
   } catch (error) {
-    return $promise_reject(error);
+    if (state === undefined) return $promise_reject(error);
+    $combinator_failed(state, error);
   }
+  return state[0];
 }
 
 function Promise_finally(promise, handler) {
