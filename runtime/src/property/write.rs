@@ -179,7 +179,7 @@ impl Vm {
 
     fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
         let length = self.heap.length(array);
-        let is_far = index as usize > length + MAX_GAP && index as usize > length * (SPARSE_ITEM / size_of::<Value>());
+        let is_far = index as usize > length + MAX_GAP && self.is_better_sparse(array, index as usize)?;
         if is_far || self.heap.is_sparse(array) {
             self.make_sparse(array)?;
             self.reserve(SPARSE_ITEM)?;
@@ -196,12 +196,26 @@ impl Vm {
         Ok(())
     }
 
+    /// Whether a tree takes less memory than a list that ends at an index far behind the end of an array.
+    fn is_better_sparse(&mut self, array: Value, index: usize) -> Result<bool> {
+        Ok(self.present(array)? * SPARSE_ITEM < index * size_of::<Value>())
+    }
+
+    /// How many items an array has, without its holes; charged.
+    fn present(&mut self, array: Value) -> Result<usize> {
+        if self.heap.is_sparse(array) {
+            return Ok(self.heap.sparse_count(array));
+        }
+        self.work(self.heap.length(array) / 16)?;
+        Ok(self.heap.items(array).iter().filter(|&&item| item != Value::HOLE).count())
+    }
+
     /// Make an array sparse, if it is not.
     fn make_sparse(&mut self, array: Value) -> Result<()> {
         if !self.heap.is_sparse(array) {
-            let length = self.heap.length(array);
-            self.reserve(length.saturating_mul(SPARSE_ITEM))?;
-            self.work(length)?;
+            let present = self.present(array)?;
+            self.reserve(present.saturating_mul(SPARSE_ITEM))?;
+            self.work(present)?;
             self.heap.make_sparse(array);
         }
         Ok(())
