@@ -54,6 +54,8 @@ impl Written {
 pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
     let text = existing.unwrap_or(HEAD);
     let mut document: DocumentMut = text.parse().map_err(|_| "not valid TOML".to_owned())?;
+    // Comments at the end stay before what is added.
+    let end = document.trailing().as_str().unwrap_or_default().to_owned();
     let servers = document.entry("mcpServers").or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -75,21 +77,24 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
             }
             continue;
         }
-        servers.insert(&planned.name, Item::Table(entry(planned)));
+        let before = if added.is_empty() { end.as_str() } else { "" };
+        servers.insert(&planned.name, Item::Table(entry(planned, before)));
         added.push(planned.name.clone());
     }
-    if known.is_empty() && added.is_empty() {
-        document.remove("mcpServers");
+    if added.is_empty() {
+        return Ok(Written { text: text.to_owned(), added, kept, different });
     }
+    document.set_trailing("");
     Ok(Written { text: document.to_string(), added, kept, different })
 }
 
-fn entry(planned: &Planned) -> Table {
+/// The table of a server, with comments. `before` stands above them.
+fn entry(planned: &Planned, before: &str) -> Table {
     let mut table = Table::new();
     for (key, value) in planned.keys() {
         table.insert(&key, Item::Value(toml(&value)));
     }
-    let mut comment = format!("\n# From {}: {}\n", planned.client, line(&planned.path.display().to_string()));
+    let mut comment = format!("{before}\n# From {}: {}\n", planned.client, line(&planned.path.display().to_string()));
     for note in &planned.server.notes {
         comment.push_str(&format!("# {}.\n", line(note)));
     }

@@ -221,6 +221,9 @@ fn an_existing_configuration_is_added_to() {
     assert_eq!((written.kept.len(), written.different.as_slice()), (0, &["github".to_owned()][..]));
     let config = read(&written.text);
     assert_eq!((config.top_k, line(&config, "github").as_str()), (3, "my-github [] {}"));
+    assert!(write(None, &plan).expect("written").text.starts_with("# The configuration of CodeCall"));
+    let commented = write(Some("topK = 3\n# the end\n"), &plan).expect("written");
+    assert!(commented.text.starts_with("topK = 3\n# the end\n\n# From "), "{}", commented.text);
     let again = write(Some(&written.text), &plan).expect("written");
     assert_eq!((again.added.len(), again.text.as_str()), (0, written.text.as_str()));
     assert_eq!(again.kept, written.added);

@@ -4,6 +4,7 @@
 //! has the text as it is; a list has JSON or texts with commas between them; a table has JSON.
 
 use super::schema::{aliases, keys, root};
+use super::server_cache::CACHE_DIR_VARIABLE;
 use codecall_base::text::nearest;
 use serde_json::{Map, Value};
 
@@ -11,8 +12,9 @@ use serde_json::{Map, Value};
 pub const PREFIX: &str = "CODECALL_";
 /// The variable that names the file of the configuration.
 pub const FILE: &str = "CODECALL_CONFIG";
-/// Variables of the command line, which are no keys.
-pub const OTHERS: [&str; 2] = [FILE, "CODECALL_LOG_FORMAT"];
+/// Variables with a meaning of their own, which are no keys: those of the command line, the folder of what is known of MCP
+/// servers, and the mark of child processes.
+pub const OTHERS: [&str; 4] = [FILE, "CODECALL_LOG_FORMAT", CACHE_DIR_VARIABLE, "CODECALL_SERVER"];
 
 /// A key that a variable sets.
 #[derive(Clone, Debug, PartialEq, Eq)]

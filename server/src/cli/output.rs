@@ -25,6 +25,9 @@ pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
     if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
 }
 
+/// Columns of a terminal in which cells of tables are broken into lines.
+const MIN_COLUMNS: u16 = 60;
+
 /// Whether notices are events of the log.
 static NOTICES_ARE_LOGGED: AtomicBool = AtomicBool::new(false);
 
@@ -53,7 +56,10 @@ pub fn print_table(head: &[&str], rows: Vec<Vec<String>>) -> Result<(), CommandE
     if is_terminal() {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);
-        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+        // In a few columns, words would be written letter below letter.
+        if table.width().is_some_and(|columns| columns >= MIN_COLUMNS) {
+            table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+        }
         table.set_header(head).add_rows(clean(rows));
         print(&table.trim_fmt())
     } else {

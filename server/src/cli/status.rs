@@ -16,8 +16,8 @@ pub struct Status {
     /// started, and ended afterwards.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// The token of the server.
-    #[arg(long, value_name = "TOKEN", env = "CODECALL_HTTP_TOKEN", hide_env_values = true, requires = "url")]
+    /// The token of the server at `--url`.
+    #[arg(long, value_name = "TOKEN", env = "CODECALL_HTTP_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Print JSON.
     #[arg(long)]

@@ -200,6 +200,11 @@ async fn operation_needs_the_token() {
     assert!(ran.code == Some(2) && ran.stderr.contains("it wants a token"), "{ran:?}");
     let ran = codecall(&["status", "--url", &server.url, "--token", token, "--json"]).await;
     assert_eq!((ran.code, &ran.json()["ready"]), (Some(0), &json!(true)), "{ran:?}");
+    let mut command = Command::new(PROGRAM);
+    let ran_with = finish(command.args(["status", "--url", &server.url]).env("CODECALL_HTTP_TOKEN", token), "").await;
+    assert_eq!(ran_with.code, Some(0), "{ran_with:?}");
+    let ran_alone = finish(Command::new(PROGRAM).arg("status").env("CODECALL_HTTP_TOKEN", token), "").await;
+    assert_eq!(ran_alone.code, Some(0), "{ran_alone:?}");
     let apps: Vec<Value> =
         ran.json()["servers"].as_array().expect("servers").iter().map(|server| server["app"].clone()).collect();
     assert!(apps.contains(&json!("users")), "{apps:?}");
