@@ -163,6 +163,9 @@ fn every_secret_is_known() {
         let mut value = with(path, value);
         match path {
             "mcpServers.NAME.headers" => value["mcpServers"]["a"]["url"] = "http://x".into(),
+            "openapi.NAME.baseUrl" | "openapi.NAME.auth" | "openapi.NAME.headers" => {
+                value["openapi"]["a"]["spec"] = "x".into();
+            }
             "mcpServers.NAME.args" | "mcpServers.NAME.env" => value["mcpServers"]["a"]["command"] = "x".into(),
             _ => {}
         }
