@@ -184,7 +184,7 @@ fn hidden(kind: &str, number: usize) -> Option<(Value, String)> {
         "value" => json!(secret),
         "address" => json!(format!("https://example.com/?key={secret}")),
         "arguments" => json!(["--token", secret]),
-        "headers" | "variables" => json!({"X-Token": secret}),
+        "credentials" | "headers" | "variables" => json!({"X-Token": secret}),
         // The environment of the tests has none.
         "inherited" => return None,
         other => panic!("an unknown kind of secret: {other}"),
