@@ -212,6 +212,7 @@ fn links_and_paths_of_the_pages_exist() {
         "docs/connections.md",
         "docs/search.md",
         "docs/limits.md",
+        "docs/openapi.md",
         "docs/language.md",
         "docs/performance.md",
         "docs/stateless.md",

@@ -88,8 +88,8 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
         }),
     };
     let schemes = security::schemes(&resolver, context, root);
-    let mut api = Api::default();
-    api.title = root["info"]["title"].as_str().map(|title| truncate(title.trim(), 200).to_owned());
+    let title = root["info"]["title"].as_str().map(|title| truncate(title.trim(), 200).to_owned());
+    let mut api = Api { title, ..Api::default() };
     for name in &settings.secrets {
         match schemes.get(name) {
             Some(Ok(_)) => {}

@@ -118,8 +118,12 @@ fn check(api: &Api) -> Figures {
 fn check_request(operation: &Operation, sample: &Value) {
     let nothing = Map::new();
     let input = sample.as_object().unwrap_or(&nothing);
-    let request = operation.request(input, &|_| None);
-    let request = request.unwrap_or_else(|error| panic!("{}: {error}: {sample}", operation.definition.name));
+    let request = match operation.request(input, &|_| None) {
+        Ok(request) => request,
+        // Some descriptions have an empty default for a part of the path.
+        Err(error) if error.contains("must not be empty") => return,
+        Err(error) => panic!("{}: {error}: {sample}", operation.definition.name),
+    };
     assert!(request.url.as_str().starts_with("https://api.example.com/base/"), "{}", request.url);
     assert!(!request.url.path().contains(['{', '}']), "{}", request.url);
     for (name, value) in &request.headers {
@@ -219,7 +223,11 @@ fn all_descriptions() {
         let shown = path.strip_prefix(&folder).unwrap_or(path).display();
         match read(path, "api") {
             Ok((api, _)) => {
-                let figures = check(&api);
+                let checked = std::panic::catch_unwind(|| check(&api));
+                let figures = checked.unwrap_or_else(|panic| {
+                    eprintln!("  in {shown}");
+                    std::panic::resume_unwind(panic)
+                });
                 sum.operations += figures.operations;
                 sum.tools += figures.tools;
                 sum.refused += figures.refused;

@@ -163,6 +163,9 @@ fn every_secret_is_known() {
         let mut value = with(path, value);
         match path {
             "mcpServers.NAME.headers" => value["mcpServers"]["a"]["url"] = "http://x".into(),
+            "openapi.NAME.baseUrl" | "openapi.NAME.auth" | "openapi.NAME.headers" => {
+                value["openapi"]["a"]["spec"] = "x".into();
+            }
             "mcpServers.NAME.args" | "mcpServers.NAME.env" => value["mcpServers"]["a"]["command"] = "x".into(),
             _ => {}
         }
@@ -181,7 +184,7 @@ fn hidden(kind: &str, number: usize) -> Option<(Value, String)> {
         "value" => json!(secret),
         "address" => json!(format!("https://example.com/?key={secret}")),
         "arguments" => json!(["--token", secret]),
-        "headers" | "variables" => json!({"X-Token": secret}),
+        "credentials" | "headers" | "variables" => json!({"X-Token": secret}),
         // The environment of the tests has none.
         "inherited" => return None,
         other => panic!("an unknown kind of secret: {other}"),
