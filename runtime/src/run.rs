@@ -51,6 +51,9 @@ enum Stage {
     Done,
 }
 
+/// The JSON text of a result and its warnings, or why there is none.
+type ResultText = Result<(String, Vec<String>), Box<Failure>>;
+
 impl Resumable for Run {
     fn resume(&mut self, events: Vec<Event>) -> Progress {
         self.resume(events)
@@ -391,7 +394,7 @@ impl Run {
 
     /// The JSON text of the result, or the failure of one that has none, which ends the run when nothing is left to do.
     /// `Err`: the run ends at once.
-    fn result_text(&mut self, value: Value) -> Result<Result<(String, Vec<String>), Box<Failure>>, Box<Failure>> {
+    fn result_text(&mut self, value: Value) -> Result<ResultText, Box<Failure>> {
         match self.vm.result_text(value) {
             Ok(result) => Ok(Ok(result)),
             Err(thrown) => match *thrown.0 {

@@ -124,7 +124,7 @@ const verifyConfigurable = (object, name) => {
   assert(!Object.hasOwn(object, name), `${String(name)} should be configurable`);
 };
 const verifyNotEnumerable = (object, name) => assert(!Object.keys(object).includes(String(name)), `${String(name)} should not be enumerable`);
-const verifyEnumerable = (object, name) => assert(Object.keys(object).includes(String(name)), `${String(name)} should be enumerable`);
+function verifyEnumerable(object, name) { assert(Object.keys(object).includes(String(name)), `${String(name)} should be enumerable`); }
 const assertToStringOrNativeFunction = (fn, expected = undefined) => assert.sameValue(`${fn}`, expected ?? `${fn}`);
 const verifyEqualTo = (object, name, value) => assert.sameValue(object[name], value, `value of ${String(name)}`);
 
