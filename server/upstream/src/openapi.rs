@@ -128,6 +128,18 @@ impl Upstream for OpenApi {
         }
     }
 
+    fn is_starting(&self) -> bool {
+        matches!(&*self.shared.state.borrow(), State::Starting)
+    }
+
+    fn are_tools_known(&self) -> bool {
+        matches!(&*self.shared.state.borrow(), State::Ready)
+    }
+
+    fn tools_known(&self) -> BoxFuture<'_, ()> {
+        self.first_attempt()
+    }
+
     fn first_attempt(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut state = self.shared.state.subscribe();
