@@ -40,7 +40,7 @@ fn compile_text<'p>(arena: &'p Arena, source: &str, options: &Options<'_>) -> Re
 }
 
 /// Compiles a part of a text in its language, or in the first one in which it parses; an error where it parses in
-/// none. The syntax tree of an attempt is freed before the next one.
+/// none. The syntax tree of an attempt is freed before its program is written.
 fn compile_part<'p>(
     arena: &'p Arena,
     source: &str,
@@ -48,9 +48,13 @@ fn compile_part<'p>(
     options: &Options<'_>,
 ) -> Result<Result<Program<'p>, Failure>, Diagnostic> {
     let attempt = |language: Language| {
-        let tree = Arena::for_source(source.len());
-        parse::parse_part(&tree, source, code.span, language)
-            .map(|script| resolve::resolve(&script, options, &tree, arena))
+        let draft = Arena::for_source(source.len());
+        let resolved = {
+            let tree = Arena::for_source(source.len());
+            let script = parse::parse_part(&tree, source, code.span, language)?;
+            resolve::resolve(&script, options, &draft)
+        };
+        Ok(resolved.map(|resolved| resolved.program(arena)))
     };
     match options.language.or(code.language) {
         Some(language) => attempt(language),

@@ -43,17 +43,20 @@ use text::Texts;
 const MAX_DIAGNOSTICS: usize = 50;
 /// Most refusals that are kept, so that a long script of them costs no memory.
 const MAX_REFUSALS: usize = 4096;
+/// Most statements that a list has room for which is used again.
+const MAX_SPARE_LIST: usize = 1024;
 /// Most captures of all functions together: each function between a variable and its use has one.
 const MAX_CAPTURES: usize = 1 << 18;
 
-/// Resolves a script: checks what the grammar cannot, and writes the program into an arena. The draft of it is in the
-/// arena of the syntax tree, and is freed with it.
-pub(crate) fn resolve<'p>(
+/// A resolved script, of which a draft is written: the syntax tree is not needed any more.
+pub(crate) struct Resolved<'a, 'd>(Resolver<'a, 'd>);
+
+/// Resolves a script: checks what the grammar cannot, and writes a draft of the program into an arena.
+pub(crate) fn resolve<'a, 'd>(
     script: &ast::Script<'_>,
-    options: &Options<'_>,
-    draft: &Arena,
-    arena: &'p Arena,
-) -> Result<Program<'p>, Failure> {
+    options: &'a Options<'a>,
+    draft: &'d Arena,
+) -> Result<Resolved<'a, 'd>, Failure> {
     let bytes = script.body.last().map_or(0, |last| last.span.end as usize);
     let mut resolver = Resolver::new(options, draft, bytes);
     resolver.main(script);
@@ -68,7 +71,14 @@ pub(crate) fn resolve<'p>(
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(Failure { diagnostics });
     }
-    Ok(finish::finish(resolver, arena))
+    Ok(Resolved(resolver))
+}
+
+impl Resolved<'_, '_> {
+    /// Writes the program into an arena.
+    pub(crate) fn program(self, arena: &Arena) -> Program<'_> {
+        finish::finish(self.0, arena)
+    }
 }
 
 /// The state of the walk.
@@ -182,8 +192,10 @@ impl<'a, 'p> Resolver<'a, 'p> {
     /// The statements of a list, which ends.
     fn end_list(&mut self, mut list: Vec<Stmt<'p>>) -> &'p [Stmt<'p>] {
         let statements = self.arena.copy(&list);
-        list.clear();
-        self.spare_lists.push(list);
+        if list.capacity() <= MAX_SPARE_LIST {
+            list.clear();
+            self.spare_lists.push(list);
+        }
         statements
     }
 
