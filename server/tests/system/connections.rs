@@ -154,7 +154,7 @@ async fn tools_of_the_last_start() {
     assert_eq!((again.code, again.stdout, again.stderr), (Some(0), listed.stdout, String::new()));
     let found = codecall(&["search", "knit", "a", "scarf", "--config", &config]).await;
     assert_eq!(found.json()["tools"][0]["name"], "slow:knit", "{found:?}");
-    assert!(began.elapsed() < 5 * SECOND, "{:?}", began.elapsed());
+    assert!(began.elapsed() < 30 * SECOND, "{:?}", began.elapsed());
     assert_eq!(messages(&folder).len(), starts, "no server was started for it");
 
     for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
@@ -165,7 +165,7 @@ async fn tools_of_the_last_start() {
         assert!(found["warnings"][0].as_str().is_some_and(|text| text.contains("is still starting")), "{found}");
         let tools = server.client.peer().list_all_tools().await.expect("a list");
         assert!(tools.iter().any(|tool| tool.name == "knit"), "{tools:?}");
-        assert!(began.elapsed() < 5 * SECOND, "{:?}", began.elapsed());
+        assert!(began.elapsed() < 30 * SECOND, "{:?}", began.elapsed());
         let answer = server.execute("return await slow.knit({})").await;
         assert_eq!(answer["error"]["code"], "SERVER_STARTING", "{answer}");
         server.end().await;
@@ -258,7 +258,7 @@ async fn a_server_over_http_dies_in_a_call() {
         Instant::now()
     };
     let (answer, killed) = tokio::join!(server.execute(long), killed);
-    assert!(killed.elapsed() < 3 * SECOND, "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < 10 * SECOND, "{:?}", killed.elapsed());
     assert_eq!(answer["error"]["code"], "SERVER_UNAVAILABLE", "{answer}");
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("ended while the tool 'trigger-long-running-operation' was running"), "{message}");
@@ -298,7 +298,7 @@ async fn until_gone(text: &str) {
     while !processes_with(text).is_empty() {
         let left = processes_with(text);
         let names = left.iter().map(|id| std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default());
-        assert!(began.elapsed() < 10 * SECOND, "left: {:?}", names.collect::<Vec<_>>());
+        assert!(began.elapsed() < 20 * SECOND, "left: {:?}", names.collect::<Vec<_>>());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
