@@ -171,11 +171,17 @@ async fn tools_of_the_last_start() {
         server.end().await;
     }
     // The server lists the same tools: nothing has changed for the client.
-    let Some(config) = slow(&folder, 500, json!({"expose": "direct", "vm": {"toolTimeoutMs": 30_000}})) else { return };
+    let Some(config) = slow(&folder, 4_000, json!({"expose": "direct", "vm": {"toolTimeoutMs": 30_000}})) else {
+        return;
+    };
     let server = Server::start(&["--config", &config]).await;
+    let tools = server.client.peer().list_all_tools().await.expect("a list");
+    assert!(tools.iter().any(|tool| tool.name == "knit"), "{tools:?}");
+    tokio::time::sleep(SECOND).await;
+    let before = server.recorded.changes.load(Ordering::Relaxed);
     assert_eq!(server.execute("return await slow.knit({})").await["result"], "a scarf");
     tokio::time::sleep(SECOND).await;
-    assert_eq!(server.recorded.changes.load(Ordering::Relaxed), 0);
+    assert_eq!(server.recorded.changes.load(Ordering::Relaxed), before);
     server.end().await;
     // A damaged file is the same as none.
     let record = std::fs::read_dir(folder.path("cache/servers")).expect("a folder").flatten().next().expect("a file");
