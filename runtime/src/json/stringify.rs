@@ -1,10 +1,13 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
+mod collection;
+mod cycle;
+mod lost;
+
 use super::quote::{escaped_length, quote_bytes};
 use super::warnings::{Segment, Warnings};
 use super::{Records, push_number};
 use crate::atom::known;
-use crate::atoms::array_index;
 use crate::charge::{Buffer, Hold};
 use crate::error_code::ErrorCode;
 use crate::heap::Held;
@@ -425,115 +428,6 @@ impl<'a> Writer<'a> {
         self.begin(value)
     }
 
-    /// The parts of a `Map` or `Set`: what `Object.fromEntries(map)`, `[...map]` or `[...set]` would have.
-    fn collection(&mut self, container: Value) -> Written<Parts> {
-        let mut entries = self.vm.charged_entries(container)?;
-        if container.is(Kind::Set) {
-            return Ok(Parts::Collection(Form::Items, entries));
-        }
-        if !entries.iter().all(|(key, _)| key.is_string()) {
-            return Ok(Parts::Collection(Form::Pairs, entries));
-        }
-        // As in any object, indices come first; the sort is stable.
-        let heap = &self.vm.heap;
-        let rank = |key: Value| array_index(heap.bytes(key)).map_or(u64::MAX, u64::from); // bounded: ten bytes are read
-        if entries.iter().any(|&(key, _)| rank(key) < u64::MAX) {
-            entries.sort_by_key(|&(key, _)| rank(key));
-        }
-        Ok(Parts::Collection(Form::Object, entries))
-    }
-
-    /// Write the next part of the innermost container, which is a `Map` or `Set`, or its end.
-    fn collection_part(&mut self) -> Written<()> {
-        let Some(open) = self.open.last_mut() else { return Ok(()) };
-        let Parts::Collection(form, entries) = &open.parts else { return Ok(()) };
-        let (form, at) = (*form, open.at);
-        let is_second = form == Form::Pairs && at % 2 == 1;
-        let entry = entries.get(if form == Form::Pairs { at / 2 } else { at }).copied();
-        if form == Form::Pairs && at > 0 && !is_second {
-            self.out.push(b']');
-        }
-        let Some((key, value)) = entry else {
-            return self.end(if form == Form::Object { b'}' } else { b']' });
-        };
-        open.at += 1;
-        match form {
-            Form::Items => {
-                let item = self.prepared(key, PropertyKey::Index(at as u32))?;
-                self.separate()?;
-                self.item(item)
-            }
-            Form::Pairs if is_second => {
-                self.out.push(b',');
-                let value = self.prepared(value, PropertyKey::Index(1))?;
-                self.item(value)
-            }
-            Form::Pairs => {
-                self.separate()?;
-                self.out.push(b'[');
-                let key = self.prepared(key, PropertyKey::Index(0))?;
-                self.item(key)
-            }
-            Form::Object => {
-                let name = match value.is_object() {
-                    true => self.vm.to_property_key(key)?,
-                    false => PropertyKey::Name(known::EMPTY),
-                };
-                let value = self.prepared(value, name)?;
-                if !has_text(value) {
-                    return self.lost(value, " is left out");
-                }
-                self.separate()?;
-                self.begin(key)?;
-                self.out.push(b':');
-                self.begin(value)
-            }
-        }
-    }
-
-    /// Note that a value is not in the text.
-    #[inline]
-    fn lost(&mut self, value: Value, how: &str) -> Written<()> {
-        if self.warnings.is_some() { self.warn(value, how) } else { Ok(()) }
-    }
-
-    /// Note that an object is written without what it is.
-    fn emptied(&mut self, object: Value) -> Written<()> {
-        match object.kind() {
-            Kind::Object if self.vm.heap.class(object).is_error() => {
-                self.warn(object, " is written without its message; return `error.message`")
-            }
-            Kind::Iterator => self.warn(object, " is written as {}; return `[...iterator]`"),
-            Kind::ArrayBuffer => self.warn(object, " is written as {}; return `new Uint8Array(buffer).toBase64()`"),
-            Kind::InternalSlots => {
-                self.warn(object, " is written as {}; return `String(value)` or what is needed of it")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    #[cold]
-    fn warn(&mut self, value: Value, how: &str) -> Written<()> {
-        self.vm.work(8)?;
-        let what = match value.kind() {
-            Kind::Undefined | Kind::Empty => "undefined",
-            Kind::Number if value.as_number().is_nan() => "NaN",
-            Kind::Number if value.as_number() > 0.0 => "Infinity",
-            Kind::Number => "-Infinity",
-            Kind::Iterator => "an iterator",
-            Kind::ArrayBuffer => "an ArrayBuffer",
-            Kind::Object => "an error",
-            Kind::InternalSlots => self.vm.heap.internal_slots[value.index()].class(),
-            _ => "a function",
-        };
-        let segments = self.open.iter().map(|open| open.segment(&self.records, self.vm));
-        if let Some(mut warnings) = self.warnings.take() {
-            warnings.add(segments, what, how);
-            self.warnings = Some(warnings);
-        }
-        Ok(())
-    }
-
     /// Write a value, or the beginning of a container.
     fn begin(&mut self, value: Value) -> Written<()> {
         self.values += 1;
@@ -667,14 +561,6 @@ impl<'a> Writer<'a> {
         }
         Ok(())
     }
-
-    /// V8's description of a cycle that ends at `value`.
-    fn cycle(&mut self, value: Value) -> Result<String> {
-        let edges = self.open.iter().map(|open| (open.container, open.key(&self.records)));
-        let mut path = Buffer::new();
-        path.extend(self.vm, edges.skip_while(|&(container, _)| container != value))?;
-        Ok(self.vm.cycle_text(&path))
-    }
 }
 
 impl Open {
@@ -722,52 +608,6 @@ fn has_text(value: Value) -> bool {
 }
 
 impl Vm {
-    /// V8's description of a cycle: its containers, each with the key that leads on. The first three and the last one
-    /// are shown, and keys are cut, so it is no long text.
-    pub fn cycle_text(&mut self, path: &[(Value, Option<PropertyKey>)]) -> String {
-        let mut text = String::from("Converting circular structure to JSON");
-        for (index, &(container, _)) in path.iter().enumerate() {
-            let class = self.class_name(container);
-            let from = index.checked_sub(1).and_then(|before| path.get(before)).copied();
-            match from {
-                None => text.extend(["\n    --> starting at object with constructor '", class, "'"]),
-                Some(from) if index <= 2 || index + 1 == path.len() => {
-                    let key = self.edge_text(from);
-                    text.extend(["\n    |     ", &key, " -> object with constructor '", class, "'"]);
-                }
-                Some(_) if index == 3 => text.push_str("\n    |     ..."),
-                Some(_) => {}
-            }
-        }
-        let key = path.last().map_or_else(String::default, |&last| self.edge_text(last));
-        text.extend(["\n    --- ", &key, " closes the circle"]);
-        text
-    }
-
-    fn edge_text(&mut self, (container, key): (Value, Option<PropertyKey>)) -> String {
-        match key {
-            Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"), // bounded: a number
-            Some(PropertyKey::Name(known::EMPTY)) | None => "<anonymous>".into(),
-            Some(key) => format!("property '{}'", self.key_text(key)), // bounded: it is cut
-        }
-    }
-
-    /// The name of the constructor of an object.
-    pub fn class_name(&self, object: Value) -> &'static str {
-        match object.kind() {
-            Kind::Array => "Array",
-            Kind::Object => self.heap.class(object).name(),
-            Kind::Map => "Map",
-            Kind::Set => "Set",
-            Kind::Promise => "Promise",
-            Kind::InternalSlots => self.heap.internal_slots[object.index()].class(),
-            Kind::ArrayBuffer => "ArrayBuffer",
-            Kind::Uint8Array => "Uint8Array",
-            Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
-            _ => "Object",
-        }
-    }
-
     /// The allow list of `JSON.stringify` as property keys.
     pub fn allowed_keys(&mut self, list: Value) -> Result<Buffer<PropertyKey>> {
         let mut keys = Buffer::new();
