@@ -45,6 +45,8 @@ const LANGUAGE_ONLY: Options<'_> = Options {
     alternative: &|_| None,
     globals: &|_| true,
     plain_call: &|_, _| false,
+    apps: &|_| false,
+    provided: &|_| false,
 };
 
 criterion_group!(benches, realistic);

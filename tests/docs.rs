@@ -60,6 +60,53 @@ fn presets_table() -> String {
     table
 }
 
+/// Formats a number as the README does: `64 KiB`, `3.5 s`, `1,000`.
+fn format_short(value: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => format!("{}B", format_amount(value, unit)),
+        Unit::Milliseconds if value >= 120_000 && value.is_multiple_of(60_000) => format!("{} min", value / 60_000),
+        Unit::Milliseconds => format!("{} s", value as f64 / 1000.0),
+        Unit::Count => {
+            let digits = value.to_string();
+            let groups: Vec<&str> =
+                digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
+            groups.join(",")
+        }
+    }
+}
+
+/// Returns the README's table of the limits that matter most.
+fn short_presets_table() -> String {
+    const ROWS: [(&str, &str); 12] = [
+        ("evaluation time of the script", "timeoutMs"),
+        ("total duration", "maxDurationMs"),
+        ("one tool call", "toolTimeoutMs"),
+        ("loop iterations", "maxIterations"),
+        ("steps", "maxSteps"),
+        ("tool calls", "maxToolCalls"),
+        ("concurrent tool calls", "maxConcurrency"),
+        ("memory, live", "maxMemoryBytes"),
+        ("call depth", "maxCallDepth"),
+        ("script", "maxScriptBytes"),
+        ("result", "maxResultBytes"),
+        ("console", "maxConsoleBytes"),
+    ];
+    let heads = Preset::ALL.map(|preset| {
+        let default = if preset == Preset::default() { " (default)" } else { "" };
+        format!(" `{}`{default} |", preset.as_str())
+    });
+    let mut table = format!("| |{}\n|---|{}", heads.concat(), "---|".repeat(Preset::ALL.len()));
+    for (label, name) in ROWS {
+        let limit = LIMITS.iter().find(|limit| limit.name == name).expect("a limit");
+        let cells = limit.presets.map(|value| match value {
+            0 => "none".to_owned(),
+            value => format_short(value, limit.unit),
+        });
+        write!(table, "\n| {label} | {} |", cells.join(" | ")).expect("a string can be written");
+    }
+    table
+}
+
 /// Compares the generated parts of a page, or rewrites them. A part is between `<!-- NAME` and `<!-- /NAME -->`.
 fn check_generated(path: &str, parts: &[(&str, String)]) {
     let text = read(path);
@@ -115,6 +162,7 @@ fn error_codes_are_documented() {
 #[test]
 fn limits_are_documented() {
     check_generated("docs/limits.md", &[("presets", presets_table()), ("tested", tested_table())]);
+    check_generated("README.md", &[("presets", short_presets_table())]);
 }
 
 #[test]
@@ -197,28 +245,30 @@ fn the_compatibility_page_names_tests_that_exist() {
     assert!(named > 50, "only {named} tests are named");
 }
 
+/// Returns the paths of all pages.
+fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned(), "SECURITY.md".to_owned()];
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if path.ends_with(".md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages
+}
+
 /// Links and paths in the pages refer to files that exist.
 #[test]
 fn links_and_paths_of_the_pages_exist() {
-    for page in [
-        "README.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "docs/architecture.md",
-        "docs/clients/README.md",
-        "docs/operation.md",
-        "docs/compatibility.md",
-        "docs/configuration.md",
-        "docs/connections.md",
-        "docs/search.md",
-        "docs/limits.md",
-        "docs/openapi.md",
-        "docs/language.md",
-        "docs/performance.md",
-        "docs/stateless.md",
-        "docs/trust.md",
-    ] {
-        let Ok(text) = std::fs::read_to_string(root().join(page)) else { continue };
+    for page in pages() {
+        let text = read(&page);
+        let page = page.as_str();
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
             let outside = link.is_empty() || link.contains("://");

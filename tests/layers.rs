@@ -18,7 +18,7 @@ struct Crate {
     beside: &'static [&'static str],
 }
 
-const CRATES: [Crate; 9] = [
+const CRATES: [Crate; 10] = [
     Crate { folder: "server/base/src", name: "codecall_base", module: None, beside: &[] },
     Crate { folder: "server/config/src", name: "codecall_config", module: Some("config"), beside: &[] },
     Crate { folder: "server/store/src", name: "codecall_store", module: Some("store"), beside: &[] },
@@ -26,6 +26,7 @@ const CRATES: [Crate; 9] = [
     Crate { folder: "server/upstream/src", name: "codecall_upstream", module: Some("upstream"), beside: &["confine"] },
     Crate { folder: "server/tools/src", name: "codecall_tools", module: None, beside: &[] },
     Crate { folder: "server/runs/src", name: "codecall_runs", module: Some("runs"), beside: &[] },
+    Crate { folder: "server/scripts/src", name: "codecall_scripts", module: Some("scripts"), beside: &[] },
     Crate { folder: "server/clients/src", name: "codecall_clients", module: Some("clients"), beside: &[] },
     Crate { folder: "server/src", name: "codecall", module: None, beside: &[] },
 ];

@@ -45,6 +45,8 @@ fuzz_target!(|data: &[u8]| {
             max_bytes: 1 << 20,
             disabled: &[],
             fence_tags: &[],
+            apps: &|name| name == "fetch",
+            provided: &|_| false,
             alternative: &|_| None,
             globals: &|name| matches!(name, "Math" | "JSON" | "Object" | "console"),
             plain_call: &|_, _| source.len() % 2 == 0,

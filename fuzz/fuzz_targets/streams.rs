@@ -11,22 +11,13 @@ thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
 }
 
-/// How time passes on the runtime of a target.
-#[derive(Clone, Copy)]
-#[allow(dead_code, reason = "each target needs one of them")]
-pub enum Clock {
-    /// As everywhere.
-    Real,
-    /// It stands still while there is something to do, and goes on at once to when somebody wants to be woken: nothing
-    /// is waited for. Only for what stays on this thread.
-    Paused,
-}
-
 /// Run something on the runtime of this target.
-pub fn block_on<T>(clock: Clock, work: impl Future<Output = T>) -> T {
+///
+/// A paused clock stands still while there is something to do, and goes on at once to when somebody wants to be woken:
+/// nothing is waited for. Only for what stays on this thread.
+pub fn block_on<T>(is_paused: bool, work: impl Future<Output = T>) -> T {
     RUNTIME.with_borrow_mut(|runtime| {
         let runtime = runtime.get_or_insert_with(|| {
-            let is_paused = matches!(clock, Clock::Paused);
             Builder::new_current_thread().enable_all().start_paused(is_paused).build().expect("a runtime")
         });
         runtime.block_on(work)

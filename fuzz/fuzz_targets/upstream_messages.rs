@@ -18,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use streams::{Clock, TIMEOUT, block_on};
+use streams::{TIMEOUT, block_on};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// What answers the greeting of a client, unless the bytes begin with `-`.
@@ -30,7 +30,7 @@ static CONFIG: LazyLock<UpstreamConfig> = LazyLock::new(|| {
     Config::parse(text, Format::Json, &|_| None).expect("a configuration").upstreams["u"].clone()
 });
 
-fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
+fuzz_target!(|data: &[u8]| block_on(true, async {
     let (client, server) = tokio::io::duplex(1 << 16);
     let (from, to) = tokio::io::split(server);
     let said = tokio::spawn(say(data.to_vec(), BufReader::new(from), to));
@@ -45,6 +45,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
                 timeout: Duration::from_secs(1),
                 cancel: Default::default(),
                 run: None,
+                client: Default::default(),
                 sink: Default::default(),
             };
             // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does

@@ -7,7 +7,6 @@ mod arena;
 mod depth;
 mod operator;
 
-use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 pub use arena::Arena;
 pub(crate) use arena::List;
@@ -41,23 +40,13 @@ pub struct Node<T> {
 pub const MAX_DEPTH: u16 = 256;
 
 impl<T: Depth> Node<T> {
-    /// A node.
-    ///
-    /// # Errors
-    /// It is too deep.
+    /// A node, and whether the tree below is as high as the parser builds at most.
     // Inline with all it calls: where the kind is known, its depth is that of one or two parts.
     #[inline(always)]
-    pub fn new(kind: T, span: Span) -> Result<Self, Box<Diagnostic>> {
-        match kind.depth() {
-            depth if depth < MAX_DEPTH => Ok(Self { kind, span, depth: depth + 1 }),
-            _ => Err(too_deep(span)),
-        }
+    pub(crate) fn new(kind: T, span: Span) -> (Self, bool) {
+        let depth = kind.depth() + 1;
+        (Self { kind, span, depth: depth.min(MAX_DEPTH + 1) }, depth <= MAX_DEPTH)
     }
-}
-
-#[cold]
-fn too_deep(span: Span) -> Box<Diagnostic> {
-    Box::new(Diagnostic::syntax("this is nested too deeply", span))
 }
 
 /// An expression.

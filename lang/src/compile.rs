@@ -7,7 +7,7 @@ use crate::hint::allowed_hint;
 use crate::options::{Language, Options};
 use crate::program::Program;
 use crate::span::Span;
-use crate::{parse, resolve, rewrite};
+use crate::{others, parse, resolve, rewrite};
 
 /// Compiles a script; the program is in the arena.
 pub fn compile<'p>(arena: &'p Arena, source: &str, options: &Options<'_>) -> Result<Program<'p>, Failure> {
@@ -31,16 +31,16 @@ fn compile_text<'p>(arena: &'p Arena, source: &str, options: &Options<'_>) -> Re
         return Err(failure(too_large(source.len(), options.max_bytes)));
     }
     let Candidates { first, second } = fence::candidates(source, options.fence_tags).map_err(failure)?;
-    let compiled = match (compile_part(arena, source, first, options), second) {
+    let (compiled, code) = match (compile_part(arena, source, first, options), second) {
         // A text that is no script may contain one.
-        (Err(_), Some(second)) => compile_part(arena, source, second, options),
-        (compiled, _) => compiled,
+        (Err(_), Some(second)) => (compile_part(arena, source, second, options), second),
+        (compiled, _) => (compiled, first),
     };
-    compiled.unwrap_or_else(|error| Err(failure(error)))
+    compiled.unwrap_or_else(|error| Err(Failure { diagnostics: others::refusals(error, source, code.span, options) }))
 }
 
 /// Compiles a part of a text in its language, or in the first one in which it parses; an error where it parses in
-/// none. The syntax tree of an attempt is freed before its program is written.
+/// none.
 fn compile_part<'p>(
     arena: &'p Arena,
     source: &str,
@@ -48,13 +48,9 @@ fn compile_part<'p>(
     options: &Options<'_>,
 ) -> Result<Result<Program<'p>, Failure>, Diagnostic> {
     let attempt = |language: Language| {
-        let draft = Arena::for_source(source.len());
-        let resolved = {
-            let tree = Arena::for_source(source.len());
-            let script = parse::parse_part(&tree, source, code.span, language)?;
-            resolve::resolve(&script, options, &draft)
-        };
-        Ok(resolved.map(|resolved| resolved.program(arena)))
+        let tree = Arena::for_source(source.len());
+        let script = parse::parse_part(&tree, source, code.span, language)?;
+        Ok(resolve::resolve(&script, options, arena))
     };
     match options.language.or(code.language) {
         Some(language) => attempt(language),

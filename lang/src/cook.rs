@@ -3,7 +3,7 @@
 use crate::ast::{Arena, Depth, Expr, ExprKind, List, Name, Node, Quasi, Text, in_optional_chain};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
-use crate::targets::Covers;
+use crate::targets::{self, Covers};
 use std::borrow::Cow;
 
 mod escape;
@@ -15,8 +15,14 @@ pub(crate) use number::{bigint, number, number_key, number_text};
 
 /// A node from one offset to another.
 #[inline(always)]
-pub(crate) fn node<T: Depth + Copy>(arena: &Arena, start: u32, kind: T, end: u32) -> Result<&Node<T>> {
-    Ok(arena.alloc(Node::new(kind, Span::new(start, end))?))
+pub(crate) fn node<'s, T: Depth + Copy>(
+    arena: &'s Arena,
+    covers: &Covers<'_>,
+    start: u32,
+    kind: T,
+    end: u32,
+) -> &'s Node<T> {
+    targets::node(arena, covers, kind, Span::new(start, end))
 }
 
 /// A name with escapes, decoded.
@@ -24,33 +30,34 @@ pub(crate) use escape::name as unescaped;
 
 /// A name, with its escapes decoded; `layout` has checked it, and knows whether the source has any such name.
 #[inline]
-pub(crate) fn name<'s>(arena: &'s Arena, covers: &Covers, text: &'s str, start: u32) -> Result<&'s str> {
+pub(crate) fn name<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> &'s str {
     if covers.has_escaped_names && text.contains('\\') {
-        return Ok(arena.text(escape::name(text, start)?.into()));
+        return covers.value(escape::name(text, start).map(|name| arena.text(name.into())), text);
     }
-    Ok(text)
+    text
 }
 
 /// The same with its span.
 #[inline]
-pub(crate) fn name_node<'s>(arena: &'s Arena, covers: &Covers, text: &'s str, start: u32) -> Result<Name<'s>> {
-    Ok(Name { text: name(arena, covers, text, start)?, span: span_of(text, start) })
+pub(crate) fn name_node<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> Name<'s> {
+    Name { text: name(arena, covers, text, start), span: span_of(text, start) }
 }
 
 /// The value of a string literal.
-pub(crate) fn string<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {
-    Ok(arena.bytes(escape::text(text.get(1..text.len() - 1).unwrap_or(""), start + 1)?))
+pub(crate) fn string<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> Text<'s> {
+    let inside = text.get(1..text.len() - 1).unwrap_or("");
+    covers.value(escape::text(inside, start + 1).map(|text| arena.bytes(text)), &[])
 }
 
 /// A regular expression literal.
-pub(crate) fn regex(text: &str, start: u32) -> Result<ExprKind<'_>> {
+pub(crate) fn regex<'s>(covers: &Covers<'_>, text: &'s str, start: u32) -> ExprKind<'s> {
     let (pattern, flags) = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/')).unwrap_or((text, ""));
     let wrong = flags.char_indices().any(|(at, flag)| !"dgimsuvy".contains(flag) || flags[..at].contains(flag));
     if wrong || flags.contains('u') && flags.contains('v') {
         let span = Span::new(start + 2 + len(pattern), start + len(text));
-        return Err(Diagnostic::syntax(format!("invalid regular expression flags `{flags}`"), span).into());
+        covers.error(Diagnostic::syntax(format!("invalid regular expression flags `{flags}`"), span));
     }
-    Ok(ExprKind::Regex(pattern, flags))
+    ExprKind::Regex(pattern, flags)
 }
 
 /// A text of a template literal with the offset of its token.
@@ -86,25 +93,25 @@ pub(crate) fn parts<'s>(arena: &'s Arena, texts: List<'s, (TextAt<'s>, Expr<'s>)
 }
 
 /// A template literal as an expression.
-pub(crate) fn template<'s>(arena: &'s Arena, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
+pub(crate) fn template<'s>(arena: &'s Arena, covers: &Covers<'_>, parts: &Parts<'s>) -> ExprKind<'s> {
     let mut texts = List::new();
     for (start, text) in parts.texts() {
-        texts = arena.push(texts, cooked(arena, text, start + 1)?);
+        texts = arena.push(texts, covers.value(cooked(arena, text, start + 1), &[]));
     }
-    Ok(ExprKind::Template(arena.slice(texts), parts.holes(arena)))
+    ExprKind::Template(arena.slice(texts), parts.holes(arena))
 }
 
 /// A tagged template, in which invalid escapes are allowed.
-pub(crate) fn tagged<'s>(arena: &'s Arena, tag: Expr<'s>, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
+pub(crate) fn tagged<'s>(arena: &'s Arena, covers: &Covers<'_>, tag: Expr<'s>, parts: &Parts<'s>) -> ExprKind<'s> {
     if in_optional_chain(tag) {
-        return Err(Diagnostic::syntax("a template cannot follow `?.`", tag.span).into());
+        covers.error(Diagnostic::syntax("a template cannot follow `?.`", tag.span));
     }
     let mut quasis = List::new();
     for (start, text) in parts.texts() {
         let cooked = cooked(arena, text, start + 1).ok();
         quasis = arena.push(quasis, Quasi { cooked, raw: arena.text(lines(text)).as_bytes() });
     }
-    Ok(ExprKind::Tagged(tag, arena.slice(quasis), parts.holes(arena)))
+    ExprKind::Tagged(tag, arena.slice(quasis), parts.holes(arena))
 }
 
 fn cooked<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {

@@ -59,7 +59,8 @@ impl Refusal {
 /// Why a script was not compiled: at least one diagnostic, in the order of the source.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong. Syntax errors stand alone; refusals are all reported.
+    /// What is wrong. Syntax errors stand alone; refusals are all reported, also those behind one that ends the parse, as far
+    /// as tokens tell.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -16,13 +16,19 @@ const SHORT_LOOKAHEAD: usize = 16;
 /// Deepest nesting of types: skipping them recurses.
 const MAX_DEPTH: u32 = 64;
 
-type Raw<'s> = logos::Lexer<'s, Token<'s>>;
+type Raw<'s> = logos::Lexer<'s, Token>;
 
-fn peek<'s>(raw: &Raw<'s>) -> Option<Token<'s>> {
+fn peek(raw: &Raw<'_>) -> Option<Token> {
     raw.clone().next()?.ok()
 }
 
-fn eat(raw: &mut Raw<'_>, token: Token<'_>) -> bool {
+/// Whether the next token is a name with this text.
+fn peeks_word(raw: &Raw<'_>, word: &str) -> bool {
+    let mut ahead = raw.clone();
+    ahead.next() == Some(Ok(Token::Ident)) && ahead.slice() == word
+}
+
+fn eat(raw: &mut Raw<'_>, token: Token) -> bool {
     let found = peek(raw) == Some(token);
     if found {
         raw.next();
@@ -51,7 +57,7 @@ fn nested(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
         while !newline_next(raw) && eat(raw, Token::LBracket) {
             balanced(raw, 1, &mut { usize::MAX })?;
         }
-        if eat(raw, Token::Reserved("extends")) {
+        if eat(raw, Token::Extends) {
             nested(raw, depth + 1)?;
             for separator in [Token::Question, Token::Colon] {
                 if !eat(raw, separator) {
@@ -76,21 +82,21 @@ fn operand(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     }
     use Token as T;
     match raw.next().and_then(Result::ok) {
-        Some(
-            T::Ident("asserts" | "keyof" | "readonly" | "infer" | "unique" | "abstract")
-            | T::Typeof
-            | T::New
-            | T::Minus,
-        ) if starts_operand(raw) => operand(raw, depth + 1),
+        Some(token @ (T::Ident | T::Typeof | T::New | T::Minus))
+            if (token != T::Ident || is_type_operator(raw.slice())) && starts_operand(raw) =>
+        {
+            operand(raw, depth + 1)
+        }
         // `import('module').Type`
-        Some(T::Reserved("import")) if eat(raw, T::LParen) => {
+        Some(T::Import) if eat(raw, T::LParen) => {
             balanced(raw, 1, &mut { usize::MAX })?;
             qualified(raw, depth)
         }
-        Some(T::Ident(_) | T::Contextual(_) | T::Null | T::Void | T::Reserved("this")) => qualified(raw, depth),
+        Some(T::Ident | T::Null | T::Void | T::This) => qualified(raw, depth),
+        Some(token) if token.is_contextual() => qualified(raw, depth),
         Some(T::Const) => Ok(()), // `as const`
         Some(T::Backtick) => template(raw),
-        Some(T::String(_) | T::Number(_) | T::BigInt(_) | T::True | T::False) => Ok(()),
+        Some(T::String | T::Number | T::BigInt | T::True | T::False) => Ok(()),
         Some(T::LBrace | T::LBracket) => balanced(raw, 1, &mut { usize::MAX }),
         Some(T::LParen) => {
             balanced(raw, 1, &mut { usize::MAX })?;
@@ -104,6 +110,11 @@ fn operand(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     }
 }
 
+/// Whether a word before a type may be an operator on it.
+fn is_type_operator(word: &str) -> bool {
+    matches!(word, "asserts" | "keyof" | "readonly" | "infer" | "unique" | "abstract")
+}
+
 /// The rest of `a.b<T>`, or of `name is T`.
 fn qualified(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     while eat(raw, Token::Dot) {
@@ -111,7 +122,8 @@ fn qualified(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     }
     if eat(raw, Token::Less) {
         angles(raw, &mut { usize::MAX })
-    } else if !newline_next(raw) && eat(raw, Token::Ident("is")) {
+    } else if !newline_next(raw) && peeks_word(raw, "is") {
+        raw.next();
         nested(raw, depth + 1)
     } else {
         Ok(())
@@ -121,27 +133,29 @@ fn qualified(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
 /// Whether the word before is an operator on the type that comes next, and no name itself.
 fn starts_operand(raw: &Raw<'_>) -> bool {
     use Token as T;
-    let operand = matches!(
-        peek(raw),
-        Some(
-            T::Ident(_)
-                | T::Contextual(_)
-                | T::Reserved("this" | "import")
-                | T::LBrace
-                | T::LBracket
-                | T::LParen
-                | T::Less
-                | T::New
-                | T::Minus
-                | T::Backtick
-                | T::Typeof
-                | T::Null
-                | T::Void
-                | T::String(_)
-                | T::Number(_)
-                | T::BigInt(_)
-        )
-    );
+    let next = peek(raw);
+    let operand = next.is_some_and(T::is_contextual)
+        || matches!(
+            next,
+            Some(
+                T::Ident
+                    | T::This
+                    | T::Import
+                    | T::LBrace
+                    | T::LBracket
+                    | T::LParen
+                    | T::Less
+                    | T::New
+                    | T::Minus
+                    | T::Backtick
+                    | T::Typeof
+                    | T::Null
+                    | T::Void
+                    | T::String
+                    | T::Number
+                    | T::BigInt
+            )
+        );
     operand && !newline_next(raw)
 }
 
@@ -205,13 +219,12 @@ fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
             Some(Ok(T::ShiftRight)) => depth -= 2,
             Some(Ok(T::ShiftRightUnsigned)) => depth -= 3,
             Some(Ok(T::LParen | T::LBracket | T::LBrace)) => balanced(raw, 1, budget)?,
+            Some(Ok(token)) if token.is_contextual() || token.is_reserved() => {}
             Some(Ok(
-                T::Ident(_)
-                | T::Contextual(_)
-                | T::Reserved(_)
-                | T::String(_)
-                | T::Number(_)
-                | T::BigInt(_)
+                T::Ident
+                | T::String
+                | T::Number
+                | T::BigInt
                 | T::Minus
                 | T::New
                 | T::Null
@@ -278,23 +291,24 @@ fn follows_type_arguments(raw: &Raw<'_>) -> bool {
 
 /// Skips `type T = …` or `interface T { … }`; gives `false` and skips nothing where it is a
 /// variable of that name.
-pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diagnostic> {
+pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: Token) -> Result<bool, Diagnostic> {
     use Token as T;
     let mut ahead = raw.clone();
     ahead.extras.newline = false;
-    if !matches!(ahead.next(), Some(Ok(T::Ident(_) | T::Contextual(_)))) || ahead.extras.newline {
+    let is_name = matches!(ahead.next(), Some(Ok(token)) if token == T::Ident || token.is_contextual());
+    if !is_name || ahead.extras.newline {
         return Ok(false);
     }
     if eat(&mut ahead, T::Less) {
         angles(&mut ahead, &mut { usize::MAX })?;
     }
-    if keyword == "type" {
+    if keyword == T::Type {
         if !eat(&mut ahead, T::Assign) {
             return Ok(false);
         }
         skip_type(&mut ahead)?;
     } else {
-        if eat(&mut ahead, T::Reserved("extends")) {
+        if eat(&mut ahead, T::Extends) {
             skip_type(&mut ahead)?;
             while eat(&mut ahead, T::Comma) {
                 skip_type(&mut ahead)?;
@@ -327,7 +341,7 @@ pub(crate) fn ambient(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
         return Ok(false);
     }
     match first {
-        Some(T::Contextual(keyword @ ("type" | "interface"))) => {
+        Some(keyword @ (T::Type | T::Interface)) => {
             let found = declaration(&mut ahead, keyword)?;
             return Ok(found && end(raw, ahead));
         }
@@ -335,9 +349,11 @@ pub(crate) fn ambient(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
             ahead.next();
             signature(&mut ahead)?;
         }
-        Some(T::Const) if peek(&ahead) != Some(T::Reserved("enum")) => variables(&mut ahead)?,
+        Some(T::Const) if peek(&ahead) != Some(T::Enum) => variables(&mut ahead)?,
         Some(T::Let | T::Var) => variables(&mut ahead)?,
-        Some(T::Const | T::Reserved("class" | "enum") | T::Ident("abstract" | "namespace" | "module" | "global")) => {
+        Some(token @ (T::Const | T::Class | T::Enum | T::Ident))
+            if token != T::Ident || matches!(ahead.slice(), "abstract" | "namespace" | "module" | "global") =>
+        {
             while !eat(&mut ahead, T::LBrace) {
                 if matches!(peek(&ahead), Some(T::Semicolon) | None) {
                     return Ok(false);
@@ -378,24 +394,24 @@ fn variables(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
 
 /// Skips `import type … from '…'` and `export type { … }`, whose first word has been read; `false` leaves
 /// other imports and exports.
-pub(crate) fn type_module(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diagnostic> {
+pub(crate) fn type_module(raw: &mut Raw<'_>, keyword: Token) -> Result<bool, Diagnostic> {
     use Token as T;
     let mut ahead = raw.clone();
     let first = ahead.next().and_then(Result::ok);
     match (first, peek(&ahead)) {
-        (Some(T::Contextual("type")), Some(T::LBrace | T::Star)) => {}
-        (Some(T::Contextual("type")), _) if keyword == "import" => {}
-        (Some(T::Contextual(word @ ("type" | "interface"))), _) => {
+        (Some(T::Type), Some(T::LBrace | T::Star)) => {}
+        (Some(T::Type), _) if keyword == T::Import => {}
+        (Some(word @ (T::Type | T::Interface)), _) => {
             return Ok(declaration(&mut ahead, word)? && end(raw, ahead));
         }
-        (Some(T::Ident("declare")), _) => return Ok(ambient(&mut ahead)? && end(raw, ahead)),
+        (Some(T::Ident), _) if ahead.slice() == "declare" => return Ok(ambient(&mut ahead)? && end(raw, ahead)),
         // `export default interface T {}`
-        (Some(T::Default), Some(T::Contextual("interface"))) => {
+        (Some(T::Default), Some(T::Interface)) => {
             ahead.next();
-            return Ok(declaration(&mut ahead, "interface")? && end(raw, ahead));
+            return Ok(declaration(&mut ahead, T::Interface)? && end(raw, ahead));
         }
         // `export {}` makes a file a module and nothing else.
-        (Some(T::LBrace), Some(T::RBrace)) if keyword == "export" => {
+        (Some(T::LBrace), Some(T::RBrace)) if keyword == T::Export => {
             ahead.next();
             return Ok(end(raw, ahead));
         }
@@ -404,8 +420,8 @@ pub(crate) fn type_module(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diag
     // Longer than any such statement: the search must not be quadratic.
     for _ in 0..LOOKAHEAD {
         match ahead.next() {
-            Some(Ok(T::String(_))) => return Ok(end(raw, ahead)),
-            Some(Ok(T::RBrace)) if keyword == "export" && peek(&ahead) != Some(T::Ident("from")) => {
+            Some(Ok(T::String)) => return Ok(end(raw, ahead)),
+            Some(Ok(T::RBrace)) if keyword == T::Export && !peeks_word(&ahead, "from") => {
                 return Ok(end(raw, ahead));
             }
             Some(Ok(_)) => {}

@@ -1,9 +1,9 @@
 //! Operators: from the flat lists of the grammar to trees.
 
-use crate::ast::{Arena, AssignOp, Binary, Expr, ExprKind, List, Logical, Node, Unary};
-use crate::diagnostic::{Diagnostic, Result};
+use crate::ast::{Arena, AssignOp, Binary, Expr, ExprKind, List, Logical, Unary};
+use crate::diagnostic::Diagnostic;
 use crate::span::Span;
-use crate::targets::update_target;
+use crate::targets::{Covers, node, update_target};
 
 /// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,39 +60,50 @@ impl Infix {
 /// Operators with the operands behind them.
 pub(crate) type Rest<'s> = List<'s, (Infix, Expr<'s>)>;
 
-/// The tree of `first operator operand operator operand …`.
-pub(crate) fn infix<'s>(arena: &'s Arena, first: Expr<'s>, rest: Rest<'s>) -> Result<Expr<'s>> {
-    let rest = arena.slice(rest);
-    match *rest {
-        [(Infix::Binary(operator), right)] if operator != Binary::Power => {
-            node(arena, ExprKind::Binary(operator, first, right), first.span.to(right.span))
+/// `left operator right`
+pub(crate) fn single<'s>(
+    arena: &'s Arena,
+    covers: &Covers<'_>,
+    left: Expr<'s>,
+    operator: Infix,
+    right: Expr<'s>,
+) -> Expr<'s> {
+    match operator {
+        Infix::Binary(operator) if operator != Binary::Power => {
+            node(arena, covers, ExprKind::Binary(operator, left, right), left.span.to(right.span))
         }
-        _ => Climber { arena, rest }.climb(first, level::OR),
+        _ => infix(arena, covers, left, arena.one((operator, right))),
     }
 }
 
+/// The tree of `first operator operand operator operand …`.
+pub(crate) fn infix<'s>(arena: &'s Arena, covers: &Covers<'_>, first: Expr<'s>, rest: Rest<'s>) -> Expr<'s> {
+    Climber { arena, covers, rest: arena.slice(rest) }.climb(first, level::OR)
+}
+
 /// Climbs the levels of precedence.
-struct Climber<'s> {
+struct Climber<'s, 'c> {
     arena: &'s Arena,
+    covers: &'c Covers<'c>,
     /// What is still to be read.
     rest: &'s [(Infix, Expr<'s>)],
 }
 
-impl<'s> Climber<'s> {
+impl<'s> Climber<'s, '_> {
     /// `left` and all operators behind it that bind at least as tight as `least`. Recursion is bounded
     /// by the number of levels.
-    fn climb(&mut self, mut left: Expr<'s>, least: u8) -> Result<Expr<'s>> {
+    fn climb(&mut self, mut left: Expr<'s>, least: u8) -> Expr<'s> {
         while let Some(level) = self.level().filter(|&level| level >= least) {
             let mut run = List::new();
             while let Some((&(operator, operand), rest)) = self.rest.split_first()
                 && operator.level() == level
             {
                 self.rest = rest;
-                run = self.arena.push(run, (operator, self.climb(operand, level + 1)?));
+                run = self.arena.push(run, (operator, self.climb(operand, level + 1)));
             }
-            left = self.combine(left, level, self.arena.slice(run))?;
+            left = self.combine(left, level, self.arena.slice(run));
         }
-        Ok(left)
+        left
     }
 
     /// The level of the operator that comes next.
@@ -101,12 +112,12 @@ impl<'s> Climber<'s> {
     }
 
     /// A run of operators of one level.
-    fn combine(&self, first: Expr<'s>, level: u8, run: &'s [(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
-        let [(operator, second), more @ ..] = run else { return Ok(first) };
+    fn combine(&self, first: Expr<'s>, level: u8, run: &'s [(Infix, Expr<'s>)]) -> Expr<'s> {
+        let [(operator, second), more @ ..] = run else { return first };
         let span = first.span.to(more.last().map_or(second.span, |(_, last)| last.span));
         let kind = match operator {
             _ if level == level::POWER => return self.power(first, run),
-            Infix::Logical(operator) => ExprKind::Logical(*operator, self.logical(*operator, first, run, span)?),
+            Infix::Logical(operator) => ExprKind::Logical(*operator, self.logical(*operator, first, run, span)),
             Infix::Binary(operator) if more.is_empty() => ExprKind::Binary(*operator, first, second),
             Infix::Binary(_) => {
                 let mut chain = List::new();
@@ -118,75 +129,67 @@ impl<'s> Climber<'s> {
                 ExprKind::Chain(first, self.arena.slice(chain))
             }
         };
-        node(self.arena, kind, span)
+        node(self.arena, self.covers, kind, span)
     }
 
     /// The operands; `??` does not mix with `||` and `&&` unless parenthesised.
-    fn logical(
-        &self,
-        operator: Logical,
-        first: Expr<'s>,
-        run: &[(Infix, Expr<'s>)],
-        span: Span,
-    ) -> Result<&'s [Expr<'s>]> {
+    fn logical(&self, operator: Logical, first: Expr<'s>, run: &[(Infix, Expr<'s>)], span: Span) -> &'s [Expr<'s>] {
         let mut operands = self.arena.one(first);
         for &(other, operand) in run {
             if other != Infix::Logical(operator) {
-                return Err(mixed(span));
+                self.covers.error(mixed(span));
             }
             operands = self.arena.push(operands, operand);
         }
         let operands = self.arena.slice(operands);
         let mixes = |operand: &Expr<'_>| matches!(operand.kind, ExprKind::Logical(..));
         if operator == Logical::Coalesce && operands.iter().any(mixes) {
-            return Err(mixed(span));
+            self.covers.error(mixed(span));
         }
-        Ok(operands)
+        operands
     }
 
     /// `a ** b ** c` is `a ** (b ** c)`.
-    fn power(&self, first: Expr<'s>, run: &[(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
-        let Some((&(_, mut right), before)) = run.split_last() else { return Ok(first) };
+    fn power(&self, first: Expr<'s>, run: &[(Infix, Expr<'s>)]) -> Expr<'s> {
+        let Some((&(_, mut right), before)) = run.split_last() else { return first };
         let lefts = before.iter().rev().map(|&(_, operand)| operand);
         for left in lefts.chain([first]) {
             if matches!(left.kind, ExprKind::Unary(..) | ExprKind::Await(_)) {
                 let message = "a prefix operator cannot stand before the base of `**`";
                 let hint = "put the base in parentheses: `(-x) ** 2` or `-(x ** 2)`";
-                return Err(Diagnostic::syntax(message, left.span).with_hint(hint).into());
+                self.covers.error(Diagnostic::syntax(message, left.span).with_hint(hint));
             }
             let span = left.span.to(right.span);
-            right = node(self.arena, ExprKind::Binary(Binary::Power, left, right), span)?;
+            right = node(self.arena, self.covers, ExprKind::Binary(Binary::Power, left, right), span);
         }
-        Ok(right)
+        right
     }
 }
 
-fn mixed(span: Span) -> Box<Diagnostic> {
+fn mixed(span: Span) -> Diagnostic {
     let message = "`??` cannot be mixed with `||` or `&&`";
-    Diagnostic::syntax(message, span).with_hint("put one of them in parentheses").into()
+    Diagnostic::syntax(message, span).with_hint("put one of them in parentheses")
 }
 
 /// The tree of `operator operator … operand`.
 pub(crate) fn prefix<'s>(
     arena: &'s Arena,
+    covers: &Covers<'_>,
     operators: List<'s, (u32, Prefix)>,
     mut operand: Expr<'s>,
-) -> Result<Expr<'s>> {
+) -> Expr<'s> {
     for &(start, operator) in arena.slice(operators).iter().rev() {
         let span = Span::new(start, operand.span.end);
         let kind = match operator {
             Prefix::Await => ExprKind::Await(operand),
             Prefix::Unary(operator) => ExprKind::Unary(operator, operand),
-            Prefix::Update(delta) => ExprKind::Update { delta, prefix: true, target: update_target(arena, operand)? },
+            Prefix::Update(delta) => {
+                ExprKind::Update { delta, prefix: true, target: update_target(arena, covers, operand) }
+            }
         };
-        operand = node(arena, kind, span)?;
+        operand = node(arena, covers, kind, span);
     }
-    Ok(operand)
-}
-
-#[inline(always)]
-fn node<'s>(arena: &'s Arena, kind: ExprKind<'s>, span: Span) -> Result<Expr<'s>> {
-    Ok(arena.alloc(Node::new(kind, span)?))
+    operand
 }
 
 /// What `+=` and the like stand for.

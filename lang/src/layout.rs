@@ -21,7 +21,7 @@
 //! and [`erase`](crate::erase) skips it. In JavaScript it goes to the grammar, which refuses it.
 
 mod brackets;
-mod scan;
+pub(crate) mod scan;
 mod tokens;
 mod words;
 
@@ -33,10 +33,10 @@ use crate::token::{Token, Trivia};
 use logos::Logos;
 use tokens::Tokens;
 
-pub(crate) type Spanned<'s> = (u32, Token<'s>, u32);
+pub(crate) type Spanned = (u32, Token, u32);
 
 /// Tokens of the part of `text` that is code as the grammar expects them.
-pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Tokens<'_>> {
+pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Tokens> {
     let source = text.get(..code.end as usize).unwrap_or(text);
     let mut raw = Token::lexer(source);
     raw.bump(code.start as usize);
@@ -155,15 +155,15 @@ impl Frame {
 struct Layout<'s> {
     source: &'s str,
     typescript: bool,
-    raw: logos::Lexer<'s, Token<'s>>,
-    out: Tokens<'s>,
+    raw: logos::Lexer<'s, Token>,
+    out: Tokens,
     frames: Vec<Frame>,
     frame: Frame,
     position: Position,
     /// Index in the output of the first token of the current statement.
     statement: usize,
     /// The keyword whose parenthesised head comes next.
-    head: Option<Token<'s>>,
+    head: Option<Token>,
     /// Index in the output of the `(` that the last `)` closed.
     closed: usize,
     ended: Ended,
@@ -185,7 +185,9 @@ impl<'s> Layout<'s> {
             };
             let Trivia { newline } = std::mem::take(&mut self.raw.extras);
             let Ok(token) = token else { return Err(Box::new(self.unknown(span))) };
-            self.token(token, span, newline)?;
+            if !self.common(token, span, newline) {
+                self.token(token, span, newline)?;
+            }
         }
         self.justify()?;
         if !self.frames.is_empty() {
@@ -205,14 +207,21 @@ impl<'s> Layout<'s> {
     /// Reads blanks, and the token behind them if it is one character with which no other token begins. The lexer would
     /// do the same, but takes longer, and half of a script consists of these.
     #[inline(always)]
-    fn punctuator(&mut self) -> Option<Token<'s>> {
-        let rest = self.raw.remainder().as_bytes();
-        let mut blanks = 0;
-        while let Some(byte @ (b' ' | b'\n')) = rest.get(blanks) {
-            self.raw.extras.newline |= *byte == b'\n';
-            blanks += 1;
+    fn punctuator(&mut self) -> Option<Token> {
+        let bytes = self.source.as_bytes();
+        let start = self.raw.span().end;
+        let mut at = start;
+        loop {
+            while bytes.get(at) == Some(&b' ') {
+                at += 1;
+            }
+            if bytes.get(at) != Some(&b'\n') {
+                break;
+            }
+            self.raw.extras.newline = true;
+            at += 1;
         }
-        let token = match rest.get(blanks) {
+        let token = match bytes.get(at) {
             Some(b'(') => Some(Token::LParen),
             Some(b')') => Some(Token::RParen),
             Some(b'[') => Some(Token::LBracket),
@@ -224,11 +233,33 @@ impl<'s> Layout<'s> {
             Some(b':') => Some(Token::Colon),
             _ => None,
         };
-        self.raw.bump(blanks + usize::from(token.is_some()));
+        self.raw.bump(at - start + usize::from(token.is_some()));
         token
     }
 
-    fn token(&mut self, mut token: Token<'s>, span: Span, newline: bool) -> Result<()> {
+    /// The commonest tokens where they are only what they are: half of a script consists of these. Gives whether it was
+    /// one; all others are for [`Self::token`], which does the same with these.
+    #[inline(always)]
+    fn common(&mut self, token: Token, span: Span, newline: bool) -> bool {
+        let position = match token {
+            Token::Ident if self.position != Position::Start => Position::After,
+            Token::String => Position::After,
+            Token::Dot => Position::Name,
+            Token::Comma => Position::Operand,
+            _ => return false,
+        };
+        if !self.is_plain(token, newline) {
+            return false;
+        }
+        if token == Token::Comma {
+            self.frame.keyed &= self.frame.kind != Kind::Object;
+        }
+        self.emit(token, span);
+        self.position = position;
+        true
+    }
+
+    fn token(&mut self, mut token: Token, span: Span, newline: bool) -> Result<()> {
         use Position::*;
         use Token as T;
 
@@ -239,27 +270,29 @@ impl<'s> Layout<'s> {
             }
         }
         match token {
-            T::Ident(_) if self.position != Start => self.operand(token, span),
-            T::Contextual("of") if self.frame.kind == Kind::ForHead && self.position == After && !self.frame.headed => {
-                // `for (async of` would begin an arrow function.
+            T::Ident if self.position != Start => self.operand(token, span),
+            T::OfWord if self.frame.kind == Kind::ForHead && self.position == After && !self.frame.headed => {
+                // `for (async of` would begin an arrow function, and does where `=>` follows.
                 let before = self.out.len().checked_sub(3).map(|index| self.out[index].1);
-                if self.last() == Some(T::Ident("async")) && before == Some(T::For) {
-                    return Err(Box::new(words::reserved("async", span)));
+                if self.is_word_before("async") && before == Some(T::For) {
+                    if self.raw.clone().next() != Some(Ok(T::Arrow)) {
+                        return Err(Box::new(words::reserved("async", span)));
+                    }
+                    self.operand(T::Ident, span);
+                } else {
+                    self.frame.headed = true;
+                    self.emit(T::Of, span);
+                    self.position = Operand;
                 }
-                self.frame.headed = true;
-                self.emit(T::Of, span);
-                self.position = Operand;
             }
-            T::Contextual("interface") => return Err(Box::new(words::reserved("interface", span))),
-            T::Contextual(word) => self.operand(T::Ident(word), span),
-            T::Reserved(word @ ("this" | "super")) => self.operand(T::Ident(word), span),
-            T::Reserved("export") if self.position == Start && self.frames.is_empty() => self.export(span)?,
-            T::Ident(word @ ("namespace" | "module" | "abstract"))
-                if self.position == Start && words::is_declaration(word, &self.raw) =>
-            {
-                return Err(Box::new(words::refuse(word, span)));
+            T::Interface => return Err(Box::new(words::reserved("interface", span))),
+            T::This | T::Super => self.operand(T::Ident, span),
+            T::Export if self.position == Start && self.frames.is_empty() => self.export(span)?,
+            T::Ident if words::is_declaration(self.slice(span), &self.raw) => {
+                return Err(Box::new(words::refuse(self.slice(span), span)));
             }
-            T::Reserved(word) => return Err(Box::new(words::refuse(word, span))),
+            token if token.is_contextual() => self.operand(T::Ident, span),
+            token if token.is_reserved() => return Err(Box::new(words::refuse(self.slice(span), span))),
             T::In
                 if self.frame.kind == Kind::ForHead
                     && self.position == After
@@ -271,7 +304,11 @@ impl<'s> Layout<'s> {
                 self.position = Operand;
             }
 
-            T::Slash | T::CompoundAssign("/=") if self.position != After => self.regex(span)?,
+            T::Slash | T::SlashAssign if self.position != After => self.regex(span)?,
+            T::SlashAssign => {
+                self.emit(T::CompoundAssign, span);
+                self.position = Operand;
+            }
             T::Less if self.raw.remainder().starts_with("!--") => {
                 return Err(Box::new(
                     Diagnostic::syntax("HTML comments are not supported", span).with_hint("write `// …`"),
@@ -284,7 +321,7 @@ impl<'s> Layout<'s> {
             T::Question => self.question(span),
             T::Colon => self.colon(span)?,
             T::Arrow => self.arrow(span, newline)?,
-            T::Number(_) | T::BigInt(_) => {
+            T::Number | T::BigInt => {
                 self.number_end(span)?;
                 self.operand(token, span);
             }
@@ -367,22 +404,25 @@ impl<'s> Layout<'s> {
 
     /// Whether a token is only what it is: no rule of [`Self::in_context`] can apply to it.
     #[inline(always)]
-    fn is_plain(&self, token: Token<'s>, newline: bool) -> bool {
+    fn is_plain(&self, token: Token, newline: bool) -> bool {
         let follows = match self.position {
-            Position::Name => matches!(token, Token::Ident(_)),
+            Position::Name => token == Token::Ident,
             Position::DoWhile => false,
-            _ => !matches!(token, Token::RBrace | Token::EscapedIdent(_)),
+            // A line break may end a statement here.
+            Position::After | Position::Restricted if newline => false,
+            _ => !matches!(token, Token::RBrace | Token::EscapedIdent),
         };
-        follows && !newline && !self.typescript && self.frame.news == 0 && !self.key_due() && self.annotation.is_none()
+        // Only types have annotations.
+        follows && !self.typescript && self.frame.news == 0 && !self.key_due()
     }
 
     /// What the tokens before this one, or a line break, make of it: a name, the end of a statement, a type.
     /// Nothing where that is all.
-    fn in_context(&mut self, mut token: Token<'s>, span: Span, newline: bool) -> Result<Option<Token<'s>>> {
+    fn in_context(&mut self, mut token: Token, span: Span, newline: bool) -> Result<Option<Token>> {
         use Token as T;
-        if let T::EscapedIdent(text) = token {
+        if token == T::EscapedIdent {
             self.out.has_escaped_names = true;
-            token = self.unescaped(text, span)?;
+            token = self.unescaped(self.slice(span), span)?;
         }
         self.modifier(token, span, newline)?;
         if let Some(name) = self.property_name(token, span) {
@@ -394,7 +434,7 @@ impl<'s> Layout<'s> {
             T::Colon => {}
             _ => self.justify()?,
         }
-        if self.typescript && self.erased(token, newline)? {
+        if self.typescript && self.erased(token, span, newline)? {
             return Ok(None);
         }
         if self.frame.news > 0 && self.position == Position::After && !token.continues_callee() {
@@ -405,35 +445,35 @@ impl<'s> Layout<'s> {
     }
 
     /// Skips syntax that only TypeScript has; gives whether `token` began it.
-    fn erased(&mut self, token: Token<'s>, newline: bool) -> Result<bool> {
+    fn erased(&mut self, token: Token, span: Span, newline: bool) -> Result<bool> {
         use Token as T;
         let after = self.position == Position::After;
         if self.position == Position::Body && !matches!(token, T::LBrace | T::Colon) && self.overload() {
             return Ok(token == T::Semicolon);
         }
         match token {
-            T::Contextual("as" | "satisfies") if after && !newline => {
+            T::As | T::Satisfies if after && !newline => {
                 self.finish_new();
                 erase::skip_type(&mut self.raw)?;
                 self.ended = Ended::Cast;
                 Ok(true)
             }
-            T::Contextual(word @ ("type" | "interface")) if self.at_start(newline) => {
-                let found = erase::declaration(&mut self.raw, word)?;
+            T::Type | T::Interface if self.at_start(newline) => {
+                let found = erase::declaration(&mut self.raw, token)?;
                 self.end_erased(found);
                 Ok(found)
             }
-            T::Reserved(word @ ("import" | "export")) if self.at_start(newline) => {
-                let found = erase::type_module(&mut self.raw, word)?;
+            T::Import | T::Export if self.at_start(newline) => {
+                let found = erase::type_module(&mut self.raw, token)?;
                 self.end_erased(found);
                 Ok(found)
             }
-            T::Ident("declare") if self.at_start(newline) => {
+            T::Ident if self.at_start(newline) && self.slice(span) == "declare" => {
                 let found = erase::ambient(&mut self.raw)?;
                 self.end_erased(found);
                 Ok(found)
             }
-            T::Reserved("this") if self.last().is_some_and(T::opens) => Ok(erase::this_parameter(&mut self.raw)?),
+            T::This if self.last().is_some_and(T::opens) => Ok(erase::this_parameter(&mut self.raw)?),
             // `x!`
             T::Bang if after && !newline => Ok(true),
             // `(x?: T, y?)`
@@ -480,7 +520,7 @@ impl<'s> Layout<'s> {
     }
 
     /// Inserts the semicolon that a line break, `}` or the end of the source stands for.
-    fn end_statement(&mut self, next: Token<'s>, span: Span, newline: bool) {
+    fn end_statement(&mut self, next: Token, span: Span, newline: bool) {
         use Token as T;
         let ends = match self.position {
             Position::After if next == T::RBrace => true,
@@ -501,18 +541,17 @@ impl<'s> Layout<'s> {
     }
 
     #[inline(always)]
-    fn operand(&mut self, token: Token<'s>, span: Span) {
+    fn operand(&mut self, token: Token, span: Span) {
         self.emit(token, span);
         self.position = Position::After;
     }
 
     fn function(&mut self, span: Span, newline: bool) {
         use Position::*;
-        if let Some((_, before, _)) = self.out.last_mut()
-            && *before == Token::Ident("async")
-            && !newline
-        {
-            *before = Token::Async;
+        if self.is_word_before("async") && !newline {
+            if let Some((_, before, _)) = self.out.last_mut() {
+                *before = Token::Async;
+            }
             self.position = if self.statement + 1 == self.out.len() { Start } else { Operand };
         }
         let token = if self.position == Start { Token::Function } else { Token::FunctionExpr };
@@ -589,7 +628,7 @@ impl<'s> Layout<'s> {
 
     fn colon(&mut self, span: Span) -> Result<()> {
         let returns = matches!(self.position, Position::Body | Position::ExprBody);
-        let labels = self.statement + 1 == self.out.len() && matches!(self.last(), Some(Token::Ident(_)));
+        let labels = self.statement + 1 == self.out.len() && self.last() == Some(Token::Ident);
         if returns && self.typescript {
             return Ok(erase::skip_type(&mut self.raw)?);
         } else if self.frame.ternaries > 0 {
@@ -638,15 +677,15 @@ impl<'s> Layout<'s> {
                 self.out[self.closed].1 = Token::ArrowParen;
                 self.closed
             }
-            Some(Token::Ident(_)) => self.out.len() - 1,
+            Some(Token::Ident) => self.out.len() - 1,
             _ => return Err(Box::new(Diagnostic::syntax("expected parameters before `=>`", span))),
         };
         let start = self.out[parameters].0;
-        if let Some((_, before, end)) = parameters.checked_sub(1).map(|index| &mut self.out[index])
-            && *before == Token::Ident("async")
-            && !Span::new(*end, start).text(self.source).contains(['\n', '\r', '\u{2028}', '\u{2029}'])
+        if let Some(before) = parameters.checked_sub(1)
+            && self.is_word(self.out[before], "async")
+            && !Span::new(self.out[before].2, start).text(self.source).contains(['\n', '\r', '\u{2028}', '\u{2029}'])
         {
-            *before = Token::Async;
+            self.out[before].1 = Token::Async;
         }
         self.emit(Token::Arrow, span);
         self.position = Position::ExprBody;
@@ -660,7 +699,7 @@ impl<'s> Layout<'s> {
     }
 
     #[inline(always)]
-    fn emit(&mut self, token: Token<'s>, span: Span) {
+    fn emit(&mut self, token: Token, span: Span) {
         if self.position == Position::Start {
             self.statement = self.out.len();
         }
@@ -668,14 +707,24 @@ impl<'s> Layout<'s> {
     }
 
     #[inline(always)]
-    fn emit_inside(&mut self, token: Token<'s>, span: Span) {
+    fn emit_inside(&mut self, token: Token, span: Span) {
         self.ended = Ended::Operand;
         self.out.push((span.start, token, span.end));
     }
 
     #[inline(always)]
-    fn last(&self) -> Option<Token<'s>> {
+    fn last(&self) -> Option<Token> {
         self.out.last().map(|&(_, token, _)| token)
+    }
+
+    /// Whether a token is a name with this text.
+    fn is_word(&self, (start, token, end): Spanned, word: &str) -> bool {
+        token == Token::Ident && self.slice(Span::new(start, end)) == word
+    }
+
+    /// Whether the last token is a name with this text.
+    fn is_word_before(&self, word: &str) -> bool {
+        self.out.last().is_some_and(|&token| self.is_word(token, word))
     }
 
     fn slice(&self, span: Span) -> &'s str {

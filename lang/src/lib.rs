@@ -18,6 +18,7 @@
 mod span;
 mod diagnostic;
 mod options;
+mod spare;
 pub mod refused;
 // From text to the syntax tree.
 mod fence;
@@ -29,6 +30,7 @@ mod fold;
 mod erase;
 mod layout;
 pub mod parse;
+mod others;
 // From the syntax tree to the program.
 pub mod regexp;
 pub mod program;

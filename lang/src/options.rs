@@ -40,6 +40,11 @@ pub struct Options<'a> {
     /// What the host has instead of a refused name or construct, such as `fetch` or `import`: it is added to
     /// the hint.
     pub alternative: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether the host has an app of this name. A name that the language refuses is fine where a member of such an app is
+    /// read: `fetch.get(…)`.
+    pub apps: &'a dyn Fn(&str) -> bool,
+    /// Whether the host provides a global that the language refuses otherwise, such as `fetch`.
+    pub provided: &'a dyn Fn(&str) -> bool,
     /// Names of built-in globals: they are no reason for a suggestion and cannot be assigned to.
     pub globals: &'a dyn Fn(&str) -> bool,
     /// Whether a call can be evaluated without leaving the expression it is part of: it never runs

@@ -8,7 +8,9 @@ use crate::span::Span;
 use crate::targets::Covers;
 use crate::token::Token;
 use lalrpop_util::{ParseError, lalrpop_mod};
+use std::convert::Infallible;
 
+mod drive;
 #[cfg(test)]
 mod tests;
 
@@ -38,17 +40,19 @@ pub(crate) fn parse_part<'s>(
     language: Language,
 ) -> Result<Script<'s>, Diagnostic> {
     let tokens = layout::tokens(source, code, language).map_err(|error| *error)?;
-    let mut covers = Covers::new(tokens.has_escaped_names);
-    let body = grammar::ScriptParser::new()
-        .parse(arena, &mut covers, tokens.into_iter().map(Ok))
-        .map_err(|error| diagnostic(source, error))?;
-    covers.check().map_err(|error| *error)?;
+    let mut covers = Covers::new(source, tokens.has_escaped_names);
+    let parsed = grammar::parse_script(arena, &covers, tokens.into_iter());
+    if let Some(error) = covers.take_error() {
+        return Err(*error);
+    }
+    let body = parsed.map_err(|error| diagnostic(source, error))?;
+    covers.check()?;
     Ok(Script { entry: covers.entry(body), body })
 }
 
-fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Box<Diagnostic>>) -> Diagnostic {
+fn diagnostic(source: &str, error: ParseError<u32, Token, Infallible>) -> Diagnostic {
     match error {
-        ParseError::User { error } => *error,
+        ParseError::User { error } => match error {},
         ParseError::InvalidToken { location } => Diagnostic::syntax("unexpected character", location..location),
         ParseError::UnrecognizedEof { location, expected } => {
             let message = format!("expected {}, found the end of the script", describe(&expected));

@@ -5,19 +5,21 @@
 //! resolver into the expressions below, with temporaries in slots of the frame. All early errors and
 //! refusals are reported before a program exists.
 //!
-//! The type parameter of the tree says where variables live: in a [`Place`], or in a binding while the
-//! resolver writes the program.
+//! A use of a variable refers to its binding, because where it lives is known only when the whole script has been
+//! walked; [`Program::place`] tells it.
 //!
 //! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
 //! is safe. Like the syntax tree it is in an [`Arena`](crate::ast::Arena): its parts are copied freely, and
 //! all of it is freed at once.
 
 mod parts;
+mod places;
 mod texts;
 
 pub use crate::ast::{Binary, Logical};
 use crate::regexp;
 use crate::span::Span;
+pub use places::{BindingId, Home, Place, Places, Reference};
 pub use texts::Texts;
 
 /// A text of the program, interned: property names and string constants share one table.
@@ -48,7 +50,9 @@ pub struct Program<'p> {
     /// Texts in WTF-8: UTF-8 that may hold lone surrogates.
     pub texts: Texts,
     /// Functions; the main function, which is async and has no parameters, comes first.
-    pub functions: Vec<Function<'p>>,
+    pub functions: &'p [Function<'p>],
+    /// Where the bindings live.
+    pub places: Places,
     /// Names of the global slots: bindings of the main function that inner functions use.
     pub globals: Vec<TextId>,
     /// For each global slot, the function that it holds whenever it is read without a check.
@@ -82,11 +86,11 @@ pub struct TemplateSite {
 
 /// One function.
 ///
-/// A frame begins with the parameters, then the captured variables, then everything else. At entry the
+/// A frame begins with the parameters, then come variables and temporaries, then the captured variables. At entry the
 /// caller has put the arguments into the parameter slots, `undefined` where one is missing.
 /// Defaults and patterns of parameters are statements at the head of the body.
 #[derive(Clone, Copy, Debug)]
-pub struct Function<'p, P = Place> {
+pub struct Function<'p> {
     /// The name the function has, or would be given by the specification.
     pub name: Option<TextId>,
     /// Whether it is `async`.
@@ -101,48 +105,39 @@ pub struct Function<'p, P = Place> {
     pub rest: Option<Slot>,
     /// The `length` of the function object.
     pub length: u32,
-    /// Slots of the enclosing function that are copied into slots
-    /// `parameters..parameters + captures.len()` of this one: values that never change, or cells.
+    /// Slots of the enclosing function that are copied into the last slots of this one: values that never change, or cells.
     pub captures: &'p [Slot],
+    /// The slot that the first of them is copied into.
+    pub first_capture: u32,
     /// Where the function object itself goes at entry: the name of a function expression.
     pub itself: Option<Slot>,
     /// Parameters that live in cells: at entry the argument is moved into a new cell.
     pub boxed: &'p [Slot],
-    /// How many slots a frame has; the evaluator puts its own temporaries behind them.
+    /// How many slots a frame has, with those of captures; the evaluator puts its own temporaries behind them.
     pub slots: u32,
     /// The body. The value of the main function is what it returns.
-    pub body: &'p [Stmt<'p, P>],
+    pub body: &'p [Stmt<'p>],
     /// Where the whole function stands.
     pub span: Span,
 }
 
-/// Where a variable lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// In a slot of the frame.
-    Slot(Slot),
-    /// In a cell whose handle is in a slot, because closures share it.
-    Cell(Slot),
-    /// In a global slot, because the main function declares it and inner functions use it.
-    Global(u32),
-}
-
 /// A variable that is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable<P = Place> {
-    /// Where it lives.
-    pub place: P,
+pub struct Variable {
+    /// Its binding.
+    pub reference: Reference,
     /// Its name, for messages.
     pub name: TextId,
-    /// Whether an access checks that it is initialized: it may be in the temporal dead zone (TDZ).
+    /// Whether an access may have to check that it is initialized, because it may be in the temporal dead zone (TDZ):
+    /// [`Program::is_checked`] tells whether it has to.
     pub checked: bool,
 }
 
 /// A statement.
 #[derive(Clone, Copy, Debug)]
-pub struct Stmt<'p, P = Place> {
+pub struct Stmt<'p> {
     /// What it is.
-    pub kind: StmtKind<'p, P>,
+    pub kind: StmtKind<'p>,
     /// Where it stands.
     pub span: Span,
     /// Whether it contains an expression with [`Expr::splits`].
@@ -160,103 +155,103 @@ pub enum Initial {
 
 /// Kinds of statements.
 #[derive(Clone, Copy, Debug)]
-pub enum StmtKind<'p, P = Place> {
+pub enum StmtKind<'p> {
     /// Beginning of the scope of a binding. A [`Place::Cell`] gets a new cell. Left out where nobody
     /// could tell the difference.
-    Enter(P, Initial),
+    Enter(Reference, Initial),
     /// The declaration of a binding has run: `let x = value`. Never checks.
-    Init(P, Expr<'p, P>),
+    Init(Reference, Expr<'p>),
     /// `expression;`
-    Expr(Expr<'p, P>),
+    Expr(Expr<'p>),
     /// `{ … }`
-    Block(&'p [Stmt<'p, P>]),
+    Block(&'p [Stmt<'p>]),
     /// `if (test) yes else no`
-    If(Expr<'p, P>, &'p Stmt<'p, P>, Option<&'p Stmt<'p, P>>),
+    If(Expr<'p>, &'p Stmt<'p>, Option<&'p Stmt<'p>>),
     /// `for (; test; update) body` and `while (test) body`
-    For(&'p ForLoop<'p, P>),
+    For(&'p ForLoop<'p>),
     /// `do body while (test)`
     DoWhile {
         /// Its number.
         label: Label,
         /// The body.
-        body: &'p Stmt<'p, P>,
+        body: &'p Stmt<'p>,
         /// The test.
-        test: Expr<'p, P>,
+        test: Expr<'p>,
     },
     /// `for (item of iterable) body`, `for await`, `for (item in object)`
-    ForEach(&'p EachLoop<'p, P>),
+    ForEach(&'p EachLoop<'p>),
     /// `switch`
-    Switch(&'p Switch<'p, P>),
+    Switch(&'p Switch<'p>),
     /// `try`
-    Try(&'p Try<'p, P>),
+    Try(&'p Try<'p>),
     /// `label: statement` where the statement is no loop and no `switch`.
-    Labeled(Label, &'p Stmt<'p, P>),
+    Labeled(Label, &'p Stmt<'p>),
     /// `break`
     Break(Label),
     /// `continue`
     Continue(Label),
     /// `return`
-    Return(Option<Expr<'p, P>>),
+    Return(Option<Expr<'p>>),
     /// `throw`
-    Throw(Expr<'p, P>),
+    Throw(Expr<'p>),
 }
 
 /// `for (; test; update) body` and `while (test) body`; what stands before the first `;` is a
 /// statement before this one.
 #[derive(Clone, Copy, Debug)]
-pub struct ForLoop<'p, P = Place> {
+pub struct ForLoop<'p> {
     /// Its number.
     pub label: Label,
     /// Absent: always true.
-    pub test: Option<Expr<'p, P>>,
+    pub test: Option<Expr<'p>>,
     /// Evaluated after each turn.
-    pub update: Option<Expr<'p, P>>,
+    pub update: Option<Expr<'p>>,
     /// The body.
-    pub body: &'p Stmt<'p, P>,
+    pub body: &'p Stmt<'p>,
     /// Slots of cells that get a copy for each turn, before `update`.
     pub fresh: &'p [Slot],
 }
 
 /// A loop over items. The body begins with the statements that bind the item.
 #[derive(Clone, Copy, Debug)]
-pub struct EachLoop<'p, P = Place> {
+pub struct EachLoop<'p> {
     /// Its number.
     pub label: Label,
     /// Which loop.
     pub kind: ForEach,
     /// What is iterated over.
-    pub iterable: Expr<'p, P>,
+    pub iterable: Expr<'p>,
     /// Holds the iterator while the loop runs.
     pub iterator: Slot,
     /// Holds the item at the beginning of the body.
     pub item: Slot,
     /// The body.
-    pub body: &'p Stmt<'p, P>,
+    pub body: &'p Stmt<'p>,
 }
 
 /// `switch`
 #[derive(Clone, Copy, Debug)]
-pub struct Switch<'p, P = Place> {
+pub struct Switch<'p> {
     /// Its number.
     pub label: Label,
     /// What is compared.
-    pub subject: Expr<'p, P>,
+    pub subject: Expr<'p>,
     /// Holds the subject.
     pub slot: Slot,
     /// The cases in order; `default` has no test. Bindings of the block are entered by
     /// statements before this one.
-    pub cases: &'p [Case<'p, P>],
+    pub cases: &'p [Case<'p>],
 }
 
 /// `try`
 #[derive(Clone, Copy, Debug)]
-pub struct Try<'p, P = Place> {
+pub struct Try<'p> {
     /// The guarded block.
-    pub body: &'p [Stmt<'p, P>],
+    pub body: &'p [Stmt<'p>],
     /// Slot of the caught value, and the handler.
-    pub catch: Option<(Slot, &'p [Stmt<'p, P>])>,
+    pub catch: Option<(Slot, &'p [Stmt<'p>])>,
     /// The finalizer.
-    pub finally: Option<&'p [Stmt<'p, P>]>,
+    pub finally: Option<&'p [Stmt<'p>]>,
     /// Where the evaluator keeps how the guarded part ended while the finalizer runs: a number
     /// and a value.
     pub completion: (Slot, Slot),
@@ -275,18 +270,18 @@ pub enum ForEach {
 
 /// A `case` or `default`.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'p, P = Place> {
+pub struct Case<'p> {
     /// Absent for `default`.
-    pub test: Option<Expr<'p, P>>,
+    pub test: Option<Expr<'p>>,
     /// Statements up to the next case.
-    pub body: &'p [Stmt<'p, P>],
+    pub body: &'p [Stmt<'p>],
 }
 
 /// An expression.
 #[derive(Clone, Copy, Debug)]
-pub struct Expr<'p, P = Place> {
+pub struct Expr<'p> {
     /// What it is.
-    pub kind: ExprKind<'p, P>,
+    pub kind: ExprKind<'p>,
     /// Where it stands.
     pub span: Span,
     /// Whether its evaluation can be left in the middle: it contains an `await`, a `yield` or a call that may
@@ -296,7 +291,7 @@ pub struct Expr<'p, P = Place> {
 
 /// Kinds of expressions.
 #[derive(Clone, Copy, Debug)]
-pub enum ExprKind<'p, P = Place> {
+pub enum ExprKind<'p> {
     /// `undefined`
     Undefined,
     /// `null`
@@ -312,28 +307,28 @@ pub enum ExprKind<'p, P = Place> {
     /// `/pattern/flags`: the text of the pattern, which has been checked, and its number in [`Program::patterns`]
     Regex(TextId, u32),
     /// `` `text${hole}text` ``: the first text, and each hole with the text behind it
-    Template(TextId, &'p [(Expr<'p, P>, TextId)]),
+    Template(TextId, &'p [(Expr<'p>, TextId)]),
     /// The frozen array of strings that a tagged template passes first: index in
     /// [`Program::templates`]. The same array each time the template is evaluated.
     TemplateObject(u32),
     /// `[…]`
-    Array(&'p [Element<'p, P>]),
+    Array(&'p [Element<'p>]),
     /// `{…}` with the number of the literal
-    Object(u32, &'p [Property<'p, P>]),
+    Object(u32, &'p [Property<'p>]),
     /// A function expression, an arrow function, a method, or a hoisted declaration
     Function(FunctionId),
 
     /// A variable
-    Read(Variable<P>),
+    Read(Variable),
     /// `variable = value`
-    Write(Variable<P>, &'p Expr<'p, P>),
+    Write(Variable, &'p Expr<'p>),
     /// `constant = value`: the value is evaluated, then a `TypeError` is thrown. Where `checked`, a
     /// `ReferenceError` comes first if the binding is not initialized.
-    WriteConst(Variable<P>, &'p Expr<'p, P>),
+    WriteConst(Variable, &'p Expr<'p>),
     /// `++x`, `x--`, …
     Update {
         /// Which variable.
-        variable: Variable<P>,
+        variable: Variable,
         /// 1 or -1.
         delta: i8,
         /// Whether the new value is the result.
@@ -342,54 +337,54 @@ pub enum ExprKind<'p, P = Place> {
     /// A temporary of the resolver.
     Temp(Slot),
     /// `temporary = value`; its value is the value.
-    SetTemp(Slot, &'p Expr<'p, P>),
+    SetTemp(Slot, &'p Expr<'p>),
     /// A name that the script does not declare: a global of the host, or nothing.
     Global(TextId),
     /// `typeof name` of such a name: no error where there is nothing.
     TypeofGlobal(TextId),
     /// `name = value` of such a name: a `ReferenceError` after the value.
-    WriteGlobal(TextId, &'p Expr<'p, P>),
+    WriteGlobal(TextId, &'p Expr<'p>),
     /// A read of a parameter by the default of an earlier one, or of the names of a `for` head by
     /// what it iterates over: always a `ReferenceError`.
     Uninitialized(TextId),
 
     /// `object.name`
-    Member(&'p Expr<'p, P>, TextId),
+    Member(&'p Expr<'p>, TextId),
     /// `object[key]`
-    Index(&'p Expr<'p, P>, &'p Expr<'p, P>),
+    Index(&'p Expr<'p>, &'p Expr<'p>),
     /// `object.name = value`
-    SetMember(&'p Expr<'p, P>, TextId, &'p Expr<'p, P>),
+    SetMember(&'p Expr<'p>, TextId, &'p Expr<'p>),
     /// `object[key] = value`; the key is converted after the value is evaluated
-    SetIndex(&'p Expr<'p, P>, &'p Expr<'p, P>, &'p Expr<'p, P>),
+    SetIndex(&'p Expr<'p>, &'p Expr<'p>, &'p Expr<'p>),
     /// `delete object.name`
-    DeleteMember(&'p Expr<'p, P>, TextId),
+    DeleteMember(&'p Expr<'p>, TextId),
     /// `delete object[key]`
-    DeleteIndex(&'p Expr<'p, P>, &'p Expr<'p, P>),
+    DeleteIndex(&'p Expr<'p>, &'p Expr<'p>),
 
     /// A prefix operator
-    Unary(Unary, &'p Expr<'p, P>),
+    Unary(Unary, &'p Expr<'p>),
     /// `left operator right`
-    Binary(Binary, &'p Expr<'p, P>, &'p Expr<'p, P>),
+    Binary(Binary, &'p Expr<'p>, &'p Expr<'p>),
     /// `first operator operand operator operand …`, from left to right, three operands or more
-    Chain(&'p Chain<'p, P>),
+    Chain(&'p Chain<'p>),
     /// `left && right`, `left || right`, `left ?? right`
-    Logical(Logical, &'p Expr<'p, P>, &'p Expr<'p, P>),
+    Logical(Logical, &'p Expr<'p>, &'p Expr<'p>),
     /// `test ? yes : no`
-    Conditional(&'p Expr<'p, P>, &'p Expr<'p, P>, &'p Expr<'p, P>),
+    Conditional(&'p Expr<'p>, &'p Expr<'p>, &'p Expr<'p>),
     /// `first, second, …`
-    Sequence(&'p [Expr<'p, P>]),
+    Sequence(&'p [Expr<'p>]),
 
     /// A call.
-    Call(&'p Call<'p, P>),
+    Call(&'p Call<'p>),
     /// `new Constructor(…)` of a built-in: the dotted name
-    New(&'p New<'p, P>),
+    New(&'p New<'p>),
     /// `await value`
-    Await(&'p Expr<'p, P>),
+    Await(&'p Expr<'p>),
 
     /// The value, if it can be destructured by an object pattern, else a `TypeError`.
     RequireObject {
         /// What is destructured.
-        value: &'p Expr<'p, P>,
+        value: &'p Expr<'p>,
         /// The first property of the pattern, for the message.
         first: Option<TextId>,
         /// How the message names the value.
@@ -397,16 +392,16 @@ pub enum ExprKind<'p, P = Place> {
     },
     /// A new object with the own enumerable properties of the object in a slot, without those whose
     /// keys are named: `{a, ...rest} = object`. Keys are property keys already.
-    ObjectRest(Slot, &'p [Expr<'p, P>]),
+    ObjectRest(Slot, &'p [Expr<'p>]),
     /// `yield value`; its value is what `next` is given
-    Yield(&'p Expr<'p, P>),
+    Yield(&'p Expr<'p>),
     /// `yield* iterable`
-    YieldStar(&'p Expr<'p, P>),
+    YieldStar(&'p Expr<'p>),
     /// The arguments of a generator are bound: its frame waits for the first `next`.
     GeneratorStart,
     /// An iterator over the value for an array pattern, else a `TypeError`. It is the value of an
     /// [`ExprKind::SetTemp`]; what follows up to [`ExprKind::IteratorClose`] closes it wherever control leaves.
-    Iterator(&'p Expr<'p, P>, Origin),
+    Iterator(&'p Expr<'p>, Origin),
     /// The next item of the iterator in a slot, `undefined` when there is none.
     IteratorNext(Slot),
     /// An array of the items that are left.
@@ -431,80 +426,84 @@ pub enum Origin {
 
 /// `first operator operand operator operand …`
 #[derive(Clone, Copy, Debug)]
-pub struct Chain<'p, P = Place> {
+pub struct Chain<'p> {
     /// The first operand.
-    pub first: Expr<'p, P>,
+    pub first: Expr<'p>,
     /// The others, each with the operator before it.
-    pub rest: &'p [(Binary, Expr<'p, P>)],
+    pub rest: &'p [(Binary, Expr<'p>)],
 }
 
 /// `new`
 #[derive(Clone, Copy, Debug)]
-pub struct New<'p, P = Place> {
+pub struct New<'p> {
     /// The parts of the name.
     pub names: &'p [TextId],
     /// With what.
-    pub arguments: &'p [Argument<'p, P>],
+    pub arguments: &'p [Argument<'p>],
+    /// Whether it may run a function of the script.
+    pub splits: bool,
 }
 
 /// A call.
 #[derive(Clone, Copy, Debug)]
-pub struct Call<'p, P = Place> {
+pub struct Call<'p> {
     /// What is called.
-    pub callee: Callee<'p, P>,
+    pub callee: Callee<'p>,
     /// With what.
-    pub arguments: &'p [Argument<'p, P>],
+    pub arguments: &'p [Argument<'p>],
     /// Where the text of the callee stands, for messages.
     pub callee_span: Span,
+    /// Whether it may run a function of the script.
+    pub splits: bool,
 }
 
 /// What is called.
 #[derive(Clone, Copy, Debug)]
-pub enum Callee<'p, P = Place> {
+pub enum Callee<'p> {
     /// `f(…)`
-    Value(Expr<'p, P>),
+    Value(Expr<'p>),
     /// `object.name(…)`
-    Member(Expr<'p, P>, TextId),
+    Member(Expr<'p>, TextId),
     /// `object[key](…)`
-    Index(Expr<'p, P>, Expr<'p, P>),
+    Index(Expr<'p>, Expr<'p>),
     /// `object.name?.(…)`: the function with its receiver
     With {
         /// The function.
-        function: Expr<'p, P>,
+        function: Expr<'p>,
         /// The receiver.
-        this: Expr<'p, P>,
+        this: Expr<'p>,
     },
 }
 
 /// An argument or `...argument`.
 #[derive(Clone, Copy, Debug)]
-pub struct Argument<'p, P = Place> {
+pub struct Argument<'p> {
     /// The value.
-    pub value: Expr<'p, P>,
+    pub value: Expr<'p>,
     /// Whether its items are the arguments.
     pub spread: bool,
 }
 
 /// A part of an array literal.
 #[derive(Clone, Copy, Debug)]
-pub enum Element<'p, P = Place> {
+pub enum Element<'p> {
     /// Nothing between two commas
     Hole,
     /// `value`
-    Item(Expr<'p, P>),
+    Item(Expr<'p>),
     /// `...value`
-    Spread(Expr<'p, P>),
+    Spread(Expr<'p>),
 }
 
 /// A part of an object literal.
 #[derive(Clone, Copy, Debug)]
-pub enum Property<'p, P = Place> {
+pub enum Property<'p> {
     /// `name: value`, `name`, `name() {}`. `__proto__` is refused before.
-    Named(TextId, Expr<'p, P>),
+    Named(TextId, Expr<'p>),
     /// `[key]: value`
-    Computed(Expr<'p, P>, Expr<'p, P>),
+    Computed(Expr<'p>, Expr<'p>),
     /// `...value`
-    Spread(Expr<'p, P>),
+    Spread(Expr<'p>),
 }
 
 /// Prefix operators, and conversions the resolver asks for.
@@ -540,6 +539,24 @@ impl<'p> Program<'p> {
     #[must_use]
     pub fn text(&self, id: TextId) -> &[u8] {
         self.texts.get(id)
+    }
+
+    /// Where a function finds a variable.
+    #[must_use]
+    pub fn place(&self, function: FunctionId, reference: Reference) -> Place {
+        self.places.of(self.functions, function, reference)
+    }
+
+    /// Whether an access checks that the variable is initialized.
+    #[must_use]
+    pub fn is_checked(&self, variable: &Variable) -> bool {
+        variable.checked && !(variable.reference.is_hoisted && self.places.runs_late(variable.reference.binding))
+    }
+
+    /// Whether a variable may change after its declaration.
+    #[must_use]
+    pub fn is_assigned(&self, variable: &Variable) -> bool {
+        self.places.is_assigned(variable.reference.binding)
     }
 
     /// The main function.

@@ -67,6 +67,18 @@ pub fn static_method(object: &str, method: &str) -> Option<&'static Refused> {
     })
 }
 
+/// The names of all globals that are refused.
+pub fn globals() -> impl Iterator<Item = &'static str> {
+    GLOBALS.iter().map(|row| row.name)
+}
+
+/// The diagnostic for a free name that the options switch off.
+#[must_use]
+pub fn disabled(name: &str, refusal: Refusal, span: Span) -> Diagnostic {
+    Diagnostic::refused(refusal, format!("Identifier '{name}' is not allowed in AgentScript"), span)
+        .with_hint("it is switched off by the policy of this run")
+}
+
 fn find(table: &'static [Refused], name: &str) -> Option<&'static Refused> {
     table.iter().find(|row| row.name == name)
 }
@@ -115,6 +127,8 @@ table! {
             "there is no global object; name what you need directly, such as `Math` or `JSON`",
         "__dirname" | "__filename" => "scripts have no files",
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => "scripts have no network",
+        "Response" => "`await fetch(url)` gives a response where a script has `fetch`; return plain data",
+        "Request" => "pass the address and the options to `fetch(url, options)` where a script has it",
         "setImmediate" | "clearImmediate" => "use `setTimeout(callback)` and `clearTimeout(timeout)`",
         "Proxy" => "write a function that computes the value, or a plain object",
         "Reflect" => "use `Object.keys(o)`, `key in o`, `o[key]` or `delete o[key]`",

@@ -2,16 +2,20 @@
 //!
 //! One walk over the tree writes the program and gathers facts about bindings: which ones are
 //! captured, assigned to, or used in the temporal dead zone (TDZ). A binding is seen only inside its scope, so when the
-//! walk leaves a scope everything about its bindings is known. Until then a variable has its binding
-//! ([`draft`]); [`finish`] puts the places in and computes what splits, because that needs to know all
-//! property names that the script writes.
+//! walk leaves a scope everything about its bindings is known; the program refers to bindings, and has a table of their
+//! places.
+//!
+//! What splits depends on the property names that the script writes, also further down, and on whether it has
+//! iterables of its own. The walk assumes that it writes no name of a built-in method, and has none. If that turns out
+//! to be wrong, which is rare, a second walk knows.
 //!
 //! The resolver evaluates nothing and folds no constants but the sign of a number.
 
 // A module imports only from modules declared above it; a test holds it.
-mod draft;
 mod text;
 mod scope;
+mod memory;
+mod splits;
 mod reference;
 mod refuse;
 mod label;
@@ -30,13 +34,14 @@ mod tests;
 use crate::ast::{self, Arena};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::options::Options;
-use crate::program::Program;
+use crate::program::{BindingId, Function, FunctionId, Program, Slot, Stmt, TemplateSite, TextId};
 use crate::regexp;
 use crate::span::Span;
-use draft::{BindingId, Expr, ExprKind, Function, Slot, Stmt, StmtKind, TemplateSite, TextId};
 use function::Running;
 use hashbrown::HashMap;
+use memory::Memory;
 use scope::{Bindings, Scope};
+use splits::{expr, stmt};
 use text::Texts;
 
 /// Most refusals that are reported.
@@ -48,17 +53,28 @@ const MAX_SPARE_LIST: usize = 1024;
 /// Most captures of all functions together: each function between a variable and its use has one.
 const MAX_CAPTURES: usize = 1 << 18;
 
-/// A resolved script, of which a draft is written: the syntax tree is not needed any more.
-pub(crate) struct Resolved<'a, 'd>(Resolver<'a, 'd>);
+/// Resolves a script: checks what the grammar cannot, and writes the program into an arena.
+pub(crate) fn resolve<'p>(
+    script: &ast::Script<'_>,
+    options: &Options<'_>,
+    arena: &'p Arena,
+) -> Result<Program<'p>, Failure> {
+    let resolver = walk(script, options, arena, Assumed::default())?;
+    let resolver = match resolver.known() {
+        None => resolver,
+        Some(known) => walk(script, options, arena, known)?,
+    };
+    Ok(resolver.program())
+}
 
-/// Resolves a script: checks what the grammar cannot, and writes a draft of the program into an arena.
-pub(crate) fn resolve<'a, 'd>(
+fn walk<'a, 'p>(
     script: &ast::Script<'_>,
     options: &'a Options<'a>,
-    draft: &'d Arena,
-) -> Result<Resolved<'a, 'd>, Failure> {
+    arena: &'p Arena,
+    assumed: Assumed,
+) -> Result<Resolver<'a, 'p>, Failure> {
     let bytes = script.body.last().map_or(0, |last| last.span.end as usize);
-    let mut resolver = Resolver::new(options, draft, bytes);
+    let mut resolver = Resolver::new(options, arena, bytes, assumed);
     resolver.main(script);
     if let Some(error) = resolver.syntax {
         return Err(Failure { diagnostics: vec![error] });
@@ -71,20 +87,25 @@ pub(crate) fn resolve<'a, 'd>(
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(Failure { diagnostics });
     }
-    Ok(Resolved(resolver))
+    Ok(resolver)
 }
 
-impl Resolved<'_, '_> {
-    /// Writes the program into an arena.
-    pub(crate) fn program(self, arena: &Arena) -> Program<'_> {
-        finish::finish(self.0, arena)
-    }
+/// What a walk assumes of the whole script.
+#[derive(Default)]
+struct Assumed {
+    /// For each text, whether the script writes a property of that name that may hold a function; the texts of two
+    /// walks are the same.
+    written: Vec<bool>,
+    /// Whether values of the script may be iterable.
+    iterables: bool,
 }
 
 /// The state of the walk.
 struct Resolver<'a, 'p> {
     options: &'a Options<'a>,
-    /// Holds the draft of the program.
+    /// What the walk assumes.
+    assumed: Assumed,
+    /// Holds the program.
     arena: &'p Arena,
     /// Lists of statements that are used again.
     spare_lists: Vec<Vec<Stmt<'p>>>,
@@ -102,6 +123,8 @@ struct Resolver<'a, 'p> {
     /// The function around the position of the walk.
     current: Running,
     globals: Vec<TextId>,
+    /// Declarations of functions: which binding holds which function once they have run.
+    declared: Vec<(BindingId, FunctionId)>,
     free: Vec<(TextId, Span)>,
     patterns: Vec<regexp::Flags>,
     /// The patterns by text and flags: each is checked once.
@@ -138,20 +161,26 @@ struct Captured {
 
 impl<'a, 'p> Resolver<'a, 'p> {
     /// For a source of so many bytes, with the capacity that most scripts of this length need.
-    fn new(options: &'a Options<'a>, arena: &'p Arena, bytes: usize) -> Self {
+    fn new(options: &'a Options<'a>, arena: &'p Arena, bytes: usize, assumed: Assumed) -> Self {
         let usual = |each: usize, most: usize| (bytes / each).min(most);
+        let Memory { texts, bindings, mut scopes, mut captured, mut functions, statements } = Memory::take();
+        scopes.reserve(usual(20, 16));
+        captured.reserve(usual(48, 8));
+        functions.reserve(usual(48, 8));
         Self {
             options,
+            assumed,
             arena,
-            spare_lists: Vec::new(),
-            texts: Texts::with_capacity(usual(14, 64)),
-            bindings: Bindings::with_capacity(usual(24, 32)),
-            scopes: Vec::with_capacity(usual(20, 16)),
-            functions: Vec::with_capacity(usual(48, 8)),
-            captured: Vec::with_capacity(usual(48, 8)),
+            spare_lists: statements,
+            texts: Texts::with_capacity(usual(14, 256), texts),
+            bindings: Bindings::with_capacity(usual(24, 32), bindings),
+            scopes,
+            functions,
+            captured,
             captures: HashMap::new(),
             current: Running::default(),
             globals: Vec::new(),
+            declared: Vec::new(),
             free: Vec::new(),
             patterns: Vec::new(),
             known_patterns: HashMap::new(),
@@ -205,16 +234,6 @@ impl<'a, 'p> Resolver<'a, 'p> {
         self.current.slots += 1;
         slot
     }
-}
-
-/// An expression whose facts are still unknown.
-fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
-    Expr { kind, span, splits: false }
-}
-
-/// A statement whose facts are still unknown.
-fn stmt(kind: StmtKind<'_>, span: Span) -> Stmt<'_> {
-    Stmt { kind, span, splits: false }
 }
 
 /// A number of things as the program counts them; sources are far shorter than 4 GiB.

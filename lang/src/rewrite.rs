@@ -38,7 +38,7 @@ pub(crate) fn rewriting(diagnostic: &Diagnostic, source: &str) -> Option<String>
 
 /// The tokens of a text, as far as they are tokens; a template is one of them.
 struct Reader<'s> {
-    raw: logos::Lexer<'s, Token<'s>>,
+    raw: logos::Lexer<'s, Token>,
     left: usize,
 }
 
@@ -48,7 +48,7 @@ impl<'s> Reader<'s> {
     }
 
     /// The next token with its text.
-    fn next(&mut self) -> Option<(Token<'s>, &'s str)> {
+    fn next(&mut self) -> Option<(Token, &'s str)> {
         self.left = self.left.checked_sub(1)?;
         let token = self.raw.next()?.ok()?;
         let text = self.raw.slice();
@@ -128,9 +128,9 @@ fn class(rest: &str) -> Option<String> {
     loop {
         match reader.next()? {
             (Token::LBrace, _) => break,
-            (Token::Ident(word), _) if name.is_none() && base.is_none() => name = Some(word),
-            (Token::Reserved("extends"), _) => base = Some(""),
-            (Token::Ident(word), _) if base == Some("") => base = Some(word),
+            (Token::Ident, word) if name.is_none() && base.is_none() => name = Some(word),
+            (Token::Extends, _) => base = Some(""),
+            (Token::Ident, word) if base == Some("") => base = Some(word),
             _ => {}
         }
     }
@@ -156,7 +156,7 @@ fn members(reader: &mut Reader<'_>) -> Option<(String, Vec<String>)> {
         let (token, text) = reader.next()?;
         match token {
             Token::RBrace => break,
-            Token::Contextual("async") => prefix = "async ".into(),
+            Token::AsyncWord => prefix = "async ".into(),
             Token::Star => prefix.push('*'),
             Token::LParen if key.is_some() => {
                 let inside = parameters(reader.balanced()?);
@@ -176,14 +176,12 @@ fn members(reader: &mut Reader<'_>) -> Option<(String, Vec<String>)> {
             Token::LParen | Token::LBracket | Token::LBrace => {
                 reader.balanced()?;
             }
-            Token::Ident(word) => key = Some(word),
-            Token::Reserved(word) if word.starts_with('#') => key = Some(word.trim_start_matches('#')),
+            Token::Ident => key = Some(text),
+            Token::Reserved if text.starts_with('#') => key = Some(text.trim_start_matches('#')),
             Token::Semicolon => key = None,
             // The value of a field.
             Token::Assign => key = None,
-            _ if text.starts_with(|c: char| c.is_alphabetic()) && !matches!(token, Token::Reserved(_)) => {
-                key = Some(text)
-            }
+            _ if text.starts_with(|c: char| c.is_alphabetic()) && !token.is_reserved() => key = Some(text),
             _ => {}
         }
     }
@@ -246,7 +244,7 @@ fn proxy(rest: &str) -> Option<String> {
         return None;
     }
     match (reader.next()?, reader.next()?.0) {
-        ((Token::Ident(target), _), Token::Comma) => Some(format!(
+        ((Token::Ident, target), Token::Comma) => Some(format!(
             "write a function that computes the value: `const read = (name) => {target}[name] ?? …`, and call `read('name')`"
         )),
         _ => None,
@@ -256,7 +254,7 @@ fn proxy(rest: &str) -> Option<String> {
 /// `new name(arguments)` of a function of the script.
 fn construction(text: &str) -> Option<String> {
     let mut reader = Reader::new(text);
-    let ((Token::New, _), (Token::Ident(name), _)) = (reader.next()?, reader.next()?) else { return None };
+    let ((Token::New, _), (Token::Ident, name)) = (reader.next()?, reader.next()?) else { return None };
     let call = match reader.next().map(|(token, _)| token) {
         None => format!("{name}()"),
         Some(Token::LParen) => format!("{name}({})", short(reader.balanced()?)),

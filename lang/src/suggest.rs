@@ -15,11 +15,11 @@ pub fn names<'s>(source: &'s str, fence_tags: &[&str]) -> Vec<&'s str> {
     let mut names = Vec::new();
     let mut seen = hashbrown::HashSet::new();
     let mut is_property = false;
-    for token in Token::lexer(code.text(source)).flatten() {
-        if let Token::Ident(name) = token
-            && !is_property
-            && seen.insert(name)
-        {
+    let mut tokens = Token::lexer(code.text(source));
+    while let Some(token) = tokens.next() {
+        let Ok(token) = token else { continue };
+        let name = tokens.slice();
+        if token == Token::Ident && !is_property && seen.insert(name) {
             names.push(name);
         }
         is_property = matches!(token, Token::Dot | Token::QuestionDot);

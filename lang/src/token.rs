@@ -1,7 +1,7 @@
 //! The terminals of AgentScript, as [`logos`] sees them.
 //!
-//! A token carries a slice of the source, never a decoded value: decoding can fail and belongs to
-//! the grammar actions, where there is a span to report it at. The variants of the second group
+//! A token is its kind only: its text is the source at its span, which the parser moves anyway. Decoding it can fail and
+//! belongs to the grammar actions, where there is a span to report it at. The variants of the second group
 //! are never produced by logos; [`crate::layout`] derives them from context so that the grammar
 //! stays LR(1).
 
@@ -14,12 +14,12 @@ pub(crate) struct Trivia {
     pub(crate) newline: bool,
 }
 
-fn newline<'s>(lexer: &mut Lexer<'s, Token<'s>>) -> Skip {
+fn newline(lexer: &mut Lexer<'_, Token>) -> Skip {
     lexer.extras.newline = true;
     Skip
 }
 
-fn block_comment<'s>(lexer: &mut Lexer<'s, Token<'s>>) -> Skip {
+fn block_comment(lexer: &mut Lexer<'_, Token>) -> Skip {
     lexer.extras.newline |= lexer.slice().contains(['\n', '\r', '\u{2028}', '\u{2029}']);
     Skip
 }
@@ -29,41 +29,61 @@ fn block_comment<'s>(lexer: &mut Lexer<'s, Token<'s>>) -> Skip {
 #[logos(extras = Trivia)]
 #[logos(skip r"[ \t\v\f\u{feff}\p{Zs}]+")]
 #[logos(skip(r"//[^\n\r\u{2028}\u{2029}]*", allow_greedy = true))]
-pub(crate) enum Token<'s> {
+pub(crate) enum Token {
     #[regex(r"\r?\n|\r|[\u{2028}\u{2029}]", newline)]
     #[regex(r"/\*[^*]*\*+([^/*][^*]*\*+)*/", block_comment)]
     Trivia,
 
     #[regex(r"[\p{ID_Start}$_][\p{ID_Continue}$\u{200c}\u{200d}]*")]
-    Ident(&'s str),
+    Ident,
     /// A name with `\u` escapes; `layout` checks it and makes it an [`Token::Ident`].
     #[regex(r"([\p{ID_Start}$_]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\})([\p{ID_Continue}$\u{200c}\u{200d}]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\})*", priority = 1)]
-    EscapedIdent(&'s str),
+    EscapedIdent,
     #[regex(r"(0|[1-9](_?[0-9])*)(\.([0-9](_?[0-9])*)?)?([eE][+-]?[0-9](_?[0-9])*)?")]
     #[regex(r"\.[0-9](_?[0-9])*([eE][+-]?[0-9](_?[0-9])*)?")]
     #[regex(r"0[xX][0-9a-fA-F](_?[0-9a-fA-F])*|0[oO][0-7](_?[0-7])*|0[bB][01](_?[01])*")]
-    Number(&'s str),
+    Number,
     #[regex(r"(0|[1-9](_?[0-9])*|0[xX][0-9a-fA-F](_?[0-9a-fA-F])*|0[oO][0-7](_?[0-7])*|0[bB][01](_?[01])*)n")]
-    BigInt(&'s str),
+    BigInt,
     #[regex(r#""([^"\\\n\r]|\\[^\r]|\\\r\n?)*""#)]
     #[regex(r"'([^'\\\n\r]|\\[^\r]|\\\r\n?)*'")]
-    String(&'s str),
+    String,
     #[token("`")]
     Backtick,
 
     #[token("async")]
+    AsyncWord,
     #[token("as")]
+    As,
     #[token("of")]
+    OfWord,
     #[token("satisfies")]
+    Satisfies,
     #[token("type")]
+    Type,
     #[token("interface")]
-    Contextual(&'s str),
-    /// Reserved words without a meaning in AgentScript.
-    #[regex("class|debugger|enum|export|extends|import|super|this|with")]
+    Interface,
+
+    #[token("class")]
+    Class,
+    #[token("enum")]
+    Enum,
+    #[token("export")]
+    Export,
+    #[token("extends")]
+    Extends,
+    #[token("import")]
+    Import,
+    #[token("super")]
+    Super,
+    #[token("this")]
+    This,
+    /// Other reserved words without a meaning in AgentScript.
+    #[regex("debugger|with")]
     #[regex("implements|package|private|protected|public|static")]
     #[regex(r"#[\p{ID_Start}$_][\p{ID_Continue}$\u{200c}\u{200d}]*")]
     #[token("@")]
-    Reserved(&'s str),
+    Reserved,
 
     #[token("await")]
     Await,
@@ -157,8 +177,11 @@ pub(crate) enum Token<'s> {
 
     #[token("=")]
     Assign,
-    #[regex(r"(\+|-|\*\*|\*|/|%|<<|>>>|>>|&&|\|\||\?\?|&|\||\^)=", |l| l.slice())]
-    CompoundAssign(&'s str),
+    #[regex(r"(\+|-|\*\*|\*|%|<<|>>>|>>|&&|\|\||\?\?|&|\||\^)=")]
+    CompoundAssign,
+    /// `/=`, or the beginning of a regular expression.
+    #[token("/=")]
+    SlashAssign,
     #[token("++")]
     Increment,
     #[token("--")]
@@ -242,29 +265,40 @@ pub(crate) enum Token<'s> {
     /// `export default`
     ExportDefault,
     /// A reserved word as the name of a property.
-    Keyword(&'s str),
+    Keyword,
     /// `/pattern/flags`
-    Regex(&'s str),
+    Regex,
     /// `` `text` ``
-    Template(&'s str),
+    Template,
     /// `` `text${ ``
-    TemplateHead(&'s str),
+    TemplateHead,
     /// `}text${`
-    TemplateMiddle(&'s str),
+    TemplateMiddle,
     /// `` }text` ``
-    TemplateTail(&'s str),
+    TemplateTail,
 }
 
-impl<'s> Token<'s> {
+impl Token {
+    /// Whether this token is a word that has a meaning in some places only, and is a name elsewhere.
+    pub(crate) fn is_contextual(self) -> bool {
+        matches!(self, Self::AsyncWord | Self::As | Self::OfWord | Self::Satisfies | Self::Type | Self::Interface)
+    }
+
+    /// Whether this token is a reserved word without a meaning in AgentScript.
+    pub(crate) fn is_reserved(self) -> bool {
+        use Token::*;
+        matches!(self, Class | Enum | Export | Extends | Import | Super | This | Reserved)
+    }
+
     /// Whether this token is an operand by itself.
     pub(crate) fn is_operand(self) -> bool {
         matches!(
             self,
-            Self::Ident(_)
-                | Self::Keyword(_)
-                | Self::Number(_)
-                | Self::BigInt(_)
-                | Self::String(_)
+            Self::Ident
+                | Self::Keyword
+                | Self::Number
+                | Self::BigInt
+                | Self::String
                 | Self::True
                 | Self::False
                 | Self::Null
@@ -287,7 +321,8 @@ impl<'s> Token<'s> {
                 | Question
                 | Arrow
                 | Assign
-                | CompoundAssign(_)
+                | CompoundAssign
+                | SlashAssign
                 | Plus
                 | Minus
                 | Star

@@ -105,7 +105,7 @@ impl Vm {
     #[inline(never)]
     fn fill_slots(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         let captures = &self.heap.closures[closure.index()].captures;
-        for (slot, &capture) in fp[function.parameters as usize..].iter().zip(&**captures) {
+        for (slot, &capture) in fp[function.first_capture as usize..].iter().zip(&**captures) {
             slot.set(capture);
         }
         if !function.captures_only {

@@ -18,12 +18,22 @@ use crate::linker::Linker;
 use crate::node::{Body, Delegate, Expression, Op, OpKind};
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
-use agentscript_lang::program::{self, Binary, Callee, Expr, ExprKind, Place, Program, Slot, StmtKind, TextId};
+use agentscript_lang::program::{
+    self, Binary, Callee, Expr, ExprKind, FunctionId, Place, Program, Reference, Slot, StmtKind, TextId,
+};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 /// Average bytes of a node, with the pointer to it in its parent.
 const NODE_BYTES: usize = 48;
+
+/// Most operations of a list whose memory is kept.
+const MAX_SPARE_OPS: usize = 512;
+
+thread_local! {
+    /// The memory of the list in which the thread has built its last function: an empty list.
+    static SPARE_OPS: Cell<Vec<Op>> = const { Cell::new(Vec::new()) };
+}
 
 /// Build the code of a program.
 pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
@@ -43,9 +53,15 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
         literals,
         iterables,
         bytes: Cell::new(0),
-        spare_ops: Cell::default(),
+        spare_ops: Cell::new(SPARE_OPS.try_with(Cell::take).unwrap_or_default()),
     };
-    let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
+    let functions: Vec<Function> =
+        (0..program.functions.len()).map(|id| builder.function(FunctionId(id as u32))).collect();
+    let spare_ops = builder.spare_ops.take();
+    if spare_ops.capacity() <= MAX_SPARE_OPS {
+        // A thread that ends keeps nothing.
+        _ = SPARE_OPS.try_with(|spare| spare.set(spare_ops));
+    }
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let atom = |text: &TextId| atoms[text.0 as usize];
     Code {
@@ -100,6 +116,8 @@ struct Builder<'p> {
 /// The state of lowering one function.
 struct Lowering<'b, 'p> {
     builder: &'b Builder<'p>,
+    /// Which function it is.
+    function: FunctionId,
     ops: Vec<Op>,
     /// Labels: the number of the operation each is bound to.
     labels: Vec<u32>,
@@ -195,9 +213,11 @@ impl Builder<'_> {
         }
     }
 
-    fn function(&self, function: &program::Function<'_>) -> Function {
+    fn function(&self, id: FunctionId) -> Function {
+        let function = &self.program.functions[id.0 as usize];
         let mut lowering = Lowering {
             builder: self,
+            function: id,
             ops: self.spare_ops.take(),
             labels: Vec::new(),
             handlers: Vec::new(),
@@ -218,6 +238,7 @@ impl Builder<'_> {
             is_generator: function.is_generator,
             is_arrow: function.is_arrow,
             parameters: function.parameters,
+            first_capture: function.first_capture,
             rest: function.rest,
             length: function.length,
             itself: function.itself,
@@ -229,27 +250,29 @@ impl Builder<'_> {
             ops,
             span: function.span,
             handlers: lowering.handlers.into(),
-            settles: if self.is_prelude { None } else { settles(function) },
+            settles: if self.is_prelude { None } else { self.settles(id) },
         }
     }
-}
 
-/// The variable whose value a function calls with plain values or a new error, where it does nothing else.
-fn settles(function: &program::Function<'_>) -> Option<Outer> {
-    let [statement] = function.body else { return None };
-    let (StmtKind::Expr(value) | StmtKind::Return(Some(value))) = &statement.kind else { return None };
-    let ExprKind::Call(call) = &value.kind else { return None };
-    let Callee::Value(Expr { kind: ExprKind::Read(callee), .. }) = &call.callee else { return None };
-    let is_plain = |argument: &program::Argument| !argument.spread && is_plain_value(&argument.value);
-    if function.is_async || !call.arguments.iter().all(is_plain) {
-        return None;
-    }
-    let captured =
-        |slot: Slot| slot.0.checked_sub(function.parameters).filter(|&at| (at as usize) < function.captures.len());
-    match callee.place {
-        Place::Slot(slot) => captured(slot).map(Outer::Captured),
-        Place::Cell(slot) => captured(slot).map(Outer::Cell),
-        Place::Global(slot) => Some(Outer::Global(slot)),
+    /// The variable whose value a function calls with plain values or a new error, where it does nothing else.
+    fn settles(&self, id: FunctionId) -> Option<Outer> {
+        let function = &self.program.functions[id.0 as usize];
+        let [statement] = function.body else { return None };
+        let (StmtKind::Expr(value) | StmtKind::Return(Some(value))) = &statement.kind else { return None };
+        let ExprKind::Call(call) = &value.kind else { return None };
+        let Callee::Value(Expr { kind: ExprKind::Read(callee), .. }) = &call.callee else { return None };
+        let is_plain = |argument: &program::Argument| !argument.spread && is_plain_value(&argument.value);
+        if function.is_async || !call.arguments.iter().all(is_plain) {
+            return None;
+        }
+        let captured = |slot: Slot| {
+            slot.0.checked_sub(function.first_capture).filter(|&at| (at as usize) < function.captures.len())
+        };
+        match self.program.place(id, callee.reference) {
+            Place::Slot(slot) => captured(slot).map(Outer::Captured),
+            Place::Cell(slot) => captured(slot).map(Outer::Cell),
+            Place::Global(slot) => Some(Outer::Global(slot)),
+        }
     }
 }
 
@@ -281,6 +304,10 @@ fn captures_only(function: &program::Function<'_>) -> bool {
 }
 
 impl Lowering<'_, '_> {
+    fn place(&self, reference: Reference) -> Place {
+        self.builder.program.place(self.function, reference)
+    }
+
     fn body(&mut self, function: &program::Function<'_>) -> Body {
         let is_tree = !function.is_async
             && !function.is_generator

@@ -20,6 +20,7 @@ pub mod family;
 pub mod function;
 pub mod generator;
 pub mod global;
+pub mod headers;
 pub mod inspect;
 pub mod intl;
 pub mod iterator;
@@ -31,6 +32,7 @@ pub mod object;
 pub mod promise;
 pub mod regexp;
 pub mod registry;
+pub mod response;
 pub mod string;
 pub mod timer;
 pub mod tool;
@@ -151,6 +153,7 @@ pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/array.js"),
     include_str!("builtins/prelude/bytes.js"),
     include_str!("builtins/prelude/collections.js"),
+    include_str!("builtins/prelude/fetch.js"),
     include_str!("builtins/prelude/intl.js"),
     include_str!("builtins/prelude/iterable.js"),
     include_str!("builtins/prelude/json.js"),

@@ -75,7 +75,13 @@ impl ScriptCache {
     fn insert(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
         let bytes = script.bytes()
             + size_of::<Entry>()
-            + options.disabled_builtins.iter().chain(&options.disabled_globals).map(String::capacity).sum::<usize>();
+            + options
+                .disabled_builtins
+                .iter()
+                .chain(&options.disabled_globals)
+                .chain(&options.apps)
+                .map(String::capacity)
+                .sum::<usize>();
         if bytes > self.max_bytes || self.max_scripts == 0 {
             return script;
         }

@@ -49,6 +49,8 @@ pub enum Style {
     Ok,
     /// The result of a host function; a failure is an exception that names no tool.
     Function,
+    /// A `Response`; a failure is a `TypeError` with a cause.
+    Fetch,
 }
 
 impl Open {
@@ -90,7 +92,11 @@ impl Calls {
             self.queued.reserve(MANY);
             self.open.reserve(MANY);
         }
-        let kind = if open.style == Style::Function { CallKind::Function } else { CallKind::Tool };
+        let kind = match open.style {
+            Style::Throws | Style::Success | Style::Ok => CallKind::Tool,
+            Style::Function => CallKind::Function,
+            Style::Fetch => CallKind::Fetch,
+        };
         self.queued.push_back(Call { id: CallId(self.made), kind, tool, input, timeout_ms });
         self.open.push_back((self.made, Some(open)));
         self.made += 1;

@@ -85,6 +85,8 @@ pub struct Function {
     pub is_arrow: bool,
     /// How many slots arguments go into.
     pub parameters: u32,
+    /// The slot of the first captured variable; the others follow.
+    pub first_capture: u32,
     /// Where the remaining arguments go.
     pub rest: Option<Slot>,
     /// The `length` of the function object.
@@ -187,7 +189,7 @@ pub struct Frame<S> {
     pub dst: Slot,
     /// What happens to its result.
     pub after: After,
-    /// Parameters, captures, variables, temporaries.
+    /// Parameters, variables, captures, temporaries.
     pub slots: S,
 }
 

@@ -102,6 +102,8 @@ codes! {
     JournalTooLarge "JOURNAL_TOO_LARGE" RuntimeError Limit,
     /// There is no tool of that name, or more than one.
     ToolNotFound "TOOL_NOT_FOUND" ToolError Tool,
+    /// The tool is new or has changed, and waits for the approval of a person.
+    ToolQuarantined "TOOL_QUARANTINED" ToolError Tool,
     /// The request does not allow this tool.
     AccessDenied "ACCESS_DENIED" ToolError Tool,
     /// The input does not fit the schema of the tool.
@@ -112,6 +114,17 @@ codes! {
     RateLimit "RATE_LIMIT" ToolError Tool,
     /// The call took longer than `toolTimeoutMs`.
     ToolTimeout "TOOL_TIMEOUT" ToolError Tool,
+    /// The tool asks for input that the client cannot give, or has not given.
+    InputRequired "INPUT_REQUIRED" ToolError Tool,
+    /// A person has to approve the call first, and cannot be asked in this request; `details` has the id of the approval.
+    ApprovalRequired "APPROVAL_REQUIRED" ToolError Tool,
+    /// A person has denied the call. It was not made.
+    ApprovalDenied "APPROVAL_DENIED" ToolError Tool,
+    /// Nobody has approved the call in time. It was not made.
+    ApprovalExpired "APPROVAL_EXPIRED" ToolError Tool,
+    /// The server ended during the call, and the tool may have done its work. The call is not repeated, because its tool
+    /// says neither that it only reads nor that it is idempotent.
+    CallInterrupted "CALL_INTERRUPTED" ToolError Tool,
     /// The tool failed and has no code of its own.
     ToolExecutionError "TOOL_EXECUTION_ERROR" ToolError Tool,
     /// The server of the tool is still starting; try again soon. The call was not made.
@@ -119,6 +132,18 @@ codes! {
     /// The server of the tool cannot be reached or has ended; it is tried again. If it ended during the call, the tool may
     /// have done its work.
     ServerUnavailable "SERVER_UNAVAILABLE" ToolError Tool,
+    /// A person must log in to the server of the tool with `codecall auth login`. The call was not made.
+    LoginRequired "LOGIN_REQUIRED" ToolError Tool,
+    /// `fetch` asks for an address or a method that `hosts` in the manifest of the tool does not name, or for a redirect to
+    /// one. Nothing was sent there.
+    FetchNotAllowed "FETCH_NOT_ALLOWED" ToolError Tool,
+    /// The host that `fetch` asks for has a private, local or otherwise special address, which no rule of the manifest
+    /// allows. Nothing was sent there.
+    FetchAddressRefused "FETCH_ADDRESS_REFUSED" ToolError Tool,
+    /// A request or response of `fetch` is longer than it may be, or the run has made as many requests as it may.
+    FetchLimit "FETCH_LIMIT" ToolError Tool,
+    /// The server that `fetch` asks cannot be reached, or its response cannot be read.
+    FetchFailed "FETCH_FAILED" ToolError Tool,
     /// The fixture has no answer to this call.
     NoMockResponse "NO_MOCK_RESPONSE" ToolError Tool,
     /// An answer of a server or a message of a script is longer than it may be. The former fails the call, the latter

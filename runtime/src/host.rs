@@ -56,6 +56,11 @@ pub trait Tools: Send + Sync {
     }
     /// Names of tools near to `name`, for error messages; the nearest first, at most three.
     fn similar(&self, name: &str) -> Vec<String>;
+    /// The app whose name is nearest to `name`, for error messages. Default: none is.
+    fn similar_app(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
     /// Whether `name` is one of the host's own tools, which a script must not call.
     fn is_reserved(&self, name: &str) -> bool {
         let _ = name;
@@ -162,6 +167,12 @@ pub enum CallKind {
     Tool,
     /// A function that an embedder has added with [`Linker::func_async`](crate::Linker::func_async).
     Function,
+    /// `fetch`, where the [`Policy`](crate::Policy) gives it.
+    ///
+    /// The input is `{url, method, headers: [[name, value]], body?, bodyBase64?, redirect}`, in which the URL is absolute and of
+    /// HTTP, and a body that is not UTF-8 is in base64. The answer is `{status, statusText, url, redirected, headers: [[name,
+    /// value]], body?, bodyBase64?}`. A failure is a `TypeError: fetch failed` with the failure as its `cause`.
+    Fetch,
 }
 
 /// A call that a run waits for.
@@ -171,9 +182,9 @@ pub struct Call {
     pub id: CallId,
     /// What is called.
     pub kind: CallKind,
-    /// The tool, as the script names it, or the function.
+    /// The tool, as the script names it, or the function; `fetch` for [`CallKind::Fetch`].
     pub tool: String,
-    /// The input: JSON text of an object for a tool, of an array of the arguments for a function.
+    /// The input: JSON text of an object for a tool or `fetch`, of an array of the arguments for a function.
     pub input: String,
     /// How long the host may take: the policy's limit or the smaller one of the call's options.
     pub timeout_ms: u64,

@@ -160,6 +160,9 @@ pub struct Policy {
     pub allow_console: bool,
     /// Whether a script may set timers: `setTimeout`, `setInterval`, `sleep`, `AbortSignal.timeout`.
     pub timers: bool,
+    /// Whether the script has `fetch`. The host answers its calls, which are of kind [`CallKind::Fetch`](crate::CallKind::Fetch).
+    /// Default: it has not, in every preset.
+    pub fetch: bool,
     /// Built-ins that are refused on top of the language's own list, by their names (`Map`): kind
     /// `IllegalBuiltinAccess`.
     pub disabled_builtins: Vec<String>,
@@ -179,6 +182,7 @@ impl Policy {
             },
             allow_console: preset != Preset::LockedDown,
             timers: preset != Preset::LockedDown,
+            fetch: false,
             disabled_builtins: Vec::new(),
             disabled_globals: Vec::new(),
         }

@@ -247,13 +247,14 @@ pub(crate) fn cut_message_bytes(text: &[u8], most: usize) -> String {
     if text.len() <= most { crate::wtf8::lossy(text).into_owned() } else { cut_bytes(text, most) }
 }
 
-/// The beginning and the end of a longer text in WTF-8, because the end is often what matters.
+/// The beginning and the end of a longer text in WTF-8, because the end is often what matters. No character is cut in its
+/// middle.
 pub(crate) fn cut_bytes(text: &[u8], most: usize) -> String {
-    // A character may be cut in its middle.
-    const PART: char = char::REPLACEMENT_CHARACTER;
-    let start = crate::wtf8::lossy(&text[..most - TAIL]);
-    let end = crate::wtf8::lossy(&text[text.len() - TAIL..]);
-    format!("{}… ({} bytes, cut) …{}", start.trim_end_matches(PART), text.len(), end.trim_start_matches(PART))
+    let is_boundary = |at: &usize| text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
+    let start = (0..=most - TAIL).rev().find(is_boundary).unwrap_or(0);
+    let end = (text.len() - TAIL..=text.len()).find(is_boundary).unwrap_or(text.len());
+    let (start, end) = (crate::wtf8::lossy(&text[..start]), crate::wtf8::lossy(&text[end..]));
+    format!("{start}… ({} bytes, cut) …{end}", text.len())
 }
 
 /// JSON text of no more than `most` bytes, or its beginning as a JSON string.
@@ -429,5 +430,25 @@ impl Object {
     fn finish(mut self) -> String {
         self.0.push('}');
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_character_is_cut_in_its_middle() {
+        for before in 0..4 {
+            for letter in ["÷", "漢", "🌍"] {
+                let text = "p".repeat(before) + &letter.repeat(MAX_MESSAGE_BYTES) + &"q".repeat(before);
+                let cut = cut(text.clone(), MAX_MESSAGE_BYTES);
+                let (start, end) = cut.split_once(&format!("… ({} bytes, cut) …", text.len())).expect("the mark");
+                assert!(
+                    text.starts_with(start) && text.ends_with(end) && !start.is_empty() && !end.is_empty(),
+                    "{cut}"
+                );
+            }
+        }
     }
 }

@@ -52,6 +52,8 @@ fn compile(origin: Origin<'_>) -> Code {
         disabled: &[],
         fence_tags: &[],
         alternative: &|_| None,
+        apps: &|_| false,
+        provided: &|_| false,
         globals: &|name| registry.global(name).is_some(),
         plain_call: &|call, iterables| match call {
             PlainCall::Variable(name) => origin == Origin::Leaves && CALLBACKS.contains(&name),

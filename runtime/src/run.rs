@@ -432,7 +432,11 @@ impl Run {
             (String::new(), None, None)
         };
         if let Some(call) = trace.as_ref().and_then(|trace| trace.call.as_deref()) {
-            let mut failure = Failure::new(Status::ToolError, code.unwrap_or_default(), message);
+            let (code, message) = match code {
+                Some(code) => (code, message),
+                None => vm.with_cause(value, message),
+            };
+            let mut failure = Failure::new(Status::ToolError, code, message);
             failure.tool_name = Some(cut_text(&call.tool, MAX_NAME_BYTES));
             failure.tool_input = Some(call.input.to_string());
             failure.location = location;

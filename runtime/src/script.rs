@@ -3,14 +3,14 @@
 use crate::build::{Origin, build};
 use crate::builtins::registry::registry;
 use crate::code::Code;
-use crate::host::Inputs;
+use crate::host::{Inputs, Tools};
 use crate::limits::Policy;
 use crate::linker::Linker;
 use crate::outcome::Failure;
 use crate::prelude::plain_call;
 use crate::run::Run;
 use agentscript_lang::ast::Arena;
-use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal};
+use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal, refused};
 use std::sync::Arc;
 
 /// How a script is compiled.
@@ -26,12 +26,16 @@ pub struct CompileOptions {
     pub allow_console: bool,
     /// Whether timers are allowed.
     pub timers: bool,
+    /// Whether the script has `fetch`.
+    pub fetch: bool,
     /// Longest source in bytes.
     pub max_bytes: u64,
     /// Built-ins refused on top of the language's own list.
     pub disabled_builtins: Vec<String>,
     /// Globals refused on top of the language's own list.
     pub disabled_globals: Vec<String>,
+    /// Apps of the host whose names the language refuses as globals: a script may read members of them, as in `fetch.get(…)`.
+    pub apps: Vec<String>,
 }
 
 impl CompileOptions {
@@ -44,10 +48,21 @@ impl CompileOptions {
             loops: policy.loops,
             allow_console: policy.allow_console,
             timers: policy.timers,
+            fetch: policy.fetch,
             max_bytes: policy.limits.max_script_bytes,
             disabled_builtins: policy.disabled_builtins.clone(),
             disabled_globals: policy.disabled_globals.clone(),
+            apps: Vec::new(),
         }
+    }
+
+    /// The same for a script that sees these tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: &dyn Tools) -> Self {
+        if self.linker.dialect().has_apps() {
+            self.apps = refused::globals().filter(|name| tools.is_app(name)).map(str::to_owned).collect();
+        }
+        self
     }
 }
 
@@ -75,6 +90,9 @@ pub struct CompileError {
     pub failure: Box<Failure>,
 }
 
+/// The global that a policy gives.
+const FETCH: &str = "fetch";
+
 /// Words of Markdown fences that name scripts for tools.
 pub const FENCE_TAGS: &[&str] = &["codecall"];
 
@@ -93,13 +111,19 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         .chain((!options.allow_console).then(|| ("console".to_owned(), Refusal::DisallowedGlobal)))
         .chain(timers.iter().map(|name| ((*name).to_owned(), Refusal::DisallowedGlobal)))
         .collect();
+    let is_app = |name: &str| options.apps.iter().any(|app| app == name);
     let lang = Options {
         language: options.language,
         loops: options.loops,
         max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
         disabled: &disabled,
         fence_tags: FENCE_TAGS,
-        alternative: &|refused| options.linker.dialect().alternative(refused),
+        alternative: &|refused| match is_app(refused) {
+            true => Some(format!("the tools of the server '{refused}' are called as `await {refused}.tool(input)`")),
+            false => options.linker.dialect().alternative(refused),
+        },
+        apps: &is_app,
+        provided: &|name| options.fetch && name == FETCH,
         globals: &|name| {
             registry.global(name).is_some()
                 || matches!(name, "undefined" | "NaN" | "Infinity")

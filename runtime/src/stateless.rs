@@ -243,12 +243,13 @@ pub fn play(
     options: &StepOptions<'_>,
     watch: Option<&mut dyn FnMut(Played)>,
 ) -> Step {
-    let start = |inputs| {
+    let start = |inputs: Inputs| {
         let compile_options = CompileOptions {
             language: options.language,
             linker: options.linker.clone(),
             ..CompileOptions::for_policy(&options.policy)
         };
+        let compile_options = compile_options.with_tools(&*inputs.tools);
         let compiled = match options.cache {
             Some(cache) => cache.compile(script, &compile_options),
             None => compile(script, &compile_options),

@@ -80,7 +80,8 @@ impl Vm {
         match missing {
             Missing::Name(name) => table::host(self.realm.script.linker.dialect(), name)
                 .or_else(|| table::global(name).map(Into::into))
-                .or_else(|| self.similar_name(name)),
+                .or_else(|| self.similar_name(name))
+                .or_else(|| self.similar_app(name)),
             Missing::Property(name) => {
                 Some(format!("`{name}` is no function here; read it without parentheses: `.{name}`"))
             }
@@ -89,6 +90,12 @@ impl Vm {
             Missing::Static(owner, name) => function_of(self.realm.script.linker.dialect(), *owner, name),
             Missing::Tool(tool) => Some(self.missing_tool(tool)),
         }
+    }
+
+    /// An app with similar spelling.
+    fn similar_app(&self, name: &str) -> Option<String> {
+        let has_apps = self.realm.script.linker.dialect().has_apps();
+        self.host.tools.similar_app(name).filter(|_| has_apps).map(|app| did_you_mean(&app))
     }
 
     /// A global or a name of the script with similar spelling.

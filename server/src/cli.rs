@@ -3,21 +3,31 @@
 //! Results go to stdout, everything else to stderr. Exit codes: 0 for status ok, 1 for any other status, 2 for an error
 //! before anything runs, such as wrong arguments.
 
+mod approvals;
+mod approve;
+mod auth;
 mod check;
 mod code;
 mod config;
 mod confined;
+mod history;
 mod init;
 mod output;
 mod policy;
 mod reload;
 mod replay;
+mod request;
 mod run;
+mod running;
+mod secret;
 mod serve;
 mod shell;
 mod sources;
 mod status;
+mod store;
+mod tool;
 mod tools;
+mod ui;
 
 use clap::{Parser, Subcommand};
 use codecall::{Error, terminal};
@@ -50,26 +60,44 @@ enum LogFormat {
 enum Command {
     /// Serve the meta-tools over MCP, on standard input and output or over HTTP.
     Serve(serve::Serve),
+    /// Open the web page: runs, tools, charts.
+    Ui(ui::Ui),
     /// Run scripts and print each result as JSON.
     Run(Box<run::Run>),
     /// Replay a script with a recorded journal, call by call; no tool is called.
     Replay(Box<replay::Replay>),
     /// Check scripts without running them.
     Check(check::Check),
-    /// List all tools.
-    Tools(tools::List),
+    /// List all tools; show and approve those that are new or have changed.
+    Tools(Box<tools::Tools>),
+    /// Write, check, test and run script tools.
+    Tool(tool::Tool),
     /// Find tools by what they do.
     Search(tools::Search),
     /// Show schemas and usage examples of tools.
     Describe(tools::Describe),
     /// Call one tool.
     Invoke(tools::Invoke),
+    /// List the calls that wait for the approval of a person.
+    Approvals(approvals::Approvals),
+    /// Allow a call that waits for the approval of a person.
+    Approve(approvals::Approve),
+    /// Deny a call that waits for the approval of a person.
+    Deny(approvals::Deny),
     /// Run code whose tool calls wait by themselves.
     Code(code::Code),
     /// Take over the servers of MCP clients: write a configuration, and make clients start CodeCall with it.
     Init(init::Init),
+    /// Log in to MCP servers over HTTP, and out.
+    Auth(auth::Auth),
     /// Check or show the configuration, explain its keys, print their JSON schema.
     Config(config::Configuration),
+    /// List recorded runs, show one, or replay it.
+    History(Box<history::History>),
+    /// Store, list and delete secrets, which are encrypted at rest.
+    Secret(secret::Secret),
+    /// Check the database of the server, shrink it, copy it to a file and back.
+    Store(store::Store),
     /// End the MCP servers of a process that is gone.
     #[cfg(unix)]
     #[command(hide = true)]
@@ -129,19 +157,28 @@ impl CommandLine {
         log_to_stderr(filter, self.log_format);
         let result = match self.command {
             Command::Serve(serve) => serve.execute().await,
+            Command::Ui(ui) => ui.execute().await,
             Command::Run(run) => run.execute().await,
             Command::Replay(replay) => replay.execute().await,
             Command::Check(check) => check.execute(),
-            Command::Tools(list) => list.execute().await,
+            Command::Tools(tools) => tools.execute().await,
+            Command::Tool(tool) => tool.execute().await,
             Command::Search(search) => search.execute().await,
             Command::Describe(describe) => describe.execute().await,
             Command::Invoke(invoke) => invoke.execute().await,
+            Command::Approvals(approvals) => approvals.execute().await,
+            Command::Approve(approve) => approve.execute().await,
+            Command::Deny(deny) => deny.execute().await,
             Command::Code(code) => code.execute().await,
             Command::Init(init) => init.execute(),
             Command::Status(status) => status.execute().await,
             Command::Completions(completions) => completions.execute(),
             Command::Man(man) => man.execute(),
+            Command::Auth(auth) => auth.execute().await,
             Command::Config(config) => config.execute(),
+            Command::History(history) => history.execute().await,
+            Command::Secret(secret) => secret.execute().await,
+            Command::Store(store) => store.execute().await,
             // `execute_for_server` has executed them.
             #[cfg(unix)]
             Command::Guard => Ok(CommandStatus::Failure),
@@ -210,7 +247,7 @@ fn filter(verbose: u8) -> &'static str {
     match verbose {
         0 => "warn,rmcp=off",
         1 => "warn,codecall=info,rmcp=off",
-        2 => "info,codecall=debug",
+        2 => "info,codecall=debug,rmcp=off",
         _ => "trace",
     }
 }

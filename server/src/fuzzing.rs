@@ -5,7 +5,8 @@ use crate::hub::Hub;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolError;
 use codecall_config::{Sanitization, UpstreamConfig, UpstreamKind};
-use codecall_tools::pipeline::{bound, sanitize};
+use codecall_tools::pipeline::bound;
+use codecall_tools::pipeline::sanitize::Sanitizer;
 use codecall_upstream::session::McpServer;
 use codecall_upstream::{Upstream, incoming};
 use serde_json::Value;
@@ -31,7 +32,7 @@ where
 /// # Errors
 /// The configuration of the model server is unusable.
 pub fn router(hub: &Arc<Hub>, cancel: &CancellationToken) -> Result<axum::Router, Error> {
-    crate::http::router(&Arc::clone(hub).into(), SocketAddr::from(([127, 0, 0, 1], 8931)), cancel)
+    crate::http::router(&Arc::clone(hub).into(), SocketAddr::from(([127, 0, 0, 1], 8931)), None, cancel)
 }
 
 /// Returns the upstream at the other end of these streams, like a child process that is not restarted; `None` if the
@@ -53,18 +54,18 @@ const ALL: Sanitization = Sanitization { remove_stack_traces: true, remove_file_
 /// Removes host paths and stacks from an error. `sent` is the input of the call.
 #[must_use]
 pub fn clean_error(error: ToolError, sent: &Value) -> ToolError {
-    sanitize::error(bound::error(error), ALL, Some(sent))
+    Sanitizer::new(ALL, []).error(bound::error(error), Some(sent))
 }
 
 /// Truncates the result of a tool that has failed, and removes host paths and stacks from it.
 pub fn clean_failure(result: &mut Value, sent: &Value) {
     bound::content(result);
-    sanitize::content(result, ALL, sent);
+    Sanitizer::new(ALL, []).content(result, sent);
 }
 
 /// Removes host paths and stacks from all strings of a value.
 pub fn clean_data(value: &mut Value) {
-    sanitize::data(value, ALL);
+    Sanitizer::new(ALL, []).data(value);
 }
 
 /// Parses a message of an MCP server. Returns how it was classified.

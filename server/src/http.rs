@@ -1,28 +1,36 @@
 //! The server over HTTP: MCP (`/mcp`), stateless steps (`/v1/evaluate`, `/v1/tools/typescript`) and chat
 //! completions in front of a model server (`/v1/chat/completions`, `/v1/models`). For those who operate it: `/healthz`,
-//! `/readyz`, `/v1/status`, `/metrics`.
+//! `/readyz`, `/v1/status`, `/metrics`, and the page at `/ui/`.
 //!
 //! The server keeps no state between two requests, except for the sessions of MCP clients that use the protocol with
 //! sessions. It does not speak TLS; use a reverse proxy.
 
 mod api;
+mod approvals;
 mod chat;
+mod clients;
 mod connections;
 mod error;
 mod guard;
+mod jwt;
+mod page;
+mod scripts;
 mod sessions;
+mod trace;
 
 use crate::hub::LiveHub;
 use crate::mcp::Handler;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{any_service, get, post};
+use axum::{Json, Router};
 use chat::Chat;
+use clients::Clients;
 use codecall_base::error::Error;
 use codecall_config::HttpServerConfig;
 use connections::Connections;
 pub use error::HttpError;
 use guard::Guard;
+use page::Page;
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use sessions::Sessions;
@@ -30,6 +38,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
@@ -48,10 +57,10 @@ const WRITE_PERIOD: Duration = Duration::from_millis(100);
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// A server that is bound to its address, and serves requests when [`HttpServer::serve`] is called.
-#[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
+    page: Option<Arc<Page>>,
 }
 
 impl HttpServer {
@@ -68,18 +77,31 @@ impl HttpServer {
         let fault = |source| Error::Io { path: format!("--http {address}"), source };
         let listener = TcpListener::bind(&wanted).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
-        if !address.ip().is_loopback() && config.token.is_none() {
+        if !address.ip().is_loopback() && !config.is_protected() {
             return Err(Error::Config(format!(
                 "--http {wanted}: other machines reach this address; set 'http.token' in the configuration, or use 127.0.0.1"
             )));
         }
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, page: None })
     }
 
     /// Returns the address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Serves the page for operators too. Returns a receiver of the address to open, which has a token that is valid once; it
+    /// changes when the token was used.
+    ///
+    /// # Errors
+    /// The system has no source of random numbers.
+    pub fn with_page(&mut self, hub: &LiveHub) -> Result<watch::Receiver<String>, Error> {
+        let unavailable = |_| Error::Config("the system has no source of random numbers".into());
+        let page = Page::new(hub, self.address).map_err(unavailable)?;
+        let links = page.links();
+        self.page = Some(Arc::new(page));
+        Ok(links)
     }
 
     /// Serves requests until `cancel` is cancelled, then ends all runs with `POOL_DISPOSED` and finishes those in progress for up to [`GRACE_PERIOD`].
@@ -89,7 +111,7 @@ impl HttpServer {
     pub async fn serve(self, hub: impl Into<LiveHub>, cancel: CancellationToken) -> Result<(), Error> {
         let hub: LiveHub = hub.into();
         let sessions = CancellationToken::new();
-        let router = router(&hub, self.address, &sessions)?;
+        let router = router(&hub, self.address, self.page, &sessions)?;
         let serving = Connections::new(&hub.get().config().http).serve(self.listener, router, cancel.clone());
         let ended = async {
             cancel.cancelled().await;
@@ -124,7 +146,41 @@ fn cancel_on_drop() -> (CancellationToken, DropGuard) {
     (cancel.clone(), cancel.drop_guard())
 }
 
-pub(crate) fn router(live: &LiveHub, address: SocketAddr, cancel: &CancellationToken) -> Result<Router, Error> {
+pub(crate) fn router(
+    live: &LiveHub,
+    address: SocketAddr,
+    page: Option<Arc<Page>>,
+    cancel: &CancellationToken,
+) -> Result<Router, Error> {
+    let hub = live.get();
+    let config = &hub.config().http;
+    let cancel = cancel.clone();
+    let of_client = Box::new({
+        let cancel = cancel.clone();
+        move |live: &LiveHub| endpoints(live, &cancel)
+    });
+    let clients = Clients::new(config, live, of_client)?;
+    let guard = Arc::new(Guard::new(config, address, clients).with_page(page.is_some()));
+    let mut router = endpoints(live, &cancel)?;
+    if let Some((paths, metadata)) = clients::metadata(config) {
+        for path in paths {
+            let metadata = metadata.clone();
+            router = router.route(&path, get(|| async { Json(metadata) }));
+        }
+    }
+    if let Some(page) = page {
+        let page = page::router(page, Arc::clone(&guard));
+        router = router.merge(page.layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT)));
+    }
+    let router = router.layer(axum::middleware::from_fn_with_state(Arc::clone(&guard), guard::check));
+    Ok(match guard.cors() {
+        Some(cors) => router.layer(cors),
+        None => router,
+    })
+}
+
+/// Creates the endpoints of a hub.
+fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error> {
     let hub = live.get();
     let config = &hub.config().http;
     let handler = Handler::new(live.clone());
@@ -137,14 +193,16 @@ pub(crate) fn router(live: &LiveHub, address: SocketAddr, cancel: &CancellationT
     let sessions = Sessions::new(config.max_sessions, config.session_idle);
     let mcp = StreamableHttpService::new(move || Ok(handler.for_session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(live)?);
-    let guard = Arc::new(Guard::new(config, address));
-    let router = Router::new()
+    Ok(Router::new()
         .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)))
         .route("/v1/evaluate", post(api::evaluate))
         .route("/v1/tools/typescript", post(api::typescript))
         .route("/v1/status", get(api::status))
+        .route("/v1/approvals", get(approvals::list))
+        .route("/v1/approvals/{id}", get(approvals::show).post(approvals::decide))
         .route("/metrics", get(api::metrics))
         .route(READY_PATH, get(api::readiness))
+        .merge(scripts::router())
         .with_state(live.clone())
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(chat::models))
@@ -155,9 +213,5 @@ pub(crate) fn router(live: &LiveHub, address: SocketAddr, cancel: &CancellationT
         .layer(DefaultBodyLimit::disable())
         .layer(RequestBodyLimitLayer::new(config.max_body_bytes))
         .layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT))
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(&guard), guard::check));
-    Ok(match guard.cors() {
-        Some(cors) => router.layer(cors),
-        None => router,
-    })
+        .layer(axum::middleware::from_fn(trace::in_span)))
 }

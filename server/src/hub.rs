@@ -1,26 +1,38 @@
 //! The hub: the parts of a server process, put together. The command line, `mcp` and `http` use it.
 
+mod durable;
+mod history;
 mod live;
 mod metrics;
+mod principal;
 mod status;
+mod tool_examples;
 
+pub use durable::{Durable, NotResumed, Resumed, Standing};
+pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};
+pub use principal::Principal;
 pub use status::{Load, ServerStatus, Status};
+pub use tool_examples::{ExampleResult, run_examples};
 
-use crate::stateless::Stateless;
+use crate::otel::Telemetry;
+use crate::stateless::{Evaluate, Refusal, Stateless, StepAnswer};
 use agentscript::Dialect;
 use codecall_base::call::{CallContext, Caller};
+use codecall_base::client::Client;
 use codecall_base::error::Error;
-use codecall_base::event::{EventSink, RunEvent};
+use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ErrorCode, ToolError, ToolFilter, ToolResult};
 use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
-use codecall_runs::{ExecuteRequest, Finished, LogRuns, RunHook, Runs};
-use codecall_store::Stores;
-use codecall_tools::catalogue::Catalogue;
+use codecall_runs::{ExecuteRequest, Executor, Finished, LogRuns, Refused, RunHook, Runs};
+use codecall_scripts::{ScriptTools, Stored, StoredSecrets};
+use codecall_store::{Database, RateLimiter, SqlRuns, SqlScriptTools, Stores};
+use codecall_tools::catalogue::{Catalogue, Snapshot, Watch};
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
+use codecall_upstream::mcp::LogLevel;
 use codecall_upstream::openapi::OpenApi;
 use codecall_upstream::{Upstream, UpstreamNotification, connect};
 use futures_util::future::join_all;
@@ -28,11 +40,12 @@ use metrics::{CountCalls, CountRuns, Metrics};
 use rmcp::ErrorData;
 use rmcp::model;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use status::{StartTimes, time_start};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -58,8 +71,13 @@ pub struct Extensions {
     pub run_hooks: Vec<Arc<dyn RunHook>>,
     /// The stores; `None`: those of [`Stores::configured`].
     pub stores: Option<Stores>,
+    /// The database in which runs are recorded as `history` of the configuration says, and long results are stored if
+    /// `resultStore` says so; `None`: runs are not recorded, and results are in memory.
+    pub database: Option<Database>,
     /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
     pub start_lazily: bool,
+    /// What sends the spans of this process; the hub sends the last ones when it is closed.
+    pub telemetry: Option<Arc<Telemetry>>,
 }
 
 /// The extensions that each hub of a server has.
@@ -71,8 +89,13 @@ struct Kept {
     stores: Stores,
     /// Whether the stores are those of the configuration.
     has_own_stores: bool,
+    history: Option<Arc<History>>,
+    database: Option<Database>,
+    /// Runs that can outlive the process; `None`: there is no database.
+    durable: Option<Arc<Durable>>,
     start_lazily: bool,
     metrics: Arc<Metrics>,
+    telemetry: Option<Arc<Telemetry>>,
 }
 
 /// Catalogue, search, pipeline and runs of a process.
@@ -81,16 +104,22 @@ pub struct Hub {
     kept: Kept,
     /// The upstreams of the configuration, by app.
     configured: BTreeMap<String, Arc<dyn Upstream>>,
+    /// The tools of the folder of the configuration.
+    script_tools: Option<Arc<ScriptTools>>,
     catalogue: Arc<Catalogue>,
     search: Arc<Engine>,
     pipeline: Arc<Pipeline>,
-    runs: Runs,
+    runs: Arc<Runs>,
     results: Results,
     /// Runs of `code_execution`, which have permits of their own.
     code_runs: Option<Runs>,
     stateless: Stateless,
     /// Sends the notifications of upstreams to clients, if resources and prompts are exposed.
     notifications: broadcast::Sender<UpstreamNotification>,
+    /// The lowest level of log messages that a client has set.
+    log_level: Arc<watch::Sender<Option<LogLevel>>>,
+    /// The client of the process, if it has one only.
+    only_client: Arc<Mutex<Option<Client>>>,
     /// Number of subscriptions to a resource, by its URI.
     subscribed: Arc<Mutex<BTreeMap<String, usize>>>,
     /// The restrictions of confined MCP servers, a line for each.
@@ -98,9 +127,18 @@ pub struct Hub {
     /// The requests of MCP clients in progress.
     requests: TaskTracker,
     started: Instant,
+    /// Whether tools of upstreams are known from an earlier start.
+    remembers_tools: bool,
     /// When the first hub of the server was created.
     created: Instant,
     start_times: StartTimes,
+    /// Whether a tool of a snapshot needs the approval of a person.
+    needs_approval: Mutex<Option<(Weak<Snapshot>, bool)>>,
+    /// The client whose hub it is; `None`: that of the server itself.
+    principal: Option<Principal>,
+    /// The hub that this one shares its parts with, which must not be closed before it.
+    #[expect(dead_code, reason = "it is kept as long as this one")]
+    base: Option<Arc<Self>>,
 }
 
 impl Hub {
@@ -119,12 +157,31 @@ impl Hub {
     /// # Errors
     /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
-        let Extensions { upstreams, hooks, run_hooks, stores, start_lazily } = extensions;
+        let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry } = extensions;
         let has_own_stores = stores.is_none();
-        let stores = stores.unwrap_or_else(|| Stores::configured(&config));
+        let stores = stores.unwrap_or_else(|| {
+            let stores = Stores::configured(&config);
+            database.iter().fold(stores, |stores, database| stores.in_database(&config, database))
+        });
         config.secrets.join_logs();
         let metrics = Metrics::new().map_err(|error| Error::Config(error.to_string()))?;
-        Self::build(config, Kept { upstreams, hooks, run_hooks, stores, has_own_stores, start_lazily, metrics }, None)
+        let durable = database.as_ref().map(Durable::new);
+        let history =
+            database.clone().and_then(|database| History::start(Arc::new(SqlRuns(database)), &config.history));
+        let kept = Kept {
+            upstreams,
+            hooks,
+            run_hooks,
+            stores,
+            has_own_stores,
+            history,
+            database,
+            durable,
+            start_lazily,
+            metrics,
+            telemetry,
+        };
+        Self::build(config, kept, None)
     }
 
     /// Creates the hub of another configuration, with all of this one that has not changed.
@@ -160,7 +217,7 @@ impl Hub {
                 Some(running) => Arc::clone(running),
                 None => {
                     is_new.push(app.clone());
-                    connect(app, upstream, &config.secrets, &kept.stores.servers, kept.start_lazily)?
+                    connect(app, upstream, &config.secrets, &kept.stores, kept.start_lazily)?
                 }
             };
             configured.insert(app.clone(), Arc::clone(&connected));
@@ -176,7 +233,19 @@ impl Hub {
             configured.insert(app.clone(), Arc::clone(&connected));
             upstreams.push((connected, ToolFilter::default()));
         }
-        let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
+        let same_scripts = same("scriptTools").and_then(|_| same("vm"));
+        let script_tools = config.script_tools.is_used().then(|| {
+            same_scripts.and_then(|previous| previous.script_tools.clone()).unwrap_or_else(|| {
+                is_new.push(config.script_tools.app.clone());
+                start_script_tools(&config, kept.database.as_ref())
+            })
+        });
+        let scripts = script_tools.iter().map(|tools| (Arc::clone(tools) as Arc<dyn Upstream>, ToolFilter::default()));
+        upstreams.extend(scripts);
+        let watch = change_watch(&config, &kept)?;
+        let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
+        let catalogue = Arc::new(catalogue);
+        let remembers_tools = catalogue.upstreams().any(|up| up.is_starting() && up.are_tools_known());
         catalogue.follow();
         kept.metrics.set_apps(catalogue.upstreams().map(|upstream| upstream.app().to_owned()));
         let start_times = previous.map(|previous| Arc::clone(&previous.start_times)).unwrap_or_default();
@@ -186,15 +255,20 @@ impl Hub {
                 tokio::spawn(time_start(Arc::clone(upstream), Arc::clone(&start_times)));
             }
         }
-        let hooks =
-            kept.hooks.iter().cloned().chain([Arc::new(CountCalls(Arc::clone(&kept.metrics))) as Arc<dyn Hook>]);
-        let pipeline = Pipeline::configured(Arc::clone(&catalogue), &config, &kept.stores, hooks.collect())?;
+        let mut hooks = kept.hooks.clone();
+        hooks.push(Arc::new(CountCalls(Arc::clone(&kept.metrics))));
+        hooks.extend(kept.history.iter().map(|history| Arc::clone(history) as Arc<dyn Hook>));
+        let pipeline = Pipeline::configured(Arc::clone(&catalogue), &config, &kept.stores, hooks)?;
         let pipeline = Arc::new(pipeline);
+        if let Some(history) = &kept.history {
+            history.set_pipeline(&pipeline);
+        }
         let has_same_threads = ["pool", "isolation", "vm"].into_iter().all(|section| same(section).is_some());
         let runs = match previous.filter(|_| has_same_threads) {
             Some(previous) => previous.runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline)),
             None => {
                 let mut run_hooks = kept.run_hooks.clone();
+                run_hooks.extend(kept.history.iter().map(|history| Arc::clone(history) as Arc<dyn RunHook>));
                 run_hooks.push(Arc::new(LogRuns));
                 run_hooks.push(Arc::new(CountRuns(Arc::clone(&kept.metrics))));
                 Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool)
@@ -202,6 +276,10 @@ impl Hub {
                     .with_isolation(&config.isolation, &config.policy)?
             }
         };
+        let runs = Arc::new(runs);
+        if let Some(tools) = &script_tools {
+            tools.set_runs(&runs);
+        }
         let code_runs = || match previous.and_then(|previous| previous.code_runs.as_ref()) {
             Some(running) if has_same_threads && same("code_execution_pool_size").is_some() => {
                 running.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline))
@@ -223,12 +301,21 @@ impl Hub {
                 }
             }
         }
+        let log_level = previous.map(|previous| Arc::clone(&previous.log_level)).unwrap_or_default();
+        let only_client: Arc<Mutex<Option<Client>>> =
+            previous.map(|previous| Arc::clone(&previous.only_client)).unwrap_or_default();
+        let known = only_client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(client) = known {
+            let new = catalogue.upstreams().filter(|upstream| is_new.iter().any(|app| app == upstream.app()));
+            new.filter_map(|up| up.resources_and_prompts()).for_each(|up| up.set_only_client(client.clone()));
+        }
         let subscribed = previous.map(|previous| Arc::clone(&previous.subscribed)).unwrap_or_default();
         let (stateless, started) = (Stateless::new(&config, Arc::clone(runs.executor())), Instant::now());
         Ok(Arc::new(Self {
             config,
             kept,
             configured,
+            script_tools,
             catalogue,
             search,
             pipeline,
@@ -238,11 +325,17 @@ impl Hub {
             requests: TaskTracker::new(),
             results,
             notifications,
+            log_level,
+            only_client,
             subscribed,
             confined,
             started,
+            remembers_tools,
             created: previous.map_or(started, |previous| previous.created),
             start_times,
+            needs_approval: Mutex::default(),
+            principal: None,
+            base: None,
         }))
     }
 
@@ -305,6 +398,29 @@ impl Hub {
         Err(error)
     }
 
+    /// Sets the only client of this process, which servers with a session may ask for its roots at any time. Call it again
+    /// when its roots have changed.
+    pub fn set_only_client(&self, client: &Client) {
+        *self.only_client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
+        let upstreams = self.catalogue.upstreams().filter_map(|up| up.resources_and_prompts());
+        upstreams.for_each(|up| up.set_only_client(client.clone()));
+    }
+
+    /// Asks the servers with a session for log messages of this level and above. If clients want different levels, the lowest
+    /// one counts; each client gets what it wants.
+    pub fn set_log_level(&self, level: LogLevel) {
+        let is_lower = self.log_level.send_if_modified(|lowest| {
+            let is_lower = lowest.is_none_or(|lowest| (level as u8) < lowest as u8);
+            if is_lower {
+                *lowest = Some(level);
+            }
+            is_lower
+        });
+        if is_lower {
+            self.catalogue.upstreams().filter_map(|up| up.resources_and_prompts()).for_each(|up| up.set_level(level));
+        }
+    }
+
     /// Starts all upstreams. Waits until every one has connected or failed for the first time, at most `timeout`.
     pub async fn ready(&self, timeout: Duration) {
         let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.first_attempt()));
@@ -344,6 +460,16 @@ impl Hub {
         &self.pipeline
     }
 
+    /// Counts a request of a client of the HTTP server.
+    pub(crate) fn count_request(&self, client: &str, status: u16) {
+        self.kept.metrics.request(client, status);
+    }
+
+    /// Returns the limits of rates.
+    pub(crate) fn rates(&self) -> &Arc<dyn RateLimiter> {
+        &self.kept.stores.rates
+    }
+
     /// Returns the store of truncated results.
     #[must_use]
     pub fn results(&self) -> &Results {
@@ -356,25 +482,130 @@ impl Hub {
         &self.stateless
     }
 
+    /// Takes a step of a run whose client owns the tools, and records it.
+    ///
+    /// # Errors
+    /// The step was not taken.
+    pub async fn step(&self, request: Evaluate, cancel: CancellationToken) -> Result<StepAnswer, Refusal> {
+        let Some(history) = &self.kept.history else { return self.stateless.evaluate(request, cancel).await };
+        let (script, context, began) =
+            (request.code.clone(), request.context.clone().map(Value::Object), Instant::now());
+        let answer = self.stateless.evaluate(request, cancel).await?;
+        history.step(&script, context.as_ref(), &answer.value, answer.is_error, began.elapsed());
+        Ok(answer)
+    }
+
+    /// Returns the tools of the folder that the configuration names; `None`: it names none.
+    #[must_use]
+    pub fn script_tools(&self) -> Option<&Arc<ScriptTools>> {
+        self.script_tools.as_ref()
+    }
+
+    /// Returns what executes scripts, for upstreams whose tools are scripts.
+    #[must_use]
+    pub fn runs(&self) -> &Arc<Runs> {
+        &self.runs
+    }
+
+    /// Whether a person has to approve calls of some tool.
+    #[must_use]
+    pub fn needs_approval(&self) -> bool {
+        let snapshot = self.catalogue.snapshot();
+        let mut known = self.needs_approval.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, needs)) = &*known
+            && std::ptr::eq(of.as_ptr(), &raw const *snapshot)
+        {
+            return *needs;
+        }
+        let needs = snapshot.rows().iter().any(|entry| self.pipeline.needs_approval(&entry.definition));
+        *known = Some((Arc::downgrade(&snapshot), needs));
+        needs
+    }
+
+    /// Returns the runs that can outlive the process; `None`: there is no database.
+    #[must_use]
+    pub fn durable(&self) -> Option<&Arc<Durable>> {
+        self.kept.durable.as_ref()
+    }
+
+    /// Returns the recorder of runs; `None` if runs are not recorded.
+    #[must_use]
+    pub fn history(&self) -> Option<&Arc<History>> {
+        self.kept.history.as_ref()
+    }
+
+    /// Returns the database in which runs are recorded; `None` if there is none.
+    #[must_use]
+    pub fn database(&self) -> Option<&Database> {
+        self.kept.database.as_ref()
+    }
+
     /// Describes how scripts and MCP servers are isolated, a line for each: what is enforced, not what is configured.
     #[must_use]
     pub fn isolation(&self) -> Vec<String> {
         std::iter::once(self.runs.isolation()).chain(self.confined.iter().cloned()).collect()
     }
 
+    /// Returns what evaluates scripts.
+    #[must_use]
+    pub fn executor(&self) -> &dyn Executor {
+        &**self.runs.executor()
+    }
+
     /// Runs a script. If it or its context mentions servers whose tools are not known, it begins once they are, or after the
     /// time limit of a tool call.
-    pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
+    // The request is in a box from the start: each future that it is moved through would hold it twice.
+    pub fn execute(
+        &self,
+        request: ExecuteRequest,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = Finished> + Send + '_ {
+        self.execute_request(Box::new(request), sink, cancel)
+    }
+
+    async fn execute_request(
+        &self,
+        mut request: Box<ExecuteRequest>,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> Finished {
         let texts = [&*request.script, request.context.as_deref().unwrap_or_default()];
         let known = cancel.run_until_cancelled(self.catalogue.wait_for_mentioned(&texts));
         let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
         // The run of a cancelled request says so itself, and a call of an unknown tool says why it is not known.
         let _ = tokio::time::timeout(limit, known).await;
+        if let Some(durable) = &self.kept.durable
+            && request.journal.is_none()
+            && self.needs_approval()
+        {
+            let id = request.id.get_or_insert_with(RunId::random).clone();
+            request.journal = durable.journal(self, &id, &request);
+        }
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
-            (Dialect::Sync | Dialect::Async, _) => &self.runs,
+            (Dialect::Sync | Dialect::Async, _) => &*self.runs,
         };
-        let finished = runs.execute(request, self.redacting(sink), cancel).await;
+        let permits =
+            self.principal.as_ref().filter(|_| request.parent.is_none()).and_then(|principal| principal.runs.as_ref());
+        let runs = match permits.map(|permits| Arc::clone(permits).try_acquire_owned()) {
+            None => Ok((runs, None)),
+            Some(Ok(permit)) => Ok((runs, Some(permit))),
+            Some(Err(_)) => Err(runs),
+        };
+        let finished = match runs {
+            Ok((runs, _permit)) => runs.execute(*request, self.redacting(sink), cancel).await,
+            Err(runs) => {
+                let message = "This client already runs as many scripts at once as it may; try again later";
+                runs.refuse(Refused { code: ErrorCode::QueueFull, message: message.into() })
+            }
+        };
+        if finished.has_waited
+            && !finished.is_paused
+            && let Some(durable) = &self.kept.durable
+        {
+            durable.withdraw(&finished.id).await;
+        }
         if let Err(failure) = &finished.outcome.result
             && let Some(code) = REFUSALS.iter().find(|code| failure.code == code.as_str())
         {
@@ -403,6 +634,18 @@ impl Hub {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
+        self.direct_for(name, input, Client::default(), sink, cancel).await
+    }
+
+    /// Does the same for a client that the tool can ask.
+    pub async fn direct_for(
+        &self,
+        name: &str,
+        input: Map<String, Value>,
+        client: Client,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> Option<Result<ToolResult, ToolError>> {
         if self.catalogue.snapshot().listed().lookup(name).is_none()
             && cancel.run_until_cancelled(self.wait_for_tools()).await.is_none()
         {
@@ -413,7 +656,7 @@ impl Hub {
         let call = ToolCall {
             tool: name.to_owned(),
             input,
-            context: self.context(Caller::Direct, sink, cancel),
+            context: CallContext { client, ..self.context(Caller::Direct, sink, cancel) },
             allowed: None,
             apps: None,
         };
@@ -424,7 +667,7 @@ impl Hub {
     #[must_use]
     pub fn context(&self, caller: Caller, sink: EventSink, cancel: CancellationToken) -> CallContext {
         let timeout = Duration::from_millis(self.config.policy.limits.tool_timeout_ms);
-        CallContext { caller, run: None, timeout, sink, cancel }
+        CallContext { caller, run: None, timeout, client: Client::default(), sink, cancel }
     }
 
     /// Waits until the tools of all upstreams are known, up to [`STARTUP_TIMEOUT`] after the start of the hub. Nobody waits
@@ -434,6 +677,15 @@ impl Hub {
         if !left.is_zero() {
             let _ = tokio::time::timeout(left, self.catalogue.wait_for_all()).await;
             self.catalogue.catch_up();
+        }
+    }
+
+    /// Waits until there are tools to search: nobody waits if some are known from an earlier start, whatever the others do.
+    pub async fn wait_for_search(&self) {
+        if self.remembers_tools {
+            self.catalogue.catch_up();
+        } else {
+            self.wait_for_tools().await;
         }
     }
 
@@ -475,6 +727,7 @@ impl Hub {
         if !others.iter().any(|other| Arc::ptr_eq(other.runs.executor(), self.runs.executor())) {
             self.end_runs();
         }
+        self.pipeline.seen().flush().await;
         let is_used = |upstream: &Arc<dyn Upstream>| {
             others.iter().any(|other| other.catalogue.upstreams().any(|used| Arc::ptr_eq(used, upstream)))
         };
@@ -485,8 +738,58 @@ impl Hub {
     /// Cancels all runs and closes all upstreams. Child processes have ended when it returns.
     pub async fn close(&self) {
         self.end_runs();
+        self.catalogue.stored().await;
+        self.pipeline.seen().flush().await;
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
+        if let Some(history) = &self.kept.history {
+            history.flush().await;
+        }
+        if let Some(telemetry) = &self.kept.telemetry {
+            telemetry.flush().await;
+        }
     }
+}
+
+/// Loads the script tools of a configuration, and follows them.
+fn start_script_tools(config: &Config, database: Option<&Database>) -> Arc<ScriptTools> {
+    let tools = load_script_tools(config, database);
+    tools.follow();
+    tools
+}
+
+/// Loads the script tools of a configuration: those of its folder; those of the store when they are refreshed.
+#[must_use]
+pub fn load_script_tools(config: &Config, database: Option<&Database>) -> Arc<ScriptTools> {
+    let scripts = &config.script_tools;
+    let stored = database
+        .filter(|_| scripts.stored)
+        .map(|database| Stored::new(Arc::new(SqlScriptTools(database.clone())), scripts.workspace(&config.store)));
+    if scripts.stored && stored.is_none() {
+        tracing::warn!("scriptTools.stored: there is no store, so there are no stored tools");
+    }
+    let secrets = Arc::new(StoredSecrets::new(config, database.cloned()));
+    ScriptTools::load(scripts, stored, config.policy.clone(), secrets, Arc::clone(&config.secrets))
+}
+
+/// Returns which tools wait for approval; `None`: none does.
+fn change_watch(config: &Config, kept: &Kept) -> Result<Option<Watch>, Error> {
+    let all = config.tools.quarantine;
+    let servers = config.upstreams.iter().map(|(app, server)| {
+        (app.clone(), (server.quarantine.unwrap_or(all), codecall_upstream::session::identity(app, server)))
+    });
+    let services = config.openapi.iter().map(|(app, service)| {
+        let identity = Sha256::digest(format!("openapi\0{app}\0{}", &*service.spec));
+        (app.clone(), (service.quarantine.unwrap_or(all), identity.into()))
+    });
+    let watch = Watch::new(Arc::clone(&kept.stores.approvals), servers.chain(services).collect());
+    if watch.is_empty() {
+        return Ok(None);
+    }
+    if kept.has_own_stores && codecall_store::state::folder(config).is_none() {
+        let message = "quarantine: there is no folder where approvals are kept; name one with 'stateDir'";
+        return Err(Error::Config(message.into()));
+    }
+    Ok(Some(watch))
 }
 
 /// Describes how an upstream is confined; `None` if it is not.

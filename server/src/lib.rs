@@ -21,13 +21,15 @@ pub mod http;
 pub mod hub;
 pub mod mcp;
 pub mod meta;
+pub mod otel;
 pub mod stateless;
 
 pub use codecall_base::error::Error;
-pub use codecall_base::{call, error, event, files, offload, redact, sandbox, schema, terminal, text, tool};
+pub use codecall_base::{call, client, error, event, files, offload, redact, sandbox, schema, terminal, text, tool};
 pub use codecall_config as config;
 pub use codecall_config::Config;
 pub use codecall_runs as runs;
+pub use codecall_scripts as scripts;
 pub use codecall_store as store;
 pub use codecall_tools::{catalogue, index, pipeline, results, sample, search};
 pub use codecall_upstream as upstream;

@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return cli::CommandError::new(format!("cannot start threads: {error}")).report(),
     };
-    let code = runtime.block_on(command_line.execute());
+    let answering = codecall::call::with_client("codecall".into(), command_line.execute());
+    let code = runtime.block_on(answering);
     // A blocked read of stdin cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();
     code

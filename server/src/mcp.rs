@@ -3,104 +3,46 @@
 //!
 //! It translates requests and results; `meta` implements the tools.
 
+mod answer_form;
+mod client;
+mod instructions;
+mod interact;
 mod notifications;
 mod resources;
 mod run_events;
+mod serve;
+mod suspended;
+mod tool_changes;
 mod tool_list;
+mod trace;
 mod transport;
 
 use crate::hub::{Hub, LiveHub};
-use crate::meta::{self, Answer, AnswerContent};
-use codecall_base::error::Error;
+use crate::meta;
+use answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
+use codecall_base::call::with_client;
+use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::offload;
-use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
-use codecall_upstream::UpstreamNotification;
-use notifications::Subscriptions;
+use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
+use interact::{Subject, client_error, wrong_result};
+use notifications::{Peers, Subscriptions};
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, Peer, RoleServer, ServerHandler, ServiceExt};
+use rmcp::task_manager::TaskManager;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use run_events::Level;
 use serde_json::{Map, Value, json};
+pub(crate) use serve::serve;
+pub use serve::{serve_stdio, serve_stdio_until};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::watch;
+use suspended::Suspended;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_list::MetaTools;
 
-/// How long a client may take to read a notification.
-const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long requests in progress may take after the shutdown begins.
-const GRACE_PERIOD: Duration = Duration::from_secs(2);
-/// Changes of the tools within this time cause one notification.
-const DEBOUNCE: Duration = Duration::from_millis(200);
-
-const INSTRUCTIONS: &str = "The tools behind this server are not listed. Find them with codecall_search, get their schemas with \
-    codecall_describe, then call as many as needed in one script with codecall_execute, which returns only what the script returns.";
-
-const INSTRUCTIONS_WITH_TOOLS: &str = "Most tools behind this server are not listed. Find them with codecall_search, get their schemas with \
-    codecall_describe, then call as many as needed in one script with codecall_execute, which returns only what the script returns. \
-    What is listed can also be called as it is.";
-
-/// Serves MCP on standard input and output until the client disconnects, then closes the hub.
-///
-/// # Errors
-/// The streams fail or the client does not speak MCP.
-pub async fn serve_stdio(hub: Arc<Hub>) -> Result<(), Error> {
-    serve_stdio_until(hub, &CancellationToken::new()).await
-}
-
-/// Does the same until `cancel` is cancelled: then no message is read any more, running scripts end with
-/// `POOL_DISPOSED`, and their requests are answered.
-///
-/// # Errors
-/// The streams fail or the client does not speak MCP.
-pub async fn serve_stdio_until(hub: impl Into<LiveHub>, cancel: &CancellationToken) -> Result<(), Error> {
-    let hub: LiveHub = hub.into();
-    let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(serve_until(hub.clone(), rmcp::transport::io::stdio_pipes(), stop.clone()));
-    let served = tokio::select! {
-        served = &mut serving => served,
-        () = cancel.cancelled() => {
-            hub.end_runs();
-            // The answers are written before the connection is closed.
-            let _ = tokio::time::timeout(GRACE_PERIOD, hub.answered()).await;
-            stop.cancel();
-            tokio::time::timeout(GRACE_PERIOD, serving).await.unwrap_or(Ok(()))
-        }
-    };
-    hub.close().await;
-    served
-}
-
-/// Serves MCP on any pair of streams. The hub stays open.
-pub(crate) async fn serve<R, W>(hub: Arc<Hub>, streams: (R, W)) -> Result<(), Error>
-where
-    R: tokio::io::AsyncRead + Send + Unpin + 'static,
-    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
-{
-    serve_until(hub.into(), streams, CancellationToken::new()).await
-}
-
-/// Serves MCP until the end of the input, which is also when `stop` is cancelled.
-async fn serve_until<R, W>(hub: LiveHub, streams: (R, W), stop: CancellationToken) -> Result<(), Error>
-where
-    R: tokio::io::AsyncRead + Send + Unpin + 'static,
-    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
-{
-    let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
-    let handler = Handler::new(hub);
-    let transport = transport::LineTransport::new(streams, handler.input_ended.clone(), stop);
-    match handler.serve(transport).await {
-        Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
-        // A client that disconnects before its first message is no error.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(protocol(&error)),
-    }
-}
-
-/// The clients of a connection that have a session.
-type Peers = Vec<Peer<RoleServer>>;
+/// The methods of MCP that a server of tools has, for messages.
+const METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
 
 /// The handler of one connection.
 #[derive(Clone)]
@@ -109,6 +51,14 @@ pub struct Handler {
     meta_tools: Arc<MetaTools>,
     /// Clients with a session, which get notifications.
     peers: Arc<Mutex<Peers>>,
+    /// Requests of clients without a session that wait for their clients.
+    suspended: Arc<Suspended>,
+    /// Requests that have become tasks.
+    tasks: TaskManager,
+    /// Whether this is the only connection of the process.
+    is_only: bool,
+    /// Identifies the client of this connection.
+    number: u64,
     /// What the session has subscribed to.
     subscriptions: Arc<Subscriptions>,
     /// Cancelled at the end of the client's input.
@@ -122,21 +72,45 @@ impl Handler {
     /// Creates a handler that serves `hub`.
     #[must_use]
     pub fn new(hub: impl Into<LiveHub>) -> Self {
-        Self::with_meta_tools(hub.into(), Arc::default())
+        Self::with_meta_tools(hub.into(), Arc::default(), Arc::default(), TaskManager::new())
     }
 
     /// Creates the handler of another connection to the same hub.
     #[must_use]
     pub fn for_session(&self) -> Self {
-        Self::with_meta_tools(self.live.clone(), Arc::clone(&self.meta_tools))
+        Self::with_meta_tools(
+            self.live.clone(),
+            Arc::clone(&self.meta_tools),
+            Arc::clone(&self.suspended),
+            self.tasks.clone(),
+        )
     }
 
-    fn with_meta_tools(live: LiveHub, meta_tools: Arc<MetaTools>) -> Self {
+    fn with_meta_tools(
+        live: LiveHub,
+        meta_tools: Arc<MetaTools>,
+        suspended: Arc<Suspended>,
+        tasks: TaskManager,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dropped = CancellationToken::new();
         let _guard = Arc::new(dropped.clone().drop_guard());
         let input_ended = CancellationToken::new();
         let (peers, subscriptions) = (Arc::default(), Arc::default());
-        Self { live, meta_tools, peers, subscriptions, input_ended, dropped, _guard }
+        Self {
+            live,
+            meta_tools,
+            peers,
+            suspended,
+            tasks,
+            is_only: false,
+            number,
+            subscriptions,
+            input_ended,
+            dropped,
+            _guard,
+        }
     }
 
     /// The hub of this moment.
@@ -146,7 +120,7 @@ impl Handler {
 
     /// Starts the tasks that notify clients with a session. They end with the connection.
     fn start_notifying(&self) {
-        let notifying = notify_tool_changes(self.live.clone(), Arc::downgrade(&self.peers));
+        let notifying = tool_changes::notify(self.live.clone(), Arc::downgrade(&self.peers));
         tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notifying));
         if resources::are_exposed(&self.hub()) {
             let (peers, subscriptions) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.subscriptions));
@@ -160,33 +134,38 @@ impl Handler {
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        form: AnswerForm,
+        client: Client,
         sink: EventSink,
         cancel: CancellationToken,
-    ) -> Option<CallToolResult> {
+    ) -> Option<Result<CallToolResult, ErrorData>> {
         if meta::find(name).is_some() {
-            let answer = meta::call(&self.hub(), name, Value::Object(arguments), sink, cancel).await?;
-            return Some(offload::run_without_permit(answer.content.weight(), || self.meta_tool_result(answer)));
+            let answer = meta::call_for(&self.hub(), name, Value::Object(arguments), client, sink, cancel).await?;
+            return Some(Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, form))));
         }
-        let result = self.hub().direct(name, arguments, sink, cancel).await?;
+        // Other requests do not hold its state.
+        let result = Box::pin(self.hub().direct_for(name, arguments, client, sink, cancel)).await?;
+        let structured = self.hub().config().structured;
         let convert = |result: ToolResult| {
-            offload::run_without_permit(offload::weight(result.value()), || self.tool_result(result))
+            offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
         };
-        Some(result.map_or_else(error_result, convert))
+        Some(match result {
+            Ok(result) => Ok(convert(result)),
+            Err(error) => client_error(&error).map_or_else(|| Ok(error_result(error)), Err),
+        })
     }
 
-    /// Converts the result of an upstream's tool, without structured content if the configuration says so.
-    fn tool_result(&self, result: ToolResult) -> CallToolResult {
-        match serde_json::from_value::<CallToolResult>(result.into_mcp()) {
-            Ok(result) if self.hub().config().structured => result,
-            Ok(mut result) => {
-                result.structured_content = None;
-                result
-            }
-            Err(_) => error_result(ToolError::new(
-                ErrorCode::ToolExecutionError,
-                "The tool's answer is not one that MCP knows",
-            )),
-        }
+    /// Says that there is no tool of this name.
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        let hub = self.hub();
+        let meta_tools = self.meta_tools.of(&hub);
+        let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let more = match hub.catalogue().snapshot().listed().len() {
+            0 => String::new(),
+            more => format!(", and {more} more in the list of tools"),
+        };
+        let message = format!("Unknown tool '{name}'. The tools of this server are {}{more}", known.join(", "));
+        ErrorData::invalid_params(message, Some(json!({"tools": known})))
     }
 
     /// Waits for the upstreams, for a request about resources or prompts.
@@ -200,160 +179,32 @@ impl Handler {
         self.hub().wait_for_connections().await;
         Ok(())
     }
-
-    /// Converts the answer of a meta-tool.
-    fn meta_tool_result(&self, Answer { content, is_error, meta }: Answer) -> CallToolResult {
-        let text = |value: &Value| vec![ContentBlock::text(value.to_string())];
-        let result = match (content, self.hub().config().structured) {
-            (AnswerContent::Refusal(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
-            (AnswerContent::Structured(value), true) if is_error => CallToolResult::structured_error(value),
-            (AnswerContent::Structured(value), true) => CallToolResult::structured(value),
-            (AnswerContent::Structured(value), false) if is_error => CallToolResult::error(text(&value)),
-            (AnswerContent::Structured(value), false) => CallToolResult::success(text(&value)),
-        };
-        match meta {
-            Some(meta) => result.with_meta(Some(MetaObject(meta))),
-            None => result,
-        }
-    }
-}
-
-/// Returns the result of a call that was refused or has failed: the message as text, code and details in `_meta`.
-fn error_result(error: ToolError) -> CallToolResult {
-    let mut data = json!({"code": error.code});
-    if let Some(details) = error.details.and_then(|details| serde_json::from_str::<Value>(&details).ok()) {
-        data["details"] = details;
-    }
-    let mut meta = Map::new();
-    meta.insert("codecall/error".into(), data);
-    CallToolResult::error(vec![ContentBlock::text(error.message)]).with_meta(Some(MetaObject(meta)))
-}
-
-/// Notifies clients with a session of changes of the tools.
-async fn notify_tool_changes(live: LiveHub, peers: std::sync::Weak<Mutex<Peers>>) {
-    let mut changes = ToolChanges::new(&live);
-    while changes.next().await {
-        tokio::time::sleep(DEBOUNCE).await;
-        changes.mark_unchanged();
-        let Some(peers) = peers.upgrade() else { return };
-        for peer in open_peers(&peers) {
-            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, peer.notify_tool_list_changed()).await;
-        }
-    }
-}
-
-/// Changes of the tools: of the upstreams, and of the configuration.
-struct ToolChanges {
-    replaced: watch::Receiver<Arc<Hub>>,
-    changed: watch::Receiver<u64>,
-}
-
-impl ToolChanges {
-    fn new(live: &LiveHub) -> Self {
-        let mut replaced = live.replaced();
-        let changed = replaced.borrow_and_update().catalogue().changed();
-        Self { replaced, changed }
-    }
-
-    /// Waits for a change. `false`: there are no more.
-    async fn next(&mut self) -> bool {
-        tokio::select! {
-            change = self.changed.changed() => match change {
-                Ok(()) => return true,
-                // The catalogue is that of a hub that was replaced.
-                Err(_) => if self.replaced.changed().await.is_err() { return false },
-            },
-            replaced = self.replaced.changed() => if replaced.is_err() { return false },
-        }
-        self.changed = self.replaced.borrow_and_update().catalogue().changed();
-        self.changed.mark_unchanged();
-        true
-    }
-
-    fn mark_unchanged(&mut self) {
-        self.changed.mark_unchanged();
-    }
-}
-
-/// The meta-tools as they are listed, for the hub that they were made for.
-type MetaTools = Mutex<Option<(std::sync::Weak<Hub>, Arc<[Tool]>)>>;
-
-impl Handler {
-    /// Returns the meta-tools of a hub.
-    fn meta_tools(&self, hub: &Arc<Hub>) -> Arc<[Tool]> {
-        let mut made = self.meta_tools.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*made {
-            Some((of, tools)) if std::ptr::eq(of.as_ptr(), Arc::as_ptr(hub)) => Arc::clone(tools),
-            Some(_) | None => {
-                let tools = tool_list::meta_tools(hub);
-                *made = Some((Arc::downgrade(hub), Arc::clone(&tools)));
-                tools
-            }
-        }
-    }
-}
-
-/// Returns the peers that are still connected. They are checked first, because notifying a disconnected peer succeeds.
-fn open_peers(peers: &Mutex<Peers>) -> Peers {
-    let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
-    peers.retain(|peer| !peer.is_transport_closed());
-    peers.clone()
-}
-
-/// The subscriptions of a request without a session. Dropping it cancels them.
-struct RequestSubscriptions<'a> {
-    hub: &'a LiveHub,
-    uris: Vec<String>,
-}
-
-impl<'a> RequestSubscriptions<'a> {
-    async fn new(hub: &'a LiveHub, uris: &[String]) -> Self {
-        let mut subscriptions = Self { hub, uris: Vec::new() };
-        for uri in uris {
-            // A resource that no upstream lets subscribe to does not prevent the others.
-            if hub.get().subscribe(uri).await.is_ok() {
-                subscriptions.uris.push(uri.clone());
-            }
-        }
-        subscriptions
-    }
-}
-
-impl Drop for RequestSubscriptions<'_> {
-    fn drop(&mut self) {
-        let (hub, uris) = (self.hub.get(), std::mem::take(&mut self.uris));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                for uri in uris {
-                    hub.unsubscribe(&uri).await;
-                }
-            });
-        }
-    }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "clients of today ask for log messages")]
-        let mut capabilities =
-            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_logging()
+            .enable_tasks()
+            .build();
         if resources::are_exposed(&self.hub()) {
             let mut resources = ResourcesCapability::default();
             (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
             let mut prompts = PromptsCapability::default();
             prompts.list_changed = Some(true);
             (capabilities.resources, capabilities.prompts) = (Some(resources), Some(prompts));
+            capabilities.completions = Some(Map::new());
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
-            .with_instructions(if self.hub().config().tools.may_list() {
-                INSTRUCTIONS_WITH_TOOLS
-            } else {
-                INSTRUCTIONS
-            })
+            .with_instructions(instructions::instructions(&self.hub()))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.announce_roots(&context.peer);
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if peers.is_empty() {
             self.start_notifying();
@@ -361,41 +212,17 @@ impl ServerHandler for Handler {
         peers.push(context.peer);
     }
 
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.announce_roots(&context.peer);
+    }
+
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         Some(requested.supported_by(&self.get_info().capabilities))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let (mut changed, mut notifications) = (ToolChanges::new(&self.live), self.hub().notifications());
-        changed.mark_unchanged();
-        let (accepted, sink) = (context.accepted(), context.sink());
-        let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
-        let _subscriptions = RequestSubscriptions::new(&self.live, &uris).await;
-        loop {
-            let sent = tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                is_changed = changed.next() => match is_changed {
-                    true if accepted.tools_list_changed == Some(true) => sink.notify_tool_list_changed().await,
-                    true => continue,
-                    false => return Ok(()),
-                },
-                notification = notifications.recv() => match notification {
-                    Ok(UpstreamNotification::ResourceListChanged) if accepted.resources_list_changed == Some(true) => {
-                        sink.notify_resource_list_changed().await
-                    }
-                    Ok(UpstreamNotification::PromptListChanged) if accepted.prompts_list_changed == Some(true) => {
-                        sink.notify_prompt_list_changed().await
-                    }
-                    Ok(UpstreamNotification::ResourceUpdated(uri)) if uris.contains(&uri) => sink.notify_resource_updated(uri).await,
-                    // Without a session, only a request that asks for log messages gets them.
-                    Ok(_) | Err(RecvError::Lagged(_)) => continue,
-                    Err(RecvError::Closed) => return Ok(()),
-                },
-            };
-            if sent.is_err() {
-                return Ok(());
-            }
-        }
+        // In a box: rmcp's future of any request has room for the largest.
+        Box::pin(notifications::listen(&self.live, &context)).await
     }
 
     async fn subscribe(
@@ -432,6 +259,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.subscriptions.set_level(Level::from(request.level));
+        self.hub().set_log_level(request.level);
         Ok(())
     }
 
@@ -439,7 +267,7 @@ impl ServerHandler for Handler {
         let hub = self.hub();
         let Some(meta_tool) = meta::find(name) else { return tool_list::tool(&hub, name) };
         let listed = meta::listed_name(meta_tool, hub.config().tools.names);
-        self.meta_tools(&hub).iter().find(|tool| tool.name == listed).cloned()
+        self.meta_tools.of(&hub).iter().find(|tool| tool.name == listed).cloned()
     }
 
     async fn list_tools(
@@ -451,7 +279,7 @@ impl ServerHandler for Handler {
         if hub.config().tools.may_list() {
             context.ct.run_until_cancelled(hub.wait_for_tools()).await;
         }
-        tool_list::page(&hub, &self.meta_tools(&hub), request.and_then(|request| request.cursor))
+        tool_list::page(&hub, &self.meta_tools.of(&hub), request.and_then(|request| request.cursor))
     }
 
     async fn call_tool(
@@ -469,24 +297,67 @@ impl ServerHandler for Handler {
             let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
             return Err(ErrorData::invalid_params(message, None));
         }
-        let answer = self.call(&request.name, arguments, sink, context.ct.child_token());
-        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
-        let forwarding = self.input_ended.run_until_cancelled(forwarding);
-        match run_events::after_events(answer, forwarding, &answered).await {
-            Some(result) => Ok(result.into()),
-            None => {
-                let hub = self.hub();
-                let meta_tools = self.meta_tools(&hub);
-                let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
-                let more = match hub.catalogue().snapshot().listed().len() {
-                    0 => String::new(),
-                    more => format!(", and {more} more in the list of tools"),
-                };
-                let message =
-                    format!("Unknown tool '{}'. The tools of this server are {}{more}", request.name, known.join(", "));
-                Err(ErrorData::invalid_params(message, Some(json!({"tools": known}))))
-            }
+        if let Some(level) = context.meta.log_level() {
+            self.hub().set_log_level(level);
         }
+        let (handler, name) = (self.clone(), request.name.into_owned());
+        let form = AnswerForm::of_request(self.hub().config().structured, &context);
+        let subject = Subject::new("tools/call", &name, &arguments);
+        let repeated = (request.input_responses, request.request_state);
+        let info = context.peer.peer_info();
+        let requester = info.map(|info| format!("{} {}", info.client_info.name, info.client_info.version));
+        let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            sink,
+            true,
+            Box::new(move |client, sink, cancel| {
+                Box::pin(async move {
+                    let calling = handler.call(&name, arguments, form, client, sink, cancel);
+                    match with_client(requester, calling).await {
+                        Some(result) => result.map(ServerResult::CallToolResult),
+                        None => Err(handler.unknown_tool(&name)),
+                    }
+                })
+            }),
+        );
+        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
+        let forwarding = Box::pin(forwarding);
+        let forwarding = Box::pin(async {
+            self.input_ended.run_until_cancelled(forwarding).await;
+        });
+        match run_events::after_events(Box::pin(answer), forwarding, &answered).await? {
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            ServerResult::CreateTaskResult(created) => Ok(created.into()),
+            _ => Err(wrong_result()),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
     }
 
     /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.
@@ -500,7 +371,13 @@ impl ServerHandler for Handler {
                 "The parameters of tools/call must be {name: string, arguments?: object}",
                 None,
             )),
-            _ => Err(ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+            method => {
+                let method = codecall_base::text::truncate(method, MAX_NAME_BYTES);
+                let near = codecall_base::text::nearest(method, METHODS.into_iter(), 1);
+                let hint = near.first().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+                let message = format!("There is no method '{method}'{hint}");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
         }
     }
 
@@ -516,11 +393,31 @@ impl ServerHandler for Handler {
 
     async fn get_prompt(
         &self,
-        request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
+        mut request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.check_exposed::<GetPromptRequestMethod>().await?;
-        resources::get_prompt(&self.hub(), request).await.map(Into::into)
+        let no_arguments = Map::new();
+        let subject = Subject::new("prompts/get", &request.name, request.arguments.as_ref().unwrap_or(&no_arguments));
+        let repeated = (request.input_responses.take(), request.request_state.take());
+        let hub = self.hub();
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            None,
+            false,
+            Box::new(move |client, _, cancel| {
+                Box::pin(async move {
+                    resources::get_prompt(&hub, request, client, cancel).await.map(ServerResult::GetPromptResult)
+                })
+            }),
+        );
+        match Box::pin(answer).await? {
+            ServerResult::GetPromptResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            _ => Err(wrong_result()),
+        }
     }
 
     async fn list_resources(
@@ -544,18 +441,38 @@ impl ServerHandler for Handler {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.check_exposed::<ReadResourceRequestMethod>().await?;
-        resources::read(&self.hub(), &request.uri).await.map(Into::into)
+        let subject = Subject::new("resources/read", &request.uri, &Map::new());
+        let repeated = (request.input_responses, request.request_state);
+        let (hub, uri) = (self.hub(), request.uri);
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            None,
+            false,
+            Box::new(move |client, _, cancel| {
+                Box::pin(async move {
+                    resources::read(&hub, &uri, &client, &cancel).await.map(ServerResult::ReadResourceResult)
+                })
+            }),
+        );
+        match Box::pin(answer).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            _ => Err(wrong_result()),
+        }
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
+        request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        self.check_exposed::<CompleteRequestMethod>().await?;
+        Box::pin(async move { resources::complete(&self.hub(), request).await }).await
     }
 }
 

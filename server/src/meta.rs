@@ -10,9 +10,13 @@ mod invoke;
 mod schema;
 mod search;
 mod step;
+mod waiting;
+
+pub(crate) use code_execution::policy as code_execution_policy;
 
 use crate::hub::Hub;
 use codecall_base::call::Caller;
+use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
@@ -26,6 +30,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+pub use waiting::resume_runs;
 
 /// Maximum length of the description of an invalid request, in bytes.
 const MAX_PROBLEM_BYTES: usize = 2_048;
@@ -71,6 +76,10 @@ pub struct Request<'a> {
     pub hub: &'a Hub,
     /// The arguments: an object.
     pub arguments: Value,
+    /// The client that tools can ask.
+    pub client: Client,
+    /// Whether a long result comes whole, because the caller cannot read on.
+    pub whole: bool,
     /// Receives the events of the run or call.
     pub sink: EventSink,
     /// Cancelled when the client no longer waits for the answer.
@@ -193,13 +202,41 @@ pub async fn call(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Option<Answer> {
+    call_for(hub, name, arguments, Client::default(), sink, cancel).await
+}
+
+/// Does the same for a client that tools can ask.
+pub async fn call_for(
+    hub: &Hub,
+    name: &str,
+    arguments: Value,
+    client: Client,
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Option<Answer> {
+    call_with(hub, name, arguments, (client, false), sink, cancel).await
+}
+
+/// Does the same for a command, which gets a long result whole.
+pub async fn call_whole(hub: &Hub, name: &str, arguments: Value, cancel: CancellationToken) -> Option<Answer> {
+    call_with(hub, name, arguments, (Client::default(), true), None, cancel).await
+}
+
+async fn call_with(
+    hub: &Hub,
+    name: &str,
+    arguments: Value,
+    (client, whole): (Client, bool),
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Option<Answer> {
     let tool = find(name)?;
     if !tool.is_enabled(hub.config()) {
         return None;
     }
     let pipeline = hub.pipeline();
     let mut answer = match pipeline.before_meta(tool.id()).await {
-        Ok(()) => tool.answer(Request { hub, arguments, sink, cancel }).await,
+        Ok(()) => tool.answer(Request { hub, arguments, client, whole, sink, cancel }).await,
         Err(error) => {
             let refused = Answer::refused_with(&error);
             let context = hub.context(Caller::Direct, None, cancel);

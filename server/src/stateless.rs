@@ -10,6 +10,7 @@ mod id;
 pub mod messages;
 mod recorder;
 mod recording;
+mod replay;
 mod service;
 mod tools;
 
@@ -19,6 +20,7 @@ pub use history::{History, HistoryError};
 pub use id::CodeId;
 pub use recorder::Recorder;
 pub use recording::{RecordedTools, Recording, answer_line, call_line, compact};
+pub use replay::Replay;
 pub use service::{Refusal, Stateless, StepAnswer};
 pub use tools::{ClientToolset, ToolsError};
 

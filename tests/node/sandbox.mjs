@@ -7,7 +7,7 @@ import { codeOf } from './shape.mjs';
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
-/** How many digests threads are computing: a script that waits for one is not stuck. */
+/** How many digests and requests are under way outside of virtual time: a script that waits for one is not stuck. */
 let digests = 0;
 const subtle = Object.getPrototypeOf(crypto.subtle);
 const { digest: digestOf } = subtle;
@@ -67,6 +67,7 @@ function globals(host, logs) {
     console: consoleOf(logs),
     callTool: host.call,
     getTool: host.describe,
+    ...(host.names.includes('fetch') ? { fetch: host.fetch } : {}),
     mcpLog: () => {},
     mcpNotify: () => {},
     parallel: (...args) => parallel(host, ...args),
@@ -86,7 +87,8 @@ function toolHost(tools, time) {
   function respond(name, input) {
     const tool = tools.find((one) => one.name === name);
     if (!tool) throw { message: `Tool '${name}' is not known`, code: 'TOOL_NOT_FOUND' };
-    const response = tool.responses.find((one) => (one.input == null || isDeepStrictEqual(one.input, input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
+    const fits = name === 'fetch' ? (wanted) => Object.entries(wanted).every(([part, value]) => isDeepStrictEqual(input[part], value)) : (wanted) => isDeepStrictEqual(wanted, input);
+    const response = tool.responses.find((one) => (one.input == null || fits(one.input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
     if (!response) throw { message: `No response of '${name}' for this input`, code: 'NO_MOCK_RESPONSE' };
     used.set(response, (used.get(response) ?? 0) + 1);
     if (response.error) throw { message: response.error.message, code: response.error.code ?? 'TOOL_EXECUTION_ERROR', details: response.error.details };
@@ -120,6 +122,28 @@ function toolHost(tools, time) {
     }
   }
 
+  /** Node's own `fetch`; what it sends is answered by the fixture of the tool `fetch`. */
+  function fetchRecorded(input, init) {
+    const dispatch = (sent, handler) => {
+      let aborted = false;
+      handler.onConnect((reason) => { aborted = true; handler.onError(reason); });
+      const request = { url: new URL(sent.path, sent.origin).href, method: sent.method, ...bodyOf(sent.body), headers: headersOf(sent.headers) };
+      // Node hands a response to the script in some turns of its loop.
+      const delivered = async () => { digests += 1; for (let turns = 0; turns < 5; turns++) await turn(); digests -= 1; };
+      answer('fetch', request).then((response) => {
+        const { status, statusText = '', headers = [], body, bodyBase64 } = response;
+        if (aborted) return;
+        handler.onHeaders(status, headers.flat().map((text) => Buffer.from(text, 'latin1')), () => {}, statusText);
+        const bytes = bodyBase64 === undefined ? Buffer.from(body ?? '') : Buffer.from(bodyBase64, 'base64');
+        if (bytes.length > 0) handler.onData(bytes);
+        handler.onComplete([]);
+      }, ({ message, code }) => { if (!aborted) handler.onError(Object.assign(new Error(message), { code })); }).finally(delivered);
+      return true;
+    };
+    const given = init !== null && typeof init === 'object' ? init : {};
+    return fetch(input, init == null || init === given ? { ...given, dispatcher: { dispatch, isMockActive: true } } : init);
+  }
+
   /** The synchronous dialect, in which delays have no effect, because nothing else runs. */
   function callNow(server, tool, args = {}) {
     if (typeof server !== 'string' || typeof tool !== 'string') throw new TypeError('Names of servers and tools are strings');
@@ -140,7 +164,24 @@ function toolHost(tools, time) {
     return structuredClone({ name, appId: name.split(':')[0], description, inputSchema, outputSchema, annotations });
   }
 
-  return { call, callNow, callAllNow, describe, failures, names: tools.map((tool) => tool.name) };
+  const named = { fetch(input, init) { return fetchRecorded(input, init); } }.fetch;
+  return { call, fetch: Object.defineProperty(named, 'length', { value: 1 }), callNow, callAllNow, describe, failures, names: tools.map((tool) => tool.name) };
+}
+
+function bodyOf(body) {
+  if (body == null) return {};
+  if (typeof body === 'string') return { body };
+  const bytes = Buffer.from(body);
+  const text = bytes.toString();
+  return Buffer.from(text).equals(bytes) ? { body: text } : { bodyBase64: bytes.toString('base64') };
+}
+
+/** The headers of a request but for those that Node adds. */
+function headersOf(headers) {
+  const pairs = Array.isArray(headers) ? headers : Object.entries(headers ?? {});
+  const flat = pairs.length > 0 && !Array.isArray(pairs[0]) ? pairs.reduce((all, text, index) => (index % 2 ? [...all.slice(0, -1), [all.at(-1)[0], text]] : [...all, [text]]), []) : pairs;
+  const added = ['accept', 'accept-language', 'sec-fetch-mode', 'user-agent', 'accept-encoding', 'content-length', 'host', 'connection'];
+  return flat.map(([name, value]) => [String(name).toLowerCase(), String(value)]).filter(([name]) => !added.includes(name)).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 function namespaces(host) {

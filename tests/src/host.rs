@@ -3,8 +3,8 @@
 
 use crate::corpus::Case;
 use agentscript::{
-    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Linker, Loops, Outcome, Policy, Preset,
-    Progress, Run, TimeFlow, ToolError, Tools,
+    Call, CallKind, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Linker, Loops, Outcome, Policy,
+    Preset, Progress, Run, TimeFlow, ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ impl Fixture {
         let mut used = self.used.lock().expect("no test panics with the lock");
         for (index, response) in tool["responses"].as_array().into_iter().flatten().enumerate() {
             let count = used.entry((number, index)).or_default();
-            let fits = response["input"].is_null() || response["input"] == input;
+            let fits = fits(&response["input"], &input, call.kind);
             if !fits || response["times"].as_u64().is_some_and(|times| *count >= times) {
                 continue;
             }
@@ -76,6 +76,15 @@ impl Fixture {
             );
         }
         (delay, Err(ToolError::new("NO_MOCK_RESPONSE", format!("No response of '{}' for this input", call.tool))))
+    }
+}
+
+/// Whether a response is one to an input. Of the input of `fetch`, it names only some parts.
+fn fits(wanted: &Value, input: &Value, kind: CallKind) -> bool {
+    match (wanted, kind) {
+        (Value::Null, _) => true,
+        (Value::Object(parts), CallKind::Fetch) => parts.iter().all(|(name, part)| input[name] == *part),
+        (wanted, _) => wanted == input,
     }
 }
 
@@ -180,6 +189,7 @@ pub fn policy(case: &Case) -> Policy {
                 policy.loops = if loops == "bounded" { Loops::Bounded } else { panic!("loops are 'bounded'") };
             }
             ("timers", Value::Bool(allow)) => policy.timers = *allow,
+            ("fetch", Value::Bool(allow)) => policy.fetch = *allow,
             ("allowLoops", Value::Bool(allow)) => policy.loops = if *allow { Loops::All } else { Loops::None },
             ("disabledBuiltins", Value::Array(names)) => {
                 policy.disabled_builtins.extend(names.iter().filter_map(Value::as_str).map(Into::into));
@@ -212,11 +222,11 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
         Some("sync") => Dialect::Sync,
         Some(other) => panic!("{}: there is no dialect '{other}'", case.name),
     });
-    let script = match agentscript::compile(&case.script, &options) {
+    let fixture = Arc::new(Fixture::load(case.tools.as_deref(), case.allowed.clone()));
+    let script = match agentscript::compile(&case.script, &options.with_tools(&*fixture)) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
     };
-    let fixture = Arc::new(Fixture::load(case.tools.as_deref(), case.allowed.clone()));
     let clock = Arc::new(TestClock::default());
     let inputs = Inputs {
         context: case.context.clone(),

@@ -14,8 +14,8 @@ const LARGE: usize = 256 << 10;
 /// Most memory that a thread keeps for each of its next trees.
 const SPARE: usize = 128 << 10;
 
-/// How many trees a thread keeps memory for: a syntax tree, the program made of it and the draft of that.
-const SPARES: usize = 3;
+/// How many trees a thread keeps memory for: a syntax tree and the program made of it.
+const SPARES: usize = 2;
 
 /// Most bytes that alignment adds to a part.
 const ALIGNMENT: usize = 16;
@@ -52,8 +52,8 @@ impl Arena {
     /// An arena with the capacity that the trees of a usual source of this length need.
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
-        // A syntax tree takes some twelve times its source, the program made of it and the draft of that some ten times;
-        // more is asked for as it is needed.
+        // A syntax tree takes some twelve times its source, the program made of it some ten times; more is asked for as it
+        // is needed.
         let usual = 512 + 12 * bytes.min(LARGE / 12);
         let last = LAST.try_with(|last| {
             let mut bumps = last.take();

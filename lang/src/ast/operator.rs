@@ -19,53 +19,53 @@ pub enum Unary {
     Void,
 }
 
-/// Operators with two operands that are both evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Remainder,
-    /// `**`
-    Power,
-    /// `&`
-    BitAnd,
-    /// `|`
-    BitOr,
-    /// `^`
-    BitXor,
-    /// `<<`
-    ShiftLeft,
-    /// `>>`
-    ShiftRight,
-    /// `>>>`
-    ShiftRightUnsigned,
-    /// `==`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `===`
-    StrictEqual,
-    /// `!==`
-    StrictNotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// `in`
-    In,
-    /// `instanceof`
-    Instanceof,
+/// The operators with two operands that are both evaluated, as they are written.
+macro_rules! binary {
+    ($($name:ident $sign:literal,)+) => {
+        /// Operators with two operands that are both evaluated.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Binary {
+            $(#[doc = concat!("`", $sign, "`")] $name,)+
+        }
+
+        impl Binary {
+            /// All of them, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The operator as it is written.
+            #[must_use]
+            pub fn sign(self) -> &'static str {
+                match self {
+                    $(Self::$name => $sign,)+
+                }
+            }
+        }
+    };
+}
+
+binary! {
+    Add "+",
+    Subtract "-",
+    Multiply "*",
+    Divide "/",
+    Remainder "%",
+    Power "**",
+    BitAnd "&",
+    BitOr "|",
+    BitXor "^",
+    ShiftLeft "<<",
+    ShiftRight ">>",
+    ShiftRightUnsigned ">>>",
+    Equal "==",
+    NotEqual "!=",
+    StrictEqual "===",
+    StrictNotEqual "!==",
+    Less "<",
+    LessEqual "<=",
+    Greater ">",
+    GreaterEqual ">=",
+    In "in",
+    Instanceof "instanceof",
 }
 
 /// Operators that may leave their right operand alone.
@@ -91,37 +91,6 @@ impl Unary {
             Self::Plus => "+",
             Self::Typeof => "typeof",
             Self::Void => "void",
-        }
-    }
-}
-
-impl Binary {
-    /// The operator as it is written.
-    #[must_use]
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
-            Self::Power => "**",
-            Self::BitAnd => "&",
-            Self::BitOr => "|",
-            Self::BitXor => "^",
-            Self::ShiftLeft => "<<",
-            Self::ShiftRight => ">>",
-            Self::ShiftRightUnsigned => ">>>",
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::StrictEqual => "===",
-            Self::StrictNotEqual => "!==",
-            Self::Less => "<",
-            Self::LessEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterEqual => ">=",
-            Self::In => "in",
-            Self::Instanceof => "instanceof",
         }
     }
 }

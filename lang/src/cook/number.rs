@@ -1,7 +1,8 @@
 //! Numbers: from source text to values, and to property keys.
 
 use crate::ast::{Arena, Text};
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::Diagnostic;
+use crate::targets::Covers;
 use std::borrow::Cow;
 
 /// Longest BigInt literal: converting to base ten takes quadratic time.
@@ -67,16 +68,17 @@ fn binary(digits: &str, bits: u32) -> f64 {
 }
 
 /// The digits of a BigInt literal in base ten.
-pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
+pub(crate) fn bigint<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> &'s str {
     let source = text.strip_suffix('n').unwrap_or(text);
     if source.len() > MAX_BIGINT {
-        return Err(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)).into());
+        covers.error(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)));
+        return "0";
     }
     let digits = plain(source);
-    Ok(arena.text(match radix(&digits) {
+    arena.text(match radix(&digits) {
         Some((bits, digits)) => Cow::Owned(decimal(digits, bits)),
         None => digits,
-    }))
+    })
 }
 
 /// Base ten of digits of `bits` bits each.

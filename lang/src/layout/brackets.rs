@@ -10,7 +10,7 @@ use crate::token::Token;
 /// grammar accepts; it bounds the work.
 const MAX_OPEN: usize = 2 * MAX_DEPTH as usize + 8;
 
-impl<'s> Layout<'s> {
+impl Layout<'_> {
     pub(super) fn open_paren(&mut self, span: Span) -> Result<()> {
         use Position::*;
         let method = self.key_due() && self.position == After;
@@ -78,7 +78,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    pub(super) fn open(&mut self, token: Token<'s>, kind: Kind, position: Position, span: Span) -> Result<()> {
+    pub(super) fn open(&mut self, token: Token, kind: Kind, position: Position, span: Span) -> Result<()> {
         if self.frames.len() >= MAX_OPEN {
             return Err(Box::new(Diagnostic::syntax("this is nested too deeply", span)));
         }
@@ -89,7 +89,7 @@ impl<'s> Layout<'s> {
         Ok(())
     }
 
-    pub(super) fn close(&mut self, token: Token<'s>, position: Position, span: Span) -> Result<()> {
+    pub(super) fn close(&mut self, token: Token, position: Position, span: Span) -> Result<()> {
         let closing = match self.frame.kind {
             Kind::Paren(_) | Kind::ForHead => Token::RParen,
             Kind::Bracket => Token::RBracket,
@@ -107,7 +107,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    fn mismatch(&self, closing: Token<'s>, span: Span) -> Diagnostic {
+    fn mismatch(&self, closing: Token, span: Span) -> Diagnostic {
         let expected = match closing {
             Token::RParen => ")",
             Token::RBracket => "]",

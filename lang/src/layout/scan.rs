@@ -6,34 +6,46 @@ use crate::span::Span;
 use crate::token::{Chunk, Pattern, Token};
 use logos::Logos;
 
+/// The length of the text of a template up to its end or the next hole, with the end or the beginning of the hole, and
+/// whether it is a hole. Nothing where the template is never closed.
+pub(crate) fn template_text(rest: &str) -> Option<(usize, bool)> {
+    let mut chunk = Chunk::lexer(rest);
+    let hole = loop {
+        match chunk.next()?.ok()? {
+            Chunk::Text => {}
+            Chunk::Hole => break true,
+            Chunk::End => break false,
+        }
+    };
+    Some((chunk.span().end, hole))
+}
+
+/// The length of a regular expression behind its first slash, with its flags. Nothing where it is never closed.
+pub(crate) fn regex_text(rest: &str) -> Option<usize> {
+    let mut pattern = Pattern::lexer(rest);
+    pattern.next()?.ok()?;
+    let body = pattern.span().end;
+    let flags = rest[body..].find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')));
+    Some(flags.map_or(rest.len(), |length| body + length))
+}
+
 impl Layout<'_> {
     /// Scans template text beginning at `from`, behind the backtick or the `}` at `span`.
     pub(super) fn template(&mut self, from: u32, opens: bool, span: Span) -> Result<()> {
-        let rest = self.raw.remainder();
-        let mut chunk = Chunk::lexer(rest);
-        let hole = loop {
-            match chunk.next() {
-                Some(Ok(Chunk::Text)) => {}
-                Some(Ok(Chunk::Hole)) => break true,
-                Some(Ok(Chunk::End)) => break false,
-                Some(Err(())) | None => {
-                    return Err(Box::new(Diagnostic::syntax("this template is never closed", span)));
-                }
-            }
+        let Some((length, hole)) = template_text(self.raw.remainder()) else {
+            return Err(Box::new(Diagnostic::syntax("this template is never closed", span)));
         };
-        let found = chunk.span();
-        let text = &rest[..found.start];
-        self.raw.bump(found.end);
-        let span = Span { start: span.start, end: from + Span::from(found).end };
+        self.raw.bump(length);
+        let span = Span { start: span.start, end: from + Span::from(0..length).end };
         match (opens, hole) {
-            (true, true) => self.open(Token::TemplateHead(text), Kind::Hole, Position::Operand, span)?,
+            (true, true) => self.open(Token::TemplateHead, Kind::Hole, Position::Operand, span)?,
             (false, true) => {
                 self.position = Position::After;
-                self.open(Token::TemplateMiddle(text), Kind::Hole, Position::Operand, span)?;
+                self.open(Token::TemplateMiddle, Kind::Hole, Position::Operand, span)?;
             }
-            (true, false) => self.operand(Token::Template(text), span),
+            (true, false) => self.operand(Token::Template, span),
             (false, false) => {
-                self.emit_inside(Token::TemplateTail(text), span);
+                self.emit_inside(Token::TemplateTail, span);
                 self.position = Position::After;
             }
         }
@@ -46,16 +58,12 @@ impl Layout<'_> {
         if rest.starts_with('*') {
             return Err(Box::new(Diagnostic::syntax("this comment is never closed", slash)));
         }
-        let mut pattern = Pattern::lexer(rest);
-        if !matches!(pattern.next(), Some(Ok(Pattern::Body))) {
+        let Some(end) = regex_text(rest) else {
             return Err(Box::new(Diagnostic::syntax("this regular expression is never closed", slash)));
-        }
-        let body = pattern.span().end;
-        let flags = rest[body..].find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')));
-        let end = flags.map_or(rest.len(), |length| body + length);
+        };
         self.raw.bump(end);
         let span = Span { start: slash.start, end: slash.start + 1 + Span::from(0..end).end };
-        self.operand(Token::Regex(self.slice(span)), span);
+        self.operand(Token::Regex, span);
         Ok(())
     }
 

@@ -1,24 +1,32 @@
 //! The list of tokens, in blocks: growing it copies none, and a block is freed when the parser has read its tokens.
 
 use super::Spanned;
+use crate::spare;
+use std::cell::Cell;
 use std::ops::{Index, IndexMut};
 
 /// Tokens per block. Freeing 64 KiB or more makes glibc tidy its whole heap, so a block is smaller.
 const BLOCK: usize = 1 << 10;
 
-/// Tokens in the order of the source.
-#[derive(Debug)]
-pub(crate) struct Tokens<'s> {
-    /// Whether a name is written with escapes.
-    pub(crate) has_escaped_names: bool,
-    full: Vec<Vec<Spanned<'s>>>,
-    last: Vec<Spanned<'s>>,
+thread_local! {
+    /// The memory of a block.
+    static SPARE: Cell<Vec<Spanned>> = const { Cell::new(Vec::new()) };
 }
 
-impl<'s> Tokens<'s> {
+/// Tokens in the order of the source.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    /// Whether a name is written with escapes.
+    pub(crate) has_escaped_names: bool,
+    full: Vec<Vec<Spanned>>,
+    last: Vec<Spanned>,
+}
+
+impl Tokens {
     /// An empty list with the capacity that a usual source of this length needs.
     pub(super) fn for_source(bytes: usize) -> Self {
-        let last = Vec::with_capacity((bytes * 2 / 5 + 8).min(BLOCK));
+        let mut last: Vec<Spanned> = spare::take(&SPARE);
+        last.reserve_exact((bytes * 2 / 5 + 8).min(BLOCK));
         Self { has_escaped_names: false, full: Vec::new(), last }
     }
 
@@ -27,7 +35,7 @@ impl<'s> Tokens<'s> {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, token: Spanned<'s>) {
+    pub(super) fn push(&mut self, token: Spanned) {
         if self.last.len() == BLOCK {
             self.begin_block();
         }
@@ -53,39 +61,39 @@ impl<'s> Tokens<'s> {
     }
 
     #[inline(always)]
-    pub(super) fn last(&self) -> Option<&Spanned<'s>> {
+    pub(super) fn last(&self) -> Option<&Spanned> {
         self.last.last().or_else(|| self.full.last()?.last())
     }
 
     #[inline]
-    pub(super) fn last_mut(&mut self) -> Option<&mut Spanned<'s>> {
+    pub(super) fn last_mut(&mut self) -> Option<&mut Spanned> {
         self.last.last_mut().or_else(|| self.full.last_mut()?.last_mut())
     }
 
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&Spanned<'s>> {
+    pub(super) fn get(&self, index: usize) -> Option<&Spanned> {
         self.full.get(index / BLOCK).unwrap_or(&self.last).get(index % BLOCK)
     }
 }
 
-impl<'s> Index<usize> for Tokens<'s> {
-    type Output = Spanned<'s>;
+impl Index<usize> for Tokens {
+    type Output = Spanned;
     #[inline]
-    fn index(&self, index: usize) -> &Spanned<'s> {
+    fn index(&self, index: usize) -> &Spanned {
         &self.full.get(index / BLOCK).unwrap_or(&self.last)[index % BLOCK]
     }
 }
 
-impl IndexMut<usize> for Tokens<'_> {
+impl IndexMut<usize> for Tokens {
     #[inline]
     fn index_mut(&mut self, index: usize) -> &mut Self::Output {
         &mut self.full.get_mut(index / BLOCK).unwrap_or(&mut self.last)[index % BLOCK]
     }
 }
 
-impl<'s> IntoIterator for Tokens<'s> {
-    type Item = Spanned<'s>;
-    type IntoIter = IntoIter<'s>;
+impl IntoIterator for Tokens {
+    type Item = Spanned;
+    type IntoIter = IntoIter;
     fn into_iter(self) -> Self::IntoIter {
         let mut blocks = self.full;
         blocks.push(self.last);
@@ -93,24 +101,27 @@ impl<'s> IntoIterator for Tokens<'s> {
     }
 }
 
-/// Each block is freed behind its last token.
-pub(crate) struct IntoIter<'s> {
-    block: std::vec::IntoIter<Spanned<'s>>,
-    blocks: std::vec::IntoIter<Vec<Spanned<'s>>>,
+/// Each block is freed, or kept for the next source, behind its last token.
+pub(crate) struct IntoIter {
+    block: std::vec::IntoIter<Spanned>,
+    blocks: std::vec::IntoIter<Vec<Spanned>>,
 }
 
-impl<'s> Iterator for IntoIter<'s> {
-    type Item = Spanned<'s>;
+impl Iterator for IntoIter {
+    type Item = Spanned;
     #[inline(always)]
-    fn next(&mut self) -> Option<Spanned<'s>> {
+    fn next(&mut self) -> Option<Spanned> {
         self.block.next().or_else(|| self.next_block())
     }
 }
 
-impl<'s> IntoIter<'s> {
+impl IntoIter {
     /// The first token of the next block. Only the last one may be empty.
     #[cold]
-    fn next_block(&mut self) -> Option<Spanned<'s>> {
+    fn next_block(&mut self) -> Option<Spanned> {
+        let read = std::mem::take(&mut self.block);
+        // Only an adapter collects into the memory of a list that was read.
+        spare::keep(&SPARE, read.filter(|_| false).collect::<Vec<_>>());
         self.block = self.blocks.next()?.into_iter();
         self.block.next()
     }

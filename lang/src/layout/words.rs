@@ -7,21 +7,23 @@ use crate::token::Token;
 use crate::{cook, refused};
 use logos::Logos;
 
-impl<'s> Layout<'s> {
+impl Layout<'_> {
     /// `async`, `get` and `set` before the key of a method, which begins with `token`.
-    pub(super) fn modifier(&mut self, token: Token<'s>, span: Span, newline: bool) -> Result<()> {
+    pub(super) fn modifier(&mut self, token: Token, span: Span, newline: bool) -> Result<()> {
         use Token as T;
         if !self.key_due() || self.position != Position::After {
             return Ok(());
         }
+        let source = self.source;
         let Some(&mut (start, ref mut before, end)) = self.out.last_mut() else { return Ok(()) };
-        let T::Ident(modifier @ ("async" | "get" | "set")) = *before else { return Ok(()) };
-        let is_key = matches!(token, T::String(_) | T::Number(_) | T::BigInt(_) | T::LBracket)
-            || is_word(span.text(self.source));
-        match modifier {
-            "get" if is_key => Err(Box::new(refuse("getter", Span::new(start, end)))),
-            "set" if is_key => Err(Box::new(refuse("setter", Span::new(start, end)))),
-            "async" if (is_key || token == T::Star) && !newline => {
+        if *before != T::Ident {
+            return Ok(());
+        }
+        let is_key = || matches!(token, T::String | T::Number | T::BigInt | T::LBracket) || is_word(span.text(source));
+        match Span::new(start, end).text(source) {
+            "get" if is_key() => Err(Box::new(refuse("getter", Span::new(start, end)))),
+            "set" if is_key() => Err(Box::new(refuse("setter", Span::new(start, end)))),
+            "async" if (is_key() || token == T::Star) && !newline => {
                 *before = T::Async;
                 self.position = Position::Operand;
                 Ok(())
@@ -49,7 +51,7 @@ impl<'s> Layout<'s> {
     }
 
     /// The token for a word that is the name of a property here.
-    pub(super) fn property_name(&self, token: Token<'s>, span: Span) -> Option<Token<'s>> {
+    pub(super) fn property_name(&self, token: Token, span: Span) -> Option<Token> {
         let named = match self.position {
             Position::Name => true,
             Position::After => false,
@@ -57,12 +59,9 @@ impl<'s> Layout<'s> {
         };
         match token {
             _ if !named => None,
-            Token::Ident(_) => Some(token),
-            Token::Contextual(word) => Some(Token::Ident(word)),
-            _ => {
-                let text = self.slice(span);
-                is_word(text).then_some(Token::Keyword(text))
-            }
+            Token::Ident => Some(token),
+            _ if token.is_contextual() => Some(Token::Ident),
+            _ => is_word(self.slice(span)).then_some(Token::Keyword),
         }
     }
 
@@ -79,20 +78,20 @@ impl<'s> Layout<'s> {
     }
 
     /// The token of a name with escapes: never a keyword, not even a contextual one.
-    pub(super) fn unescaped(&self, text: &'s str, span: Span) -> Result<Token<'s>> {
+    pub(super) fn unescaped(&self, text: &str, span: Span) -> Result<Token> {
         let name = cook::unescaped(text, span.start).map_err(|error| *error)?;
         let mut lexer = Token::lexer(&name);
         let word = lexer.next();
         match word {
             _ if lexer.span() != (0..name.len()) => Err(Box::new(Diagnostic::syntax("invalid escape in a name", span))),
-            Some(Ok(Token::Contextual("interface"))) => match self.property_name(Token::Keyword(text), span) {
-                Some(_) => Ok(Token::Keyword(text)),
+            Some(Ok(Token::Interface)) => match self.property_name(Token::Keyword, span) {
+                Some(_) => Ok(Token::Keyword),
                 None => Err(Box::new(reserved("interface", span))),
             },
-            Some(Ok(Token::Ident(_) | Token::Contextual(_))) => Ok(Token::Ident(text)),
+            Some(Ok(token)) if token == Token::Ident || token.is_contextual() => Ok(Token::Ident),
             Some(Ok(_)) if is_word(&name) => {
-                let names_property = self.property_name(Token::Keyword(text), span).is_some();
-                if names_property { Ok(Token::Keyword(text)) } else { Err(Box::new(keyword(&name, span))) }
+                let names_property = self.property_name(Token::Keyword, span).is_some();
+                if names_property { Ok(Token::Keyword) } else { Err(Box::new(keyword(&name, span))) }
             }
             _ => Err(Box::new(Diagnostic::syntax("invalid escape in a name", span))),
         }
@@ -100,35 +99,35 @@ impl<'s> Layout<'s> {
 }
 
 /// The name of the function that is declared next, if one is.
-fn declared_name<'s>(raw: &logos::Lexer<'s, Token<'s>>) -> Option<&'s str> {
+fn declared_name<'s>(raw: &logos::Lexer<'s, Token>) -> Option<&'s str> {
     let mut ahead = raw.clone();
     let mut next = ahead.next()?.ok()?;
-    if next == Token::Contextual("async") {
+    if next == Token::AsyncWord {
         next = ahead.next()?.ok()?;
     }
     let mut name = ahead.next()?.ok()?;
     if name == Token::Star {
         name = ahead.next()?.ok()?;
     }
-    match (next, name) {
-        (Token::Function, Token::Ident(name) | Token::Contextual(name)) => Some(name),
-        _ => None,
-    }
+    (next == Token::Function && (name == Token::Ident || name.is_contextual())).then(|| ahead.slice())
 }
 
 /// Whether `word` begins `namespace Name {` or `abstract class`.
-pub(super) fn is_declaration<'s>(word: &str, raw: &logos::Lexer<'s, Token<'s>>) -> bool {
+pub(super) fn is_declaration(word: &str, raw: &logos::Lexer<'_, Token>) -> bool {
+    let is_class = match word {
+        "abstract" => true,
+        "namespace" | "module" => false,
+        _ => return false,
+    };
     let mut ahead = raw.clone();
     ahead.extras.newline = false;
     let next = ahead.next();
     if ahead.extras.newline {
         return false;
     }
-    match (word, next) {
-        ("abstract", Some(Ok(Token::Reserved("class")))) => true,
-        ("namespace" | "module", Some(Ok(Token::Ident(_)))) => {
-            matches!(ahead.next(), Some(Ok(Token::LBrace | Token::Dot)))
-        }
+    match next {
+        Some(Ok(Token::Class)) => is_class,
+        Some(Ok(Token::Ident)) => !is_class && matches!(ahead.next(), Some(Ok(Token::LBrace | Token::Dot))),
         _ => false,
     }
 }

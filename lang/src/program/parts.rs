@@ -2,7 +2,7 @@
 
 use super::{Callee, Element, Expr, ExprKind, Property};
 
-impl<P> Expr<'_, P> {
+impl Expr<'_> {
     /// Calls `visit` for each direct part, without going into functions.
     pub fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
         match &self.kind {

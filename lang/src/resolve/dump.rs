@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub(super) fn dump(program: &Program<'_>) -> String {
     let mut out = String::new();
     for (id, function) in program.functions.iter().enumerate() {
-        let mut dumper = Dumper { program, out: &mut out };
+        let mut dumper = Dumper { program, function: FunctionId(id as u32), out: &mut out };
         dumper.function(id, function);
     }
     out.trim_end().to_owned()
@@ -17,6 +17,7 @@ pub(super) fn dump(program: &Program<'_>) -> String {
 
 struct Dumper<'a> {
     program: &'a Program<'a>,
+    function: FunctionId,
     out: &'a mut String,
 }
 
@@ -56,8 +57,8 @@ impl Dumper<'_> {
         self.out.push_str(text);
     }
 
-    fn place(&mut self, place: Place) {
-        let _ = match place {
+    fn place(&mut self, reference: Reference) {
+        let _ = match self.program.place(self.function, reference) {
             Place::Slot(slot) => write!(self.out, "${}", slot.0),
             Place::Cell(slot) => write!(self.out, "@{}", slot.0),
             Place::Global(id) => write!(self.out, "#{id}"),
@@ -67,8 +68,8 @@ impl Dumper<'_> {
     fn variable(&mut self, variable: Variable) {
         let name = self.text(variable.name);
         self.put(&name);
-        self.place(variable.place);
-        if variable.checked {
+        self.place(variable.reference);
+        if self.program.is_checked(&variable) {
             self.put("!");
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! Each kind has its own function, so that the frame of the recursion stays small.
 
-use super::draft::*;
 use super::target::duplicate;
 use super::{Resolver, count, expr};
 use crate::ast::{self, ExprKind as E, Key, Property as P, Text};
 use crate::diagnostic::Diagnostic;
+use crate::program::*;
 use crate::regexp;
 use crate::span::Span;
 
@@ -17,7 +17,7 @@ impl<'p> Resolver<'_, 'p> {
     pub(super) fn expression(&mut self, e: &Ast<'_>) -> Expr<'p> {
         let span = e.span;
         let kind = match &e.kind {
-            E::Array(items) => self.array(items),
+            E::Array(items) => return self.array(items, span),
             E::Assign(operator, target, value) => return self.assign(*operator, target, value, span, true),
             E::Await(value) => self.wait(value, span),
             E::BigInt(digits) => ExprKind::BigInt(self.texts.intern(digits.as_bytes())),
@@ -29,7 +29,11 @@ impl<'p> Resolver<'_, 'p> {
             E::Function(function) => ExprKind::Function(self.function(function, None)),
             E::Logical(operator, operands) => return self.logical(*operator, operands),
             E::Name(name) => self.read(name, span),
-            E::New(callee, arguments) => self.construct(callee, arguments, span),
+            E::New(callee, arguments) => {
+                let names = self.constructor(callee, span);
+                let arguments = self.arguments(arguments);
+                self.new_of(names, arguments)
+            }
             E::Null => ExprKind::Null,
             E::Number(value) => ExprKind::Number(*value),
             E::Object(properties) => self.object(properties),
@@ -231,20 +235,23 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    fn array(&mut self, items: &[Option<ast::Expr<'_>>]) -> ExprKind<'p> {
+    fn array(&mut self, items: &[Option<ast::Expr<'_>>], span: Span) -> Expr<'p> {
         let arena = self.arena;
+        let mut spreads = false;
         let elements = items.iter().map(|item| match item {
             None => Element::Hole,
             Some(item) => match &item.kind {
                 E::Spread(value) => {
                     let value = self.expression(value);
                     self.note_iterated(&value);
+                    spreads = true;
                     Element::Spread(value)
                 }
                 _ => Element::Item(self.expression(item)),
             },
         });
-        ExprKind::Array(arena.collect(elements))
+        let array = ExprKind::Array(arena.collect(elements));
+        if spreads { self.iteration(array, span) } else { expr(array, span) }
     }
 
     fn object(&mut self, properties: &[P<'_>]) -> ExprKind<'p> {
@@ -322,11 +329,6 @@ impl<'p> Resolver<'_, 'p> {
         ExprKind::Template(head, arena.collect(holes.iter().zip(tails).map(part)))
     }
 
-    fn construct(&mut self, callee: &Ast<'_>, arguments: &[ast::Expr<'_>], span: Span) -> ExprKind<'p> {
-        let names = self.constructor(callee, span);
-        ExprKind::New(self.arena.alloc(New { names, arguments: self.arguments(arguments) }))
-    }
-
     // ---- Chains of members and calls -------------------------------------------------------------
 
     /// An optional chain: `short` is its value where a link with `?.` is `null` or `undefined`.
@@ -348,7 +350,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     fn link_object(&mut self, object: &Ast<'_>, optional: bool, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
-        let object = self.link(object, guards);
+        let object = self.app(object).unwrap_or_else(|| self.link(object, guards));
         if optional { self.guard(object, guards) } else { object }
     }
 
@@ -410,7 +412,7 @@ impl<'p> Resolver<'_, 'p> {
         let callee_span = callee.span;
         let callee = self.callee(callee, Some(arguments), optional, guards);
         let arguments = self.arguments(arguments);
-        expr(ExprKind::Call(self.arena.alloc(Call { callee, arguments, callee_span })), span)
+        self.call_of(callee, arguments, callee_span, span)
     }
 
     fn tagged(
@@ -431,7 +433,7 @@ impl<'p> Resolver<'_, 'p> {
         arguments.push(Argument { value: expr(ExprKind::TemplateObject(site), span), spread: false });
         arguments.extend(holes.iter().map(|hole| Argument { value: self.expression(hole), spread: false }));
         let arguments = self.arena.copy(&arguments);
-        expr(ExprKind::Call(self.arena.alloc(Call { callee, arguments, callee_span })), span)
+        self.call_of(callee, arguments, callee_span, span)
     }
 
     /// What is called, with its receiver.

@@ -1,13 +1,13 @@
 //! Functions: the main one, parameters, hoisting.
 
-use super::draft::*;
 use super::label::Labels;
 use super::pattern::{Bind, effect, is_undefined};
 use super::scope::{Binding, Kind, ScopeKind, each_name};
 use super::statement::{Tail, discard_result, is_empty};
 use super::{Captured, Resolver, count, expr, stmt};
-use crate::ast::{self, Arena, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
+use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
 use crate::diagnostic::Diagnostic;
+use crate::program::*;
 use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
@@ -20,7 +20,7 @@ pub(super) struct Running {
     pub(super) is_generator: bool,
     /// How many slots hold arguments.
     pub(super) parameters: u32,
-    /// Slots given away so far, not counting captures.
+    /// Slots given away so far; those of captures come behind them.
     pub(super) slots: u32,
     /// How many statements are around the position of the walk.
     pub(super) nesting: u32,
@@ -63,7 +63,7 @@ impl<'p> Resolver<'_, 'p> {
         let run = &statements[..script.entry.filter(only_names).unwrap_or(statements.len())];
         self.statements(run, &mut body);
         if !self.has_return && !self.call_entry(statements, exported, &mut body) {
-            call_result(self.arena, run, &mut body);
+            self.call_result(run, &mut body);
         }
         self.leave_into(&mut body, 0);
         self.functions[0].slots = self.current.slots;
@@ -79,10 +79,34 @@ impl<'p> Resolver<'_, 'p> {
         let Some(binding) = binding else { return false };
         let Some(span) = find_function(statements, entry) else { return false };
         discard_result(self.arena, body);
-        let function = Variable { place: binding.into(), name, checked: false };
-        let value = call(self.arena, expr(ExprKind::Read(function), span));
+        let function = Variable { reference: binding.into(), name, checked: false };
+        let value = self.call_without_arguments(expr(ExprKind::Read(function), span));
         body.push(stmt(StmtKind::Return(Some(value)), span));
         true
+    }
+
+    /// Where the result of the script is a function that stands there, it is called: no result can be a
+    /// function, and a script that is nothing but one means what it does.
+    fn call_result(&mut self, statements: &[ast::Stmt<'_>], body: &mut [Stmt<'p>]) {
+        let last = statements.iter().rfind(|statement| !is_empty(statement));
+        let Some(S::Expr(value)) = last.map(|last| &last.kind) else { return };
+        let mut value = value;
+        while let E::Paren(inner) = &value.kind {
+            value = inner;
+        }
+        if matches!(value.kind, E::Function(_))
+            && let Some(last) = body.last_mut()
+            && let StmtKind::Return(Some(result)) = last.kind
+        {
+            let called = self.call_without_arguments(Expr { span: value.span, ..result });
+            *last = stmt(StmtKind::Return(Some(called)), last.span);
+        }
+    }
+
+    /// `callee()`
+    fn call_without_arguments(&mut self, callee: Expr<'p>) -> Expr<'p> {
+        let span = callee.span;
+        self.call_of(Callee::Value(callee), &[], span, span)
     }
 
     /// A function expression with the name it has or is given.
@@ -133,6 +157,7 @@ impl<'p> Resolver<'_, 'p> {
             rest: None,
             length: 0,
             captures: &[],
+            first_capture: 0,
             itself: None,
             boxed: &[],
             slots: 0,
@@ -259,7 +284,7 @@ impl<'p> Resolver<'_, 'p> {
         let binding = &mut self.bindings[id];
         binding.initialized = true;
         let span = binding.span;
-        let variable = Variable { place: id.into(), name: binding.name, checked: false };
+        let variable = Variable { reference: id.into(), name: binding.name, checked: false };
         if binding.captured_early {
             // A function in an earlier default must find it uninitialized: it moves out of the way.
             let argument = || expr(ExprKind::Temp(argument), span);
@@ -279,10 +304,10 @@ impl<'p> Resolver<'_, 'p> {
                 }
                 None => argument(),
             };
-            out.push(stmt(StmtKind::Init(id.into(), value), span));
+            out.push(self.init(id, value, span));
         } else if let Some(default) = default {
             let test = is_undefined(self.arena, expr(ExprKind::Read(variable), span));
-            let init = stmt(StmtKind::Init(id.into(), default), span);
+            let init = self.init(id, default, span);
             out.push(stmt(StmtKind::If(test, self.arena.alloc(init), None), span));
         }
     }
@@ -343,11 +368,11 @@ impl<'p> Resolver<'_, 'p> {
                 existing.kind == Kind::Parameter && existing.function == self.current.id
             });
             if let Some(parameter) = parameter.filter(|_| own) {
-                let variable = Variable { place: parameter.into(), name: id, checked: false };
+                let variable = Variable { reference: parameter.into(), name: id, checked: false };
                 let binding = self.declare_new(id, Kind::Var, span);
                 self.bindings[binding].initialized = true;
                 let value = expr(ExprKind::Read(variable), span);
-                out.push(stmt(StmtKind::Init(binding.into(), value), span));
+                out.push(self.init(binding, value, span));
             } else {
                 self.declare(name, Kind::Var, span);
             }
@@ -381,29 +406,6 @@ fn exported_name<'e>(statement: &'e ast::Stmt<'_>) -> Option<&'e str> {
         },
         _ => None,
     }
-}
-
-/// Where the result of the script is a function that stands there, it is called: no result can be a
-/// function, and a script that is nothing but one means what it does.
-fn call_result<'p>(arena: &'p Arena, statements: &[ast::Stmt<'_>], body: &mut [Stmt<'p>]) {
-    let last = statements.iter().rfind(|statement| !is_empty(statement));
-    let Some(S::Expr(value)) = last.map(|last| &last.kind) else { return };
-    let mut value = value;
-    while let E::Paren(inner) = &value.kind {
-        value = inner;
-    }
-    if matches!(value.kind, E::Function(_))
-        && let Some(StmtKind::Return(Some(result))) = body.last_mut().map(|last| &mut last.kind)
-    {
-        *result = call(arena, Expr { span: value.span, ..*result });
-    }
-}
-
-/// `callee()`
-fn call<'p>(arena: &'p Arena, callee: Expr<'p>) -> Expr<'p> {
-    let span = callee.span;
-    let call = Call { callee: Callee::Value(callee), arguments: &[], callee_span: span };
-    expr(ExprKind::Call(arena.alloc(call)), span)
 }
 
 /// Where the name of a function stands that one of the statements declares.

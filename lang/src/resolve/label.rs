@@ -1,9 +1,9 @@
 //! Labels: what `break` and `continue` name.
 
-use super::draft::*;
 use super::{Resolver, stmt};
 use crate::ast::{self, StmtKind as S};
 use crate::diagnostic::Diagnostic;
+use crate::program::*;
 use crate::span::Span;
 
 type Ast<'s> = ast::Node<S<'s>>;

@@ -1,9 +1,9 @@
 //! Destructuring: patterns as sequences of simple steps.
 
-use super::draft::*;
 use super::{Resolver, expr, stmt};
 use crate::ast::{self, Arena, Key, PatternKind};
 use crate::diagnostic::Diagnostic;
+use crate::program::*;
 use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
@@ -57,7 +57,9 @@ impl<'p> Resolver<'_, 'p> {
                 effect(step, span, out);
             }
             PatternKind::Default(target, default) => {
-                let value = self.with_default(target, value, default);
+                // A target in parentheses gives its name to no function.
+                let gives_name = target.span.start == span.start;
+                let value = self.with_default(target, value, default, gives_name);
                 let inner = match (mode.origin, &target.kind) {
                     (Origin::Part, PatternKind::Object(..)) => mode.bind.from(Origin::Source(default.span)),
                     _ => mode,
@@ -73,14 +75,20 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     /// The value, or the default where it is `undefined`.
-    fn with_default(&mut self, target: &Pattern<'_>, value: Expr<'p>, default: &ast::Expr<'_>) -> Expr<'p> {
+    fn with_default(
+        &mut self,
+        target: &Pattern<'_>,
+        value: Expr<'p>,
+        default: &ast::Expr<'_>,
+        gives_name: bool,
+    ) -> Expr<'p> {
         let span = value.span;
         let (value, again) = match value.kind {
             ExprKind::Temp(slot) => (value, expr(ExprKind::Temp(slot), span)),
             _ => self.save(value),
         };
         let test = is_undefined(self.arena, value);
-        let default = self.default(target, default);
+        let default = if gives_name { self.default(target, default) } else { self.expression(default) };
         expr(ExprKind::Conditional(self.arena.alloc(test), self.arena.alloc(default), self.arena.alloc(again)), span)
     }
 
@@ -107,27 +115,29 @@ impl<'p> Resolver<'_, 'p> {
         self.note_iterated(&value);
         // V8 has the text of a value for declarations only.
         let origin = if mode.bind == Bind::Declare { mode.origin } else { Origin::Value };
-        effect(
-            ExprKind::SetTemp(
-                iterator,
-                self.arena.alloc(expr(ExprKind::Iterator(self.arena.alloc(value), origin), span)),
-            ),
-            span,
-            out,
-        );
+        let made = self.iteration(ExprKind::Iterator(self.arena.alloc(value), origin), span);
+        effect(ExprKind::SetTemp(iterator, self.arena.alloc(made)), span, out);
         for item in items {
             match item {
-                None => effect(ExprKind::IteratorNext(iterator), span, out),
+                None => {
+                    let next = self.iteration(ExprKind::IteratorNext(iterator), span);
+                    out.push(stmt(StmtKind::Expr(next), span));
+                }
                 Some(item) => {
                     let next = match item.kind {
                         PatternKind::Rest(_) => ExprKind::IteratorRest(iterator),
                         _ => ExprKind::IteratorNext(iterator),
                     };
-                    self.pattern(item, expr(next, item.span), mode.inner(), out);
+                    let next = self.iteration(next, item.span);
+                    self.pattern(item, next, mode.inner(), out);
                 }
             }
         }
-        effect(ExprKind::IteratorClose(iterator), span, out);
+        // Closing runs functions of the script only.
+        if self.assumed.iterables {
+            let close = self.iteration(ExprKind::IteratorClose(iterator), span);
+            out.push(stmt(StmtKind::Expr(close), span));
+        }
     }
 
     fn object_pattern(

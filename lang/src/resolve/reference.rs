@@ -1,9 +1,9 @@
 //! Uses of names: reading and writing variables and free names.
 
-use super::draft::*;
 use super::scope::{Kind, ScopeKind};
 use super::{MAX_CAPTURES, Resolver, count, expr, stmt};
 use crate::diagnostic::Diagnostic;
+use crate::program::*;
 use crate::span::Span;
 
 /// What a name means where it is used.
@@ -27,7 +27,7 @@ impl<'p> Resolver<'_, 'p> {
         let scope = &mut self.scopes[binding.scope];
         binding.referenced = true;
         let is_lexical = matches!(binding.kind, Kind::Const | Kind::Let | Kind::Catch | Kind::Parameter);
-        let mut variable = Variable { place: id.into(), name, checked: is_lexical && !binding.initialized };
+        let mut variable = Variable { reference: id.into(), name, checked: is_lexical && !binding.initialized };
         match binding.kind {
             Kind::Tdz => return Meaning::Tdz,
             Kind::Function => scope.functions_named |= !scope.is_hoisting,
@@ -44,7 +44,7 @@ impl<'p> Resolver<'_, 'p> {
                 variable.checked &= !binding.in_own_function;
                 if scope.is_hoisting && variable.checked {
                     binding.used_by_hoisted = true;
-                    variable.place.is_hoisted = true;
+                    variable.reference.is_hoisted = true;
                 } else {
                     binding.used_early |= variable.checked || binding.kind == Kind::Var;
                 }
@@ -146,13 +146,21 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     fn assigned(&mut self, variable: &Variable) {
-        self.bindings[variable.place.binding].assigned = true;
+        self.bindings[variable.reference.binding].assigned = true;
     }
 
     /// The declaration of a name has run.
     pub(super) fn initialize(&mut self, name: TextId, value: Expr<'p>, span: Span) -> Stmt<'p> {
         let Some(binding) = self.texts.facts(name).binding else { return stmt(StmtKind::Expr(value), span) };
         self.initialized(binding);
+        self.init(binding, value, span)
+    }
+
+    /// A binding gets its first value.
+    pub(super) fn init(&mut self, binding: BindingId, value: Expr<'p>, span: Span) -> Stmt<'p> {
+        if let ExprKind::Function(id) = value.kind {
+            self.declared.push((binding, id));
+        }
         stmt(StmtKind::Init(binding.into(), value), span)
     }
 

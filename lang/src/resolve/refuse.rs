@@ -1,11 +1,10 @@
 //! What AgentScript refuses and the grammar cannot see: names, properties, constructors, loops.
 
-use super::draft::*;
-use super::{Resolver, count};
+use super::{Resolver, count, expr};
 use crate::ast::{self, ExprKind as E};
 use crate::diagnostic::{Code, Diagnostic, Refusal};
 use crate::options::Loops;
-use crate::program::{SYMBOL_ASYNC_ITERATOR, SYMBOL_ITERATOR};
+use crate::program::*;
 use crate::refused::{self, Refused};
 use crate::span::Span;
 use std::borrow::Cow;
@@ -22,6 +21,7 @@ const CONSTRUCTORS: &[&str] = &[
     "Date",
     "Error",
     "EvalError",
+    "Headers",
     "Intl.Collator",
     "Intl.DateTimeFormat",
     "Intl.DisplayNames",
@@ -148,7 +148,7 @@ impl<'p> Resolver<'_, 'p> {
         if known == Some(false) {
             return true;
         }
-        let row = refused::name(name);
+        let row = refused::name(name).filter(|_| !(self.options.provided)(name));
         let disabled = self.options.disabled.iter().find(|(disabled, _)| disabled == name);
         self.texts.facts(id).refused_name = Some(row.is_some() || disabled.is_some());
         if let Some(row) = row {
@@ -159,11 +159,26 @@ impl<'p> Resolver<'_, 'p> {
                 None => refusal,
             });
         } else if let Some((_, refusal)) = disabled {
-            let message = format!("Identifier '{name}' is not allowed in AgentScript");
-            let hint = "it is switched off by the policy of this run";
-            self.refuse(Diagnostic::refused(*refusal, message, span).with_hint(hint));
+            self.refuse(refused::disabled(name, *refusal, span));
         }
         row.is_none() && disabled.is_none()
+    }
+
+    /// A free name that the language refuses and that is an app of the host, whose member is read.
+    pub(super) fn app(&mut self, object: &Ast<'_>) -> Option<Expr<'p>> {
+        let E::Name(name) = object.kind else { return None };
+        // `Symbol` is refused but for two of its properties.
+        let is_off = |name: &str| self.options.disabled.iter().any(|(off, _)| off == name);
+        if !(self.options.apps)(name)
+            || (self.options.provided)(name)
+            || matches!(name, "Symbol" | "this" | "super")
+            || is_off(name)
+        {
+            return None;
+        }
+        refused::name(name)?;
+        let id = self.texts.intern(name.as_bytes());
+        self.texts.facts(id).binding.is_none().then_some(expr(ExprKind::Global(id), object.span))
     }
 
     /// What to write instead of `this` or `this.name` here.
@@ -308,8 +323,10 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     fn dotted_name(&self, names: &[TextId]) -> String {
-        let names = names.iter().map(|&name| self.texts.lossy(name));
-        names.collect::<Vec<_>>().join(".")
+        match names {
+            [name] => self.texts.lossy(*name),
+            _ => names.iter().map(|&name| self.texts.lossy(name)).collect::<Vec<_>>().join("."),
+        }
     }
 
     // ---- Loops ---------------------------------------------------------------------------------

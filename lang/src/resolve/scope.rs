@@ -1,9 +1,9 @@
 //! Scopes and bindings: declaring, redeclaring, and what must happen when a scope is entered.
 
-use super::draft::{BindingId, Initial, Slot, Stmt, StmtKind, TextId};
 use super::{Resolver, stmt};
 use crate::ast::{self, Declares, PatternKind};
 use crate::diagnostic::Diagnostic;
+use crate::program::{BindingId, Initial, Slot, Stmt, StmtKind, TextId};
 use crate::refused;
 use crate::span::Span;
 use std::ops::{Index, IndexMut};
@@ -12,8 +12,21 @@ use std::ops::{Index, IndexMut};
 pub(super) struct Bindings(Vec<Binding>);
 
 impl Bindings {
-    pub(super) fn with_capacity(count: usize) -> Self {
-        Self(Vec::with_capacity(count))
+    /// With room for so many bindings, in the memory of other ones.
+    pub(super) fn with_capacity(count: usize, mut memory: Vec<Binding>) -> Self {
+        memory.reserve(count);
+        Self(memory)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Binding> {
+        self.0.iter()
+    }
+
+    /// Their memory.
+    pub(super) fn into_memory(mut self) -> Vec<Binding> {
+        self.0.clear();
+        self.0
     }
 
     fn push(&mut self, binding: Binding) -> BindingId {
@@ -48,7 +61,7 @@ pub(super) struct Binding {
     pub(super) function: u32,
     /// Index of its scope among the scopes around the position of the walk.
     pub(super) scope: usize,
-    /// Its slot in the frame, not counting captures.
+    /// Its slot in the frame of that function.
     pub(super) slot: Slot,
     /// Its number among the global slots.
     pub(super) global: Option<u32>,

@@ -1,6 +1,5 @@
 //! Statements.
 
-use super::draft::*;
 use super::label::LabelKind;
 use super::pattern::{Bind, effect};
 use super::refuse::Loop;
@@ -8,6 +7,7 @@ use super::scope::{Kind, ScopeKind, each_name};
 use super::{Resolver, expr, stmt};
 use crate::ast::{self, Arena, Declares, ForHead, PatternKind, StmtKind as S};
 use crate::diagnostic::Diagnostic;
+use crate::program::*;
 use crate::span::Span;
 
 type Ast<'s> = ast::Node<S<'s>>;
@@ -85,7 +85,10 @@ impl<'p> Resolver<'_, 'p> {
             S::Labeled(name, body) => self.labeled(name, body, span, out),
             S::Return(value) => {
                 let value = value.as_ref().map(|value| self.expression(value));
-                out.push(stmt(StmtKind::Return(value), span));
+                // An async generator awaits it.
+                let awaits = self.current.is_async && self.current.is_generator && value.is_some();
+                let statement = stmt(StmtKind::Return(value), span);
+                out.push(Stmt { splits: statement.splits | awaits, ..statement });
             }
             S::Switch(subject, cases) => self.switch(subject, cases, span, out),
             S::Throw(value) => {
@@ -324,11 +327,11 @@ impl<'p> Resolver<'_, 'p> {
             let binding = &mut self.bindings[id];
             // What was captured before is not what is captured from now on.
             binding.captured_early = true;
-            let variable = Variable { place: id.into(), name: binding.name, checked: false };
+            let variable = Variable { reference: id.into(), name: binding.name, checked: false };
             let (set, again) = self.save(expr(ExprKind::Read(variable), span));
             effect(set.kind, span, out);
             out.push(stmt(StmtKind::Enter(id.into(), Initial::Uninitialized), span));
-            out.push(stmt(StmtKind::Init(id.into(), again), span));
+            out.push(self.init(id, again, span));
         }
     }
 
@@ -357,8 +360,10 @@ impl<'p> Resolver<'_, 'p> {
         self.current.nesting -= 1;
         self.current.labels.end(mark);
         let body = self.one(list, body.span);
+        let iterates = kind == ForEach::Of && self.assumed.iterables;
         let each = EachLoop { label, kind, iterable, iterator, item, body };
-        out.push(stmt(StmtKind::ForEach(self.arena.alloc(each)), span));
+        let statement = stmt(StmtKind::ForEach(self.arena.alloc(each)), span);
+        out.push(Stmt { splits: statement.splits | iterates, ..statement });
     }
 
     fn check_for_each(&mut self, kind: ForEach, span: Span) {
@@ -420,8 +425,8 @@ impl<'p> Resolver<'_, 'p> {
         {
             let span = self.bindings[id].span;
             slot = self.temp();
-            let init = StmtKind::Init(id.into(), expr(ExprKind::Temp(slot), span));
-            list.insert(0, stmt(init, span));
+            let init = self.init(id, expr(ExprKind::Temp(slot), span), span);
+            list.insert(0, init);
         }
         list.splice(0..0, enters);
         slot

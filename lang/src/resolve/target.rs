@@ -3,12 +3,12 @@
 //! A compound assignment uses its object twice. An object that is a variable is read twice, because nothing
 //! runs between the two reads; anything else is evaluated into a temporary.
 
-use super::draft::*;
 use super::pattern::Bind;
 use super::reference::step;
 use super::scope::Kind;
 use super::{Resolver, expr};
 use crate::ast::{self, Arena, AssignOp, ExprKind as E, PatternKind};
+use crate::program::*;
 use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
@@ -55,29 +55,10 @@ impl<'p> Resolver<'_, 'p> {
         used: bool,
     ) -> Expr<'p> {
         let kind = match (&target.kind, operator) {
-            (PatternKind::Name(name), AssignOp::Plain) => {
-                let id = self.texts.intern(name.as_bytes());
-                let value = self.named(value, id);
-                self.write(name, target.span, value)
-            }
-            (PatternKind::Name(name), AssignOp::Binary(operator)) => {
-                let old = self.arena.alloc(expr(self.read(name, target.span), target.span));
-                let value = self.arena.alloc(self.expression(value));
-                self.write(name, target.span, expr(ExprKind::Binary(operator, old, value), span))
-            }
-            (PatternKind::Name(name), AssignOp::Logical(operator)) => {
-                let old = self.arena.alloc(expr(self.read(name, target.span), target.span));
-                let id = self.texts.intern(name.as_bytes());
-                let value = self.named(value, id);
-                ExprKind::Logical(operator, old, self.arena.alloc(expr(self.write(name, target.span, value), span)))
-            }
-            (PatternKind::Member(member), AssignOp::Plain) => {
-                let member = self.member_target(member);
-                let value = self.expression(value);
-                self.store(member, value)
-            }
+            (PatternKind::Name(name), _) => self.assign_name(operator, name, target.span, value, span),
+            (PatternKind::Member(member), AssignOp::Plain) => self.assign_member(member, value),
             (PatternKind::Member(member), AssignOp::Binary(operator)) => {
-                self.assign_member(member, operator, value, span)
+                self.assign_member_with(member, operator, value, span)
             }
             (PatternKind::Member(member), AssignOp::Logical(operator)) => {
                 self.assign_member_if(member, operator, value, span)
@@ -87,6 +68,37 @@ impl<'p> Resolver<'_, 'p> {
             }
         };
         expr(kind, span)
+    }
+
+    /// `name = value`, `name += value`, `name ??= value`
+    fn assign_name(&mut self, operator: AssignOp, name: &str, at: Span, value: &Ast<'_>, span: Span) -> ExprKind<'p> {
+        // A target in parentheses gives its name to no function.
+        let gives_name = at.start == span.start;
+        match operator {
+            AssignOp::Plain => {
+                let value = self.value_of(name, value, gives_name);
+                self.write(name, at, value)
+            }
+            AssignOp::Binary(operator) => {
+                let old = self.arena.alloc(expr(self.read(name, at), at));
+                let value = self.arena.alloc(self.expression(value));
+                self.write(name, at, expr(ExprKind::Binary(operator, old, value), span))
+            }
+            AssignOp::Logical(operator) => {
+                let old = self.arena.alloc(expr(self.read(name, at), at));
+                let value = self.value_of(name, value, gives_name);
+                ExprKind::Logical(operator, old, self.arena.alloc(expr(self.write(name, at, value), span)))
+            }
+        }
+    }
+
+    /// The value that is assigned to a variable.
+    fn value_of(&mut self, name: &str, value: &Ast<'_>, gives_name: bool) -> Expr<'p> {
+        if !gives_name {
+            return self.expression(value);
+        }
+        let name = self.texts.intern(name.as_bytes());
+        self.named(value, name)
     }
 
     /// `[a, b] = value`
@@ -113,8 +125,15 @@ impl<'p> Resolver<'_, 'p> {
         ExprKind::Sequence(self.arena.copy(&items))
     }
 
+    /// `object.name = value`
+    fn assign_member(&mut self, member: &Ast<'_>, value: &Ast<'_>) -> ExprKind<'p> {
+        let member = self.member_target(member);
+        let value = self.expression(value);
+        self.store(member, value)
+    }
+
     /// `object.name += value`
-    fn assign_member(&mut self, member: &Ast<'_>, operator: Binary, value: &Ast<'_>, span: Span) -> ExprKind<'p> {
+    fn assign_member_with(&mut self, member: &Ast<'_>, operator: Binary, value: &Ast<'_>, span: Span) -> ExprKind<'p> {
         let member = self.member_target(member);
         let (target, again) = self.member_twice(member);
         let old = self.arena.alloc(expr(again.load(self.arena), target.span));
@@ -236,7 +255,7 @@ impl<'p> Resolver<'_, 'p> {
     /// A value and the same value again, even if a function of the script runs between the two.
     pub(super) fn duplicate_across_calls(&mut self, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
         if let ExprKind::Read(variable) = value.kind
-            && self.bindings[variable.place.binding].kind == Kind::Const
+            && self.bindings[variable.reference.binding].kind == Kind::Const
         {
             return duplicate(self, value);
         }

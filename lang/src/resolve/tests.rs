@@ -24,6 +24,8 @@ fn options<'a>() -> Options<'a> {
         max_bytes: 1 << 20,
         disabled: &[],
         fence_tags: &["shop"],
+        apps: &|name| name == "Deno",
+        provided: &|_| false,
         alternative: &|refused| (refused == "fetch").then(|| "call `ask`".into()),
         globals: &|name| BUILT_INS.contains(&name),
         plain_call: &plain,
@@ -588,4 +590,45 @@ fn fences_and_alternatives_are_those_of_the_host() {
     let in_fence = |tag: &str| wrong(&format!("Here it is:\n```{tag}\n1 + 1\n```\n"), &options());
     assert_eq!((in_fence("js").as_str(), in_fence("Shop").as_str()), ("nothing", "nothing"));
     assert!(in_fence("python").starts_with("expected"), "{}", in_fence("python"));
+}
+
+#[test]
+fn members_of_an_app_with_a_refused_name_are_read() {
+    let refused = |source: &str| wrong(source, &options());
+    for fine in ["Deno.run({})", "Deno?.run({})", "Deno['run']({})", "const f = Deno.run; f({})"] {
+        assert_eq!(refused(fine), "nothing", "{fine}");
+    }
+    for wrong in ["Deno", "Deno({})", "const p = Deno", "typeof Deno", "Deno = 1", "Deno.constructor"] {
+        assert!(refused(wrong).contains("is not allowed"), "{wrong}: {}", refused(wrong));
+    }
+    assert!(refused("fetch.get('a')").contains("'fetch' is not allowed"));
+}
+
+/// What stops the parser does not hide the rest.
+#[test]
+fn all_refusals_of_a_script_are_reported() {
+    let all = |source: &str| {
+        let failure = compile(&Arena::new(), source, &options()).expect_err("it is refused");
+        let words = failure.diagnostics.iter().map(|diagnostic| diagnostic.span.text(source));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    for (source, expected) in [
+        ("class A { get x() { return this.y } }\neval('1'); require('fs')", "class eval require"),
+        ("eval('1'); class A {}", "eval class"),
+        ("import fs from 'fs'; const x = { get a() { return 1 } }; debugger", "import get debugger"),
+        ("class A { constructor() { super(); this.#x = eval('1') } }; this.x", "class eval this"),
+        (
+            "debugger; `a ${process.env} process.x ${`${eval}`} class`; /class eval/.test(window.x)",
+            "debugger process eval window",
+        ),
+        ("with (a) { Object.defineProperty(a, 'b', {}) } f.constructor", "with Object.defineProperty constructor"),
+        ("debugger; const { window } = f(); window.x; const require = 1; require(1)", "debugger"),
+        ("debugger; f({ class: 1, eval: 2, process() {} }, a.window, a?.class)", "debugger"),
+        ("debugger; new Proxy(a, b); function f() { return new.target }", "debugger Proxy ."),
+        ("debugger; a = 'unclosed; eval(1)", "debugger"),
+        ("const a = 1; const a = 2; eval(1)", "a"),
+    ] {
+        assert_eq!(all(source), expected, "{source}");
+    }
+    assert_eq!(all(&"class A {} ".repeat(500)).split(' ').count(), 50);
 }

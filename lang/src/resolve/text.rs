@@ -1,17 +1,53 @@
 //! The texts of a program, each once, with what is known about them as names.
 
 use super::count;
-use super::draft::BindingId;
-use crate::program::{self, TextId};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use crate::program::{self, BindingId, TextId};
+use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hasher};
 
 /// Interned texts.
 pub(super) struct Texts {
-    table: HashTable<u32>,
+    table: Table,
     hasher: DefaultHashBuilder,
     list: program::Texts,
     facts: Vec<Facts>,
+}
+
+/// The memory of interned texts.
+pub(super) type Memory = (Table, Vec<Facts>);
+
+/// Hashes with their texts: a power of two of entries, at most half of them in use, each at the first free one from the
+/// index on that the hash selects.
+#[derive(Default)]
+pub(super) struct Table(Vec<(u32, Option<TextId>)>);
+
+impl Table {
+    /// How many entries it has.
+    pub(super) fn capacity(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Removes all, and makes room for so many texts.
+    fn clear(&mut self, count: usize) {
+        let len = (2 * count).next_power_of_two().max(16);
+        self.0.clear();
+        self.0.resize(len, (0, None));
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = 2 * self.0.len();
+        let before = std::mem::replace(&mut self.0, vec![(0, None); len]);
+        for entry in before {
+            if entry.1.is_some() {
+                let mut at = entry.0 as usize & (len - 1);
+                while self.0[at].1.is_some() {
+                    at = (at + 1) & (len - 1);
+                }
+                self.0[at] = entry;
+            }
+        }
+    }
 }
 
 /// What is known about a text.
@@ -26,30 +62,50 @@ pub(super) struct Facts {
     pub(super) refused_name: Option<bool>,
     /// Its number among the free names, where it is one.
     pub(super) free: Option<u32>,
+    /// Whether calls of the method of this name run no function of the script unless it writes such a property, once
+    /// that was looked up.
+    pub(super) plain_method: Option<bool>,
 }
 
 impl Texts {
-    pub(super) fn with_capacity(count: usize) -> Self {
-        Self {
-            table: HashTable::with_capacity(count),
-            hasher: DefaultHashBuilder::default(),
-            list: program::Texts::with_capacity(count),
-            facts: Vec::with_capacity(count),
-        }
+    /// With room for so many texts, in the memory of other ones.
+    pub(super) fn with_capacity(count: usize, (mut table, mut facts): Memory) -> Self {
+        facts.reserve(count);
+        table.clear(count);
+        Self { table, hasher: DefaultHashBuilder::default(), list: program::Texts::with_capacity(count.min(64)), facts }
     }
 
     /// The number of a text.
     pub(super) fn intern(&mut self, text: &[u8]) -> TextId {
-        let Self { table, hasher, list, facts } = self;
-        let key = hash(hasher, text);
-        if let Some(&id) = table.find(key, |&id| list.get(TextId(id)) == text) {
-            return TextId(id);
+        let key = hash(&self.hasher, text);
+        let mut at = key as usize;
+        loop {
+            at &= self.table.0.len() - 1;
+            match self.table.0[at] {
+                (known, Some(id)) if known == key && self.list.get(id) == text => return id,
+                (_, Some(_)) => at += 1,
+                (_, None) => return self.add(text, key, at),
+            }
         }
-        let id = count(facts.len());
-        list.push(text);
-        facts.push(Facts { binding: None, written: false, refused_property: None, refused_name: None, free: None });
-        table.insert_unique(key, id, |&id| hash(hasher, list.get(TextId(id))));
-        TextId(id)
+    }
+
+    /// One more text, whose place in the table is this.
+    fn add(&mut self, text: &[u8], key: u32, at: usize) -> TextId {
+        let id = TextId(count(self.facts.len()));
+        self.list.push(text);
+        self.facts.push(Facts {
+            binding: None,
+            written: false,
+            refused_property: None,
+            refused_name: None,
+            free: None,
+            plain_method: None,
+        });
+        self.table.0[at] = (key, Some(id));
+        if self.facts.len() * 2 > self.table.0.len() {
+            self.table.grow();
+        }
+        id
     }
 
     /// The bytes of a text.
@@ -67,15 +123,26 @@ impl Texts {
         &mut self.facts[id.0 as usize]
     }
 
-    /// All texts, and which of them are names of written properties.
-    pub(super) fn into_parts(self) -> (program::Texts, Vec<bool>) {
-        (self.list, self.facts.into_iter().map(|facts| facts.written).collect())
+    /// For each text, whether it is the name of a written property.
+    pub(super) fn written(&self) -> Vec<bool> {
+        self.facts.iter().map(|facts| facts.written).collect()
+    }
+
+    /// Whether a property was written whose methods were taken for built-in ones.
+    pub(super) fn has_written_plain(&self) -> bool {
+        self.facts.iter().any(|facts| facts.written && facts.plain_method == Some(true))
+    }
+
+    /// All texts, and the memory of the rest.
+    pub(super) fn into_parts(mut self) -> (program::Texts, Memory) {
+        self.facts.clear();
+        (self.list, (self.table, self.facts))
     }
 }
 
 /// The hash of a text, without that of its length: the texts of a table are never parts of one key.
-fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
+fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u32 {
     let mut hasher = hasher.build_hasher();
     hasher.write(text);
-    hasher.finish()
+    hasher.finish() as u32
 }

@@ -11,7 +11,7 @@ use crate::node::{
     Spread, SpreadCall, SpreadNew, constant_global,
 };
 use crate::value::{Kind, Value};
-use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId, Variable};
+use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId};
 use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
@@ -204,7 +204,10 @@ impl Lowering<'_, '_> {
         let arguments: Box<[Argument]> = if apply {
             Box::new([Argument { value: next(), spread: Some(Spread::Among) }])
         } else {
-            nodes.zip(spreads(call.arguments)).map(|(value, spread)| Argument { value, spread }).collect()
+            // As large as it has to be: it is not moved then.
+            let mut list = Vec::with_capacity(call.arguments.len());
+            list.extend(nodes.zip(spreads(call.arguments)).map(|(value, spread)| Argument { value, spread }));
+            list.into()
         };
         let spread = arguments.iter().any(|argument| argument.spread.is_some());
         self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };
@@ -220,7 +223,10 @@ impl Lowering<'_, '_> {
     /// The function that a call is known to call, if entering it only stores the arguments.
     fn fixed(&self, call: &program::Call<'_>) -> Option<FunctionRef> {
         let program::Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) = &call.callee else { return None };
-        let Variable { place: Place::Global(index), checked: false, .. } = *variable else { return None };
+        let Place::Global(index) = self.place(variable.reference) else { return None };
+        if self.builder.program.is_checked(variable) {
+            return None;
+        }
         let id = self.builder.program.fixed[index as usize]?;
         let function = &self.builder.program.functions[id.0 as usize];
         let fits = call.arguments.len() <= function.parameters as usize

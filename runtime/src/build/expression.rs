@@ -28,7 +28,8 @@ impl Lowering<'_, '_> {
 
     pub(super) fn variable(&self, variable: &program::Variable, at: u32) -> Variable {
         let name = self.builder.atom(variable.name);
-        Variable { place: variable.place, name, checked: variable.checked, at }
+        let place = self.place(variable.reference);
+        Variable { place, name, checked: self.builder.program.is_checked(variable), at }
     }
 
     /// A regular expression, which the resolver has checked.
@@ -64,14 +65,16 @@ impl Lowering<'_, '_> {
                 let captures = self.builder.program.functions[id.0 as usize].captures.into();
                 Built::from_node(node::Function { code: self.builder.function_ref(id.0), captures })
             }
-            ExprKind::Read(program::Variable { place: Place::Global(index), .. }) if self.builder.is_prelude => {
-                // Functions of the prelude refer to each other by number, as the prelude has no state.
-                let name = Some(self.builder.program.globals[*index as usize]);
-                let functions = &self.builder.program.functions;
-                let function = functions.iter().position(|function| function.name == name);
-                Built::from_node(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
-            }
-            ExprKind::Read(variable) => self.variable(variable, at).read(),
+            ExprKind::Read(variable) => match self.variable(variable, at) {
+                Variable { place: Place::Global(index), .. } if self.builder.is_prelude => {
+                    // Functions of the prelude refer to each other by number, as the prelude has no state.
+                    let name = Some(self.builder.program.globals[index as usize]);
+                    let functions = &self.builder.program.functions;
+                    let function = functions.iter().position(|function| function.name == name);
+                    Built::from_node(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
+                }
+                variable => variable.read(),
+            },
             ExprKind::Write(variable, value) => {
                 let variable = self.variable(variable, at);
                 variable.write(self.value(value))
@@ -251,11 +254,17 @@ impl Lowering<'_, '_> {
 
     /// The same as nodes.
     pub(super) fn nodes<'e, 'p: 'e>(&mut self, exprs: impl Iterator<Item = &'e Expr<'p>> + Clone) -> Vec<Expression> {
+        // As large as it has to be: it is not moved then.
+        let mut nodes = Vec::with_capacity(exprs.clone().count());
         if exprs.clone().all(|expr| !expr.splits) {
-            return exprs.map(|expr| self.value(expr).node()).collect();
+            for expr in exprs {
+                nodes.push(self.value(expr).node());
+            }
+            return nodes;
         }
         let exprs: SmallVec<[&Expr<'_>; USUAL]> = exprs.collect();
-        self.operand_list(&exprs).into_iter().map(Built::node).collect()
+        nodes.extend(self.operand_list(&exprs).into_iter().map(Built::node));
+        nodes
     }
 
     /// Build expressions that are evaluated in order. Those before one that can suspend are saved to temporaries,
@@ -265,9 +274,18 @@ impl Lowering<'_, '_> {
         let mut built = SmallVec::with_capacity(exprs.len());
         for (index, expr) in exprs.iter().enumerate() {
             let value = self.value(expr);
-            built.push(if index < last { self.save(value, &exprs[index + 1..=last]) } else { value });
+            let changes = index < last && !matches!(&expr.kind, ExprKind::Read(variable) if self.is_constant(variable));
+            built.push(if changes { self.save(value, &exprs[index + 1..=last]) } else { value });
         }
         built
+    }
+
+    /// Whether a variable is read from a slot that nothing changes after its declaration.
+    fn is_constant(&self, variable: &program::Variable) -> bool {
+        let program = self.builder.program;
+        !program.is_assigned(variable)
+            && !program.is_checked(variable)
+            && matches!(self.place(variable.reference), Place::Slot(_))
     }
 
     /// The expressions of a template with the texts after them; each is converted to text before the next is evaluated.
@@ -290,9 +308,7 @@ impl Lowering<'_, '_> {
     pub(super) fn save(&mut self, value: Built, later: &[&Expr<'_>]) -> Built {
         match value {
             Built::Constant(_) => value,
-            Built::Local(local)
-                if later.len() <= MANY && !later.iter().any(|expr| super::lower::assigns(expr, local.0)) =>
-            {
+            Built::Local(local) if later.len() <= MANY && !later.iter().any(|expr| self.assigns(expr, local.0)) => {
                 value
             }
             value => {
@@ -312,7 +328,7 @@ impl Lowering<'_, '_> {
             return self.spread_array(elements, at);
         }
         let exprs: SmallVec<[&Expr<'_>; USUAL]> = exprs.collect();
-        let nodes = self.nodes(exprs.into_iter());
+        let nodes = self.nodes(exprs.iter().copied());
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
             return Built::from_node(Items(nodes.into()));
         }
@@ -338,7 +354,7 @@ impl Lowering<'_, '_> {
                 Property::Computed(key, value) => exprs.extend([key, value]),
             }
         }
-        let mut nodes = self.nodes(exprs.into_iter()).into_iter();
+        let nodes = self.nodes(exprs.iter().copied());
         let mut keys = Vec::with_capacity(properties.len());
         for property in properties {
             if let Property::Named(name, _) = property {
@@ -352,9 +368,10 @@ impl Lowering<'_, '_> {
             return Built::from_node(Record {
                 site: (self.builder.first_site + site) as usize,
                 keys: keys.into(),
-                values: nodes.collect(),
+                values: nodes.into(),
             });
         }
+        let mut nodes = nodes.into_iter();
         let undefined = || -> Expression { Box::new(Constant(Value::UNDEFINED)) };
         let parts = properties
             .iter()

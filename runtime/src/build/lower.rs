@@ -3,19 +3,6 @@
 use super::Lowering;
 use agentscript_lang::program::{self, Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
 
-/// Whether an expression writes a slot.
-pub(super) fn assigns(expr: &Expr<'_>, slot: usize) -> bool {
-    let is_slot = |variable: &Variable| matches!(variable.place, Place::Slot(other) if other.0 as usize == slot);
-    match &expr.kind {
-        ExprKind::Write(variable, _) | ExprKind::Update { variable, .. } if is_slot(variable) => return true,
-        ExprKind::SetTemp(other, _) if other.0 as usize == slot => return true,
-        _ => {}
-    }
-    let mut found = false;
-    expr.parts(&mut |part| found = found || assigns(part, slot));
-    found
-}
-
 /// Built-in functions that allocate and have no effect, by name.
 const PURE: &[&str] = &[
     "Array",
@@ -72,6 +59,19 @@ const PURE: &[&str] = &[
 const CHANGE_LAST: &[&str] = &["add", "push", "set"];
 
 impl Lowering<'_, '_> {
+    /// Whether an expression writes a slot.
+    pub(super) fn assigns(&self, expr: &Expr<'_>, slot: usize) -> bool {
+        let is_slot = |variable: &Variable| matches!(self.place(variable.reference), Place::Slot(other) if other.0 as usize == slot);
+        match &expr.kind {
+            ExprKind::Write(variable, _) | ExprKind::Update { variable, .. } if is_slot(variable) => return true,
+            ExprKind::SetTemp(other, _) if other.0 as usize == slot => return true,
+            _ => {}
+        }
+        let mut found = false;
+        expr.parts(&mut |part| found = found || self.assigns(part, slot));
+        found
+    }
+
     /// Whether a statement that is one operation may be retried after running out of memory.
     pub(super) fn repeats(&self, statement: &Stmt<'_>) -> bool {
         match &statement.kind {

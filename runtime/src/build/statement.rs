@@ -20,9 +20,11 @@ impl Lowering<'_, '_> {
         self.builder.note(super::NODE_BYTES);
         let at = statement.span.start;
         match &statement.kind {
-            StmtKind::Enter(place, initial) => Box::new(Enter(*place, *initial)),
-            StmtKind::Init(Place::Slot(slot), value) => node::write_slot(slot.0 as usize, self.value(value)),
-            StmtKind::Init(place, value) => Box::new(Initialize(*place, self.tree(value))),
+            StmtKind::Enter(binding, initial) => Box::new(Enter(self.place(*binding), *initial)),
+            StmtKind::Init(binding, value) => match self.place(*binding) {
+                Place::Slot(slot) => node::write_slot(slot.0 as usize, self.value(value)),
+                place => Box::new(Initialize(place, self.tree(value))),
+            },
             StmtKind::Expr(value) => self.effect_tree(value),
             StmtKind::Block(body) => self.block(body),
             StmtKind::If(test, yes, no) => {
@@ -104,13 +106,16 @@ impl Lowering<'_, '_> {
     fn lower_statement(&mut self, statement: &Stmt<'_>) {
         let at = statement.span;
         match &statement.kind {
-            StmtKind::Enter(place, initial) => self.emit(OpKind::Run(Box::new(Enter(*place, *initial)))),
-            StmtKind::Init(place, value) => match place {
-                Place::Slot(slot) => self.into_slot(value, *slot),
+            StmtKind::Enter(binding, initial) => {
+                let place = self.place(*binding);
+                self.emit(OpKind::Run(Box::new(Enter(place, *initial))));
+            }
+            StmtKind::Init(binding, value) => match self.place(*binding) {
+                Place::Slot(slot) => self.into_slot(value, slot),
                 place => {
                     let value = self.value(value).node();
                     self.at(at);
-                    self.emit(OpKind::Run(Box::new(Initialize(*place, value))));
+                    self.emit(OpKind::Run(Box::new(Initialize(place, value))));
                 }
             },
             StmtKind::Expr(value) => self.effect(value),

@@ -1,6 +1,6 @@
 //! `ArrayBuffer` and `Uint8Array`: bytes.
 
-mod text;
+pub(crate) mod text;
 
 use super::{Body, Global, Row, arg, getter, native, prelude};
 use crate::charge::Buffer;

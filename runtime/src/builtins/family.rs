@@ -79,6 +79,10 @@ families! {
     AbortSignal,
     /// The event of a signal.
     AbortEvent,
+    /// `Headers`.
+    Headers,
+    /// The response of `fetch`.
+    Response,
     /// Generators.
     Generator,
     /// Async generators.

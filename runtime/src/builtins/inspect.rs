@@ -349,7 +349,9 @@ impl Inspector<'_> {
             | InternalSlots::TextEncoder
             | InternalSlots::TextDecoder(_)
             | InternalSlots::Timeout(_)
-            | InternalSlots::AbortEvent(_) => (String::default(), format!("{class} {{")), // bounded: as above
+            | InternalSlots::AbortEvent(_)
+            | InternalSlots::Headers(_)
+            | InternalSlots::Response(_) => (String::default(), format!("{class} {{")), // bounded: as above
             InternalSlots::Generator(_) => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
             InternalSlots::Segments(_) => (String::default(), "{".into()),
             InternalSlots::Collator(_)

@@ -149,7 +149,10 @@ impl Vm {
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array)
-            || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Params(_) | InternalSlots::Segments(_)))
+            || matches!(
+                self.heap.internal_slots_of(value),
+                Some(InternalSlots::Params(_) | InternalSlots::Headers(_) | InternalSlots::Segments(_))
+            )
     }
 
     /// An iterator over a value, as `for…of` and spread use it.

@@ -254,6 +254,9 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
             Kind::Map => "Map Iterator",
             Kind::Set => "Set Iterator",
             Kind::String => "String Iterator",
+            Kind::InternalSlots if super::headers::is_headers(vm, vm.heap.iterators[this.index()].source) => {
+                "Headers Iterator"
+            }
             Kind::InternalSlots => "URLSearchParams Iterator",
             _ => "Array Iterator",
         },

@@ -24,6 +24,7 @@ const ITERATORS: &[(Family, Atom, &str)] = &[
     (Family::Set, known::SYMBOL_ITERATOR, "values"),
     (Family::Uint8Array, known::SYMBOL_ITERATOR, "values"),
     (Family::Params, known::SYMBOL_ITERATOR, "entries"),
+    (Family::Headers, known::SYMBOL_ITERATOR, "entries"),
 ];
 
 /// A built-in function or namespace.
@@ -146,6 +147,8 @@ impl Registry {
             global::GLOBALS,
             timer::GLOBALS,
             abort::GLOBALS,
+            headers::GLOBALS,
+            tool::fetch::GLOBALS,
         ];
         for global in globals.iter().copied().flatten() {
             let number = this.constructor(global);
@@ -200,6 +203,8 @@ impl Registry {
             (Family::AbortController, abort::CONTROLLER_METHODS),
             (Family::AbortSignal, abort::SIGNAL_METHODS),
             (Family::AbortEvent, abort::EVENT_METHODS),
+            (Family::Headers, headers::METHODS),
+            (Family::Response, response::METHODS),
             (Family::Generator, generator::METHODS),
             (Family::AsyncGenerator, generator::ASYNC_METHODS),
         ];
@@ -239,6 +244,9 @@ impl Registry {
             timer::INTRINSICS,
             abort::INTRINSICS,
             tool::INTRINSICS,
+            tool::fetch::INTRINSICS,
+            headers::INTRINSICS,
+            response::INTRINSICS,
             url::params::INTRINSICS,
         ];
         for row in intrinsics.iter().copied().flatten() {

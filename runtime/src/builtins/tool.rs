@@ -3,6 +3,7 @@
 //! Nothing here runs a tool. A call is queued for the host and gives a promise, which [`Vm::settle_call`] settles with
 //! the host's answer.
 
+pub mod fetch;
 mod function;
 mod settle;
 mod waiting;

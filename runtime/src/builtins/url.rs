@@ -129,6 +129,15 @@ fn make(vm: &mut Vm, url: Url) -> Value {
     vm.heap.new_with_slots(InternalSlots::Url(Box::new(UrlState { url, params: Value::UNDEFINED })))
 }
 
+/// The error about a string that is no URL.
+pub fn invalid_url(vm: &mut Vm, text: Value) -> Result {
+    let error = vm.new_error(Class::TypeError, "Invalid URL");
+    let text = vm.short_text(text, MAX_URL_BYTES)?;
+    describe_invalid(vm, error, &text);
+    vm.heap.add_flags(error, CODED);
+    Ok(error)
+}
+
 /// The properties of an error about a text that is no URL.
 fn describe_invalid(vm: &mut Vm, error: Value, input: &str) {
     let code = vm.string("ERR_INVALID_URL");

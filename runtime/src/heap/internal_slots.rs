@@ -5,6 +5,7 @@ use super::{Heap, block, slab_cost};
 use crate::builtins::abort::SignalState;
 use crate::builtins::encoding::Decoding;
 use crate::builtins::family::Family;
+use crate::builtins::headers::HeadersState;
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::display_names::DisplayNames;
@@ -13,6 +14,7 @@ use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::intl::plural_rules::PluralRules;
 use crate::builtins::intl::relative_time_format::RelativeTimeFormat;
 use crate::builtins::intl::segmenter::{Segmenter, Segments};
+use crate::builtins::response::ResponseState;
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
 use crate::generator::Generator;
@@ -61,6 +63,10 @@ pub enum InternalSlots {
     AbortSignal(Box<SignalState>),
     /// The event that a signal is aborted.
     AbortEvent(Value),
+    /// A `Headers`.
+    Headers(Box<HeadersState>),
+    /// The response of `fetch`.
+    Response(Box<ResponseState>),
     /// A generator object.
     Generator(Box<Generator>),
 }
@@ -99,6 +105,8 @@ impl InternalSlots {
             Self::AbortController(_) => Family::AbortController,
             Self::AbortSignal(_) => Family::AbortSignal,
             Self::AbortEvent(_) => Family::AbortEvent,
+            Self::Headers(_) => Family::Headers,
+            Self::Response(_) => Family::Response,
             Self::Generator(generator) if generator.is_async => Family::AsyncGenerator,
             Self::Generator(_) => Family::Generator,
         }
@@ -126,6 +134,8 @@ impl InternalSlots {
             Self::AbortController(_) => "AbortController",
             Self::AbortSignal(_) => "AbortSignal",
             Self::AbortEvent(_) => "Event",
+            Self::Headers(_) => "Headers",
+            Self::Response(_) => "Response",
             Self::Generator(_) => "Object",
         }
     }
@@ -136,6 +146,7 @@ impl InternalSlots {
             Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
             Self::TextEncoder | Self::TextDecoder(_) => self.class(),
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => self.class(),
+            Self::Headers(_) | Self::Response(_) => self.class(),
             Self::Timeout(_) | Self::Segments(_) => "Object",
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
@@ -157,6 +168,7 @@ impl InternalSlots {
             Self::TextEncoder | Self::TextDecoder(_) | Self::Generator(_) => None,
             Self::DateTimeFormat(_) | Self::Timeout(_) => None,
             Self::AbortController(_) | Self::AbortSignal(_) | Self::AbortEvent(_) => None,
+            Self::Headers(_) | Self::Response(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
             Self::DisplayNames(_) | Self::ListFormat(_) | Self::PluralRules(_) => None,
             Self::RelativeTimeFormat(_) | Self::Segmenter(_) | Self::Segments(_) => None,
@@ -170,6 +182,8 @@ impl InternalSlots {
             Self::TextDecoder(_) => size_of::<Decoding>(),
             Self::Date(_) | Self::TextEncoder | Self::Timeout(_) | Self::AbortController(_) | Self::AbortEvent(_) => 0,
             Self::AbortSignal(state) => size_of::<SignalState>() + state.cost(),
+            Self::Headers(state) => size_of::<HeadersState>() + state.cost(),
+            Self::Response(_) => size_of::<ResponseState>(),
             Self::Collator(_) => size_of::<Collator>(),
             Self::DateTimeFormat(_) => 320,
             Self::NumberFormat(_) => size_of::<NumberFormat>() + NumberFormat::BESIDE,
@@ -194,6 +208,8 @@ impl InternalSlots {
             Self::Date(_) | Self::TextEncoder | Self::TextDecoder(_) | Self::Timeout(_) => {}
             Self::AbortController(signal) | Self::AbortEvent(signal) => work.push(*signal),
             Self::AbortSignal(state) => state.trace(work),
+            Self::Headers(_) => {}
+            Self::Response(state) => state.trace(work),
             Self::Collator(collator) => work.push(collator.bound),
             Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),

@@ -165,10 +165,52 @@ impl Leaf {
     /// The operand as a node.
     pub fn node(self) -> Expression {
         match self {
-            Self::Local(local) => Box::new(local),
-            Self::Constant(constant) => Box::new(constant),
+            Self::Local(local) => local.node(),
+            Self::Constant(constant) => constant.node(),
             Self::Node(node) => node,
         }
+    }
+}
+
+/// A slot whose number is part of its type. It takes no memory, so that no block is allocated for it.
+struct NumberedLocal<const NUMBER: usize>;
+
+/// The node of a slot: of its own type where the number is one of these.
+macro_rules! numbered {
+    ($local:expr, $($number:literal)+) => {
+        match $local.0 {
+            $($number => Box::new(NumberedLocal::<$number>),)+
+            _ => Box::new($local),
+        }
+    };
+}
+
+impl Local {
+    fn node(self) -> Expression {
+        numbered!(self, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    }
+}
+
+impl<const NUMBER: usize> Node for NumberedLocal<NUMBER> {
+    #[inline(always)]
+    fn eval(&self, _vm: &mut Vm, fp: &Slots) -> Result {
+        Ok(fp[NUMBER].get())
+    }
+}
+
+/// `undefined`, which takes no memory either.
+struct Undefined;
+
+impl Constant {
+    fn node(self) -> Expression {
+        if self.0.is_undefined() { Box::new(Undefined) } else { Box::new(self) }
+    }
+}
+
+impl Node for Undefined {
+    #[inline(always)]
+    fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(Value::UNDEFINED)
     }
 }
 

@@ -13,6 +13,13 @@ trait Operator: Send + Sync + 'static {
     const OPERATOR: Binary;
 }
 
+/// The type of the operator with this number. Each that is used is a copy of every node.
+struct Fixed<const NUMBER: u8>;
+
+impl<const NUMBER: u8> Operator for Fixed<NUMBER> {
+    const OPERATOR: Binary = Binary::ALL[NUMBER as usize];
+}
+
 struct BinaryNode<O, L, R> {
     left: L,
     right: R,
@@ -163,13 +170,7 @@ pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
 macro_rules! operators {
     ($operation:expr, $method:ident, $user:expr, [$($name:ident),+ $(,)?], $other:pat => $otherwise:expr) => {
         match $operation.operator {
-            $(Binary::$name => {
-                struct Is;
-                impl Operator for Is {
-                    const OPERATOR: Binary = Binary::$name;
-                }
-                $operation.$method::<Is, _>($user)
-            })+
+            $(Binary::$name => $operation.$method::<Fixed<{ Binary::$name as u8 }>, _>($user),)+
             $other => $otherwise,
         }
     };

@@ -62,7 +62,7 @@ impl Replay {
                     for call in calls {
                         let checked = match call.kind {
                             CallKind::Tool => self.tools.check(&call.tool, &call.input),
-                            CallKind::Function => Ok(()),
+                            CallKind::Function | CallKind::Fetch => Ok(()),
                         };
                         match checked {
                             Ok(()) => new.push(call),

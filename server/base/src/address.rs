@@ -3,6 +3,43 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Who can be behind an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Anyone on the internet.
+    Public,
+    /// This machine and its networks: loopback, private and shared addresses.
+    Private,
+    /// Addresses of a special purpose: link-local (metadata services of clouds are there), multicast, documentation,
+    /// reserved ones.
+    Special,
+}
+
+/// Returns who can be behind an address. One of IPv4 within one of IPv6 counts as itself, but is never private: nothing
+/// private has to be written so.
+#[must_use]
+pub fn reach(address: IpAddr) -> Reach {
+    if is_public(address) {
+        return Reach::Public;
+    }
+    let is_private = match address {
+        IpAddr::V4(address) => {
+            let [a, b, _, d] = address.octets();
+            // A metadata service has an address among the shared ones.
+            let is_metadata = address == Ipv4Addr::new(100, 100, 100, 200);
+            let is_shared = a == 100 && (64..128).contains(&b);
+            let is_broadcast = a == 127 && d == 255;
+            (address.is_private() || address.is_loopback() || is_shared) && !is_metadata && !is_broadcast
+        }
+        IpAddr::V6(address) => {
+            // The metadata service of EC2 is among the unique local ones.
+            let is_metadata = address.segments()[..2] == [0xfd00, 0x0ec2];
+            (address.is_loopback() || address.is_unique_local()) && !is_metadata
+        }
+    };
+    if is_private { Reach::Private } else { Reach::Special }
+}
+
 /// Whether an address is one of the public internet: neither private, loopback, link-local, multicast nor reserved, also
 /// not one of these within an address of IPv6.
 #[must_use]
@@ -55,6 +92,30 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn private_addresses_are_told_from_special_ones() {
+        for (address, expected) in [
+            ("8.8.8.8", Reach::Public),
+            ("127.0.0.1", Reach::Private),
+            ("10.1.2.3", Reach::Private),
+            ("192.168.1.1", Reach::Private),
+            ("100.64.0.1", Reach::Private),
+            ("::1", Reach::Private),
+            ("fd12:3456::1", Reach::Private),
+            ("169.254.169.254", Reach::Special),
+            ("100.100.100.200", Reach::Special),
+            ("fd00:ec2::254", Reach::Special),
+            ("fe80::1", Reach::Special),
+            ("0.0.0.0", Reach::Special),
+            ("224.0.0.1", Reach::Special),
+            ("::ffff:127.0.0.1", Reach::Special),
+            ("64:ff9b::7f00:1", Reach::Special),
+            ("192.0.2.1", Reach::Special),
+        ] {
+            assert_eq!(reach(address.parse().expect("an address")), expected, "{address}");
+        }
+    }
 
     #[test]
     fn only_addresses_of_the_internet_are_public() {

@@ -1,10 +1,29 @@
 //! The context of a tool call: who makes it, in which run, and how long it may take.
 
+use crate::client::Client;
 use crate::event::{EventSink, RunId};
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+
+tokio::task_local! {
+    /// Who has made the request that this task answers.
+    static CLIENT: Arc<str>;
+}
+
+/// Answers a request of a client. `name` is how the client names itself; anything can be in it.
+// An async function would hold the future twice.
+pub fn with_client<F: Future>(name: Arc<str>, answering: F) -> impl Future<Output = F::Output> + use<F> {
+    CLIENT.scope(name, answering)
+}
+
+/// Returns how the client whose request this task answers names itself; `None` if that is not known.
+#[must_use]
+pub fn client() -> Option<Arc<str>> {
+    CLIENT.try_with(Arc::clone).ok()
+}
 
 /// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +48,38 @@ impl Caller {
     }
 }
 
+/// The permit of a run, which others may use while the run waits for a person. It is given back when it is dropped.
+#[derive(Debug)]
+pub struct RunPermit {
+    permits: Arc<Semaphore>,
+    held: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+impl From<OwnedSemaphorePermit> for RunPermit {
+    fn from(permit: OwnedSemaphorePermit) -> Self {
+        Self { permits: Arc::clone(permit.semaphore()), held: Mutex::new(Some(permit)) }
+    }
+}
+
+impl RunPermit {
+    fn held(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the permit back for a while.
+    pub fn release(&self) {
+        drop(self.held().take());
+    }
+
+    /// Waits until there is a permit again.
+    pub async fn acquire(&self) {
+        // The semaphore is never closed.
+        if let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await {
+            *self.held() = Some(permit);
+        }
+    }
+}
+
 /// The run that a call belongs to, and what a run that is nested in that call takes over from it.
 #[derive(Clone, Debug)]
 pub struct RunScope {
@@ -38,7 +89,38 @@ pub struct RunScope {
     pub depth: u32,
     /// The permit that it runs under; absent: it needs none. A nested run takes no other one, so that runs that wait
     /// for their own tools cannot fill the pool.
-    pub permit: Option<Arc<OwnedSemaphorePermit>>,
+    pub permit: Option<Arc<RunPermit>>,
+    /// Its call; `None`: the run cannot pause.
+    pub pause: Option<Arc<CallPause>>,
+}
+
+/// A call of a run that can pause: it ends without an answer, and is made again when a person has decided.
+#[derive(Debug)]
+pub struct CallPause {
+    /// The number of the call in its run.
+    pub call: u32,
+    /// Whether the call was in the journal before this process made it: it may have reached its tool.
+    pub is_repeated: bool,
+    approval: OnceLock<String>,
+}
+
+impl CallPause {
+    /// Creates the state of a call.
+    #[must_use]
+    pub fn new(call: u32, is_repeated: bool) -> Self {
+        Self { call, is_repeated, approval: OnceLock::new() }
+    }
+
+    /// Pauses the call until an approval is decided. Its result is not one.
+    pub fn wait_for(&self, approval: &str) {
+        let _ = self.approval.set(approval.to_owned());
+    }
+
+    /// Returns the approval that the call waits for.
+    #[must_use]
+    pub fn approval(&self) -> Option<&str> {
+        self.approval.get().map(String::as_str)
+    }
 }
 
 /// What the caller sets for a call, independent of the tool.
@@ -50,6 +132,8 @@ pub struct CallContext {
     pub run: Option<RunScope>,
     /// The time limit of the call.
     pub timeout: Duration,
+    /// The client that can be asked about it.
+    pub client: Client,
     /// Receives the events of the call.
     pub sink: EventSink,
     /// Cancelled when the result is no longer wanted.

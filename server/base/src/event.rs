@@ -26,6 +26,13 @@ impl RunId {
         Self(format!("{:032x}", u128::from_le_bytes(bytes)).into())
     }
 
+    /// Parses an id; `None` if the text is not 32 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == 32 && text.bytes().all(is_digit)).then(|| Self(text.into()))
+    }
+
     /// Returns the hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -125,6 +132,12 @@ impl UpdateSink {
     #[must_use]
     pub fn new(callback: impl Fn(CallUpdate) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(callback)))
+    }
+
+    /// Whether somebody receives the updates.
+    #[must_use]
+    pub fn is_received(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Passes an update to the callback, if there is one.

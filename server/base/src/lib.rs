@@ -5,15 +5,19 @@
 
 pub mod address;
 pub mod call;
+pub mod client;
 pub mod error;
 pub mod event;
 pub mod files;
+pub mod hidden;
 pub mod json;
 pub mod offload;
 pub mod priority;
 pub mod redact;
 pub mod sandbox;
 pub mod schema;
+pub mod shape;
+pub mod telemetry;
 pub mod terminal;
 pub mod text;
 pub mod tool;

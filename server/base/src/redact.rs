@@ -6,12 +6,14 @@
 //! secret in another way, so results are redacted before a script sees them.
 
 mod finder;
+mod partial;
 mod registry;
 
 use crate::tool::{ToolDefinition, ToolError};
 use agentscript::Message;
 use aho_corasick::AhoCorasick;
 use finder::SecretFinder;
+use partial::Spellings;
 pub use registry::{MAX_SECRET_BYTES, MAX_SECRETS, RefusedSecret, SecretRegistry, redact_log_line};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -28,6 +30,8 @@ pub const MIN_SECRET_CHARS: usize = 6;
 #[derive(Clone, Default)]
 pub struct Redactor {
     finder: Option<Arc<SecretFinder>>,
+    /// Absent if there are no secrets.
+    spellings: Option<Arc<Spellings>>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -52,13 +56,14 @@ impl Redactor {
         else {
             return Self::default();
         };
+        let spellings = Some(Arc::new(Spellings::new(known.iter().map(String::as_str))));
         let finder = AhoCorasick::new(known);
         // The automaton would be too large: hiding all text is safer than leaking a secret.
         let finder = finder.map(|finder| SecretFinder::new(finder, shortest, longest)).unwrap_or_else(|error| {
             tracing::error!(%error, "there are too many secrets; all text is hidden");
             hide_everything()
         });
-        Self { finder: Some(Arc::new(finder)) }
+        Self { finder: Some(Arc::new(finder)), spellings }
     }
 
     /// Whether there are no secrets to redact.
@@ -80,10 +85,9 @@ impl Redactor {
     /// Redacts a text. The result is `Borrowed` if it contains no secret.
     #[must_use]
     pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.finder.as_ref().and_then(|finder| finder.mask(text, MASK)) {
-            Some(clean) => Cow::Owned(clean),
-            None => Cow::Borrowed(text),
-        }
+        let clean = self.finder.as_ref().and_then(|finder| finder.mask(text, MASK));
+        let cut = self.spellings.as_ref().and_then(|known| known.mask(clean.as_deref().unwrap_or(text), MASK));
+        cut.or(clean).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
     /// Redacts a string in place.

@@ -1,4 +1,6 @@
-//! Truncates text, and finds the names nearest to a misspelled one.
+//! Truncates text, and finds the names nearest to a misspelled one. `diff` has the difference between two texts.
+
+pub mod diff;
 
 /// Returns the start of `text`, at most `max_bytes` bytes, up to a character boundary.
 #[must_use]
@@ -21,11 +23,17 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>, max: usize)
     }
     let wanted = name.to_lowercase();
     let letters = LetterCounts::from_text(without_app(&wanted));
+    // `app_tool` is a spelling of `app:tool`.
+    let has_app = !wanted.contains([':', '.']) && wanted.contains('_');
     let mut candidates: Vec<(f64, String, &str)> = known
         .take(MAX_CANDIDATES)
         .filter(|candidate| candidate.len() <= 2 * MAX_NAME_BYTES)
         .map(|candidate| (candidate.to_lowercase(), candidate))
-        .map(|(lower, candidate)| (letters.similarity(&LetterCounts::from_text(without_app(&lower))), lower, candidate))
+        .map(|(lower, candidate)| {
+            let own = letters.similarity(&LetterCounts::from_text(without_app(&lower)));
+            let whole = if has_app { letters.similarity(&LetterCounts::from_text(&lower)) } else { 0.0 };
+            (own.max(whole), lower, candidate)
+        })
         .filter(|(similarity, ..)| *similarity >= 0.35)
         .collect();
     if candidates.len() > MAX_COMPARED {
@@ -34,7 +42,11 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>, max: usize)
     }
     let mut found: Vec<(f64, &str)> = candidates
         .into_iter()
-        .map(|(_, lower, candidate)| (similarity(&wanted, &lower), candidate))
+        .map(|(_, lower, candidate)| {
+            let own = similarity(&wanted, &lower);
+            let whole = if has_app { strsim::normalized_damerau_levenshtein(&wanted, &joined(&lower)) } else { 0.0 };
+            (own.max(whole), candidate)
+        })
         .filter(|(similarity, _)| *similarity >= 0.55)
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
@@ -51,6 +63,11 @@ const MAX_COMPARED: usize = 500;
 /// Returns a name without its app.
 fn without_app(name: &str) -> &str {
     name.split_once([':', '.']).map_or(name, |(_, own)| own)
+}
+
+/// Returns a name with its app in the spelling `app_tool`.
+fn joined(name: &str) -> String {
+    name.replacen([':', '.'], "_", 1)
 }
 
 /// How often each letter occurs in a text. Some rare letters share a counter.
@@ -91,6 +108,21 @@ fn similarity(wanted: &str, candidate: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_spelling_has_near_names() {
+        let names = ["filesystem:read_text_file", "filesystem:write_file", "git:git_log"];
+        let near = |name: &str| nearest(name, names.into_iter(), 1);
+        for wanted in
+            ["filesystem:raed_text_file", "filesystem.raed_text_file", "filesystem_raed_text_file", "raed_text_file"]
+        {
+            assert_eq!(near(wanted), ["filesystem:read_text_file"], "{wanted}");
+        }
+        for wanted in ["git:git_lgo", "git.git_lgo", "git_git_lgo", "git_lgo", "gti_git_log", "gti:git_log"] {
+            assert_eq!(near(wanted), ["git:git_log"], "{wanted}");
+        }
+        assert_eq!(near("send_mail"), [""; 0]);
+    }
 
     #[test]
     fn near_names_are_found_among_many() {

@@ -1,5 +1,6 @@
 //! Definitions, names, filters and results of tools, and the directory in which scripts look them up.
 
+mod approval;
 mod description;
 mod directory;
 mod filter;
@@ -9,10 +10,11 @@ mod result;
 mod spelling;
 
 pub use agentscript::{ErrorCode, ToolError};
+pub use approval::Approval;
 pub use description::ToolDescription;
 pub use directory::{DirectoryId, ToolDirectory};
 pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
-pub use lookups::{LookupRecorder, ToolLookups};
+pub use lookups::{LookupRecorder, ToolLookups, similar_app_key};
 pub use name::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, is_reserved};
 pub use result::ToolResult;
 use serde_json::{Map, Value};
@@ -48,6 +50,8 @@ pub struct ToolDefinition {
     pub visible_in_list_tools: Option<bool>,
     /// Whether scripts can find, describe and call it; by default the mode decides.
     pub enabled_in_code_call: Option<bool>,
+    /// When a person has to approve its calls; by default the configuration decides. Only tools of this server can set it.
+    pub approval: Option<Approval>,
 }
 
 /// A usage example of a tool.

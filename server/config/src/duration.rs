@@ -35,6 +35,14 @@ pub struct WithUnit;
 impl WithUnit {
     const MAX: Duration = Duration::from_secs(366 * 86_400);
 
+    pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
+        let ms = duration.as_millis();
+        let unit = units.into_iter().find(|(length, _)| ms.is_multiple_of(*length));
+        let (length, name) = unit.unwrap_or((1, "ms"));
+        serializer.serialize_str(&format!("{}{name}", ms / length))
+    }
+
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(deserializer)?;
         let duration = text.parse::<jiff::SignedDuration>().ok().and_then(|signed| Duration::try_from(signed).ok());

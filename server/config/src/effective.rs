@@ -3,7 +3,7 @@
 use super::environment::Override;
 use super::reference::Key;
 use super::{Config, Format};
-use super::{environment, read};
+use super::{StoredSecrets, environment, read, with_lookup};
 use agentscript::{LIMITS, Loops};
 use codecall_base::error::Error;
 use codecall_base::redact::Redactor;
@@ -37,10 +37,11 @@ pub enum Origin {
 }
 
 /// Returns all settings: those of the file and of the environment, and the defaults of the other keys.
+/// `secret` looks up stored secrets, whose values are masked.
 ///
 /// # Errors
 /// Those of [`Config::load`].
-pub fn settings(path: Option<&Path>) -> Result<Vec<Setting>, Error> {
+pub fn settings(path: Option<&Path>, secret: StoredSecrets<'_>) -> Result<Vec<Setting>, Error> {
     let (text, format) = match path {
         Some(path) => Config::read_file(path)?,
         None => (String::new(), Format::Toml),
@@ -49,7 +50,7 @@ pub fn settings(path: Option<&Path>) -> Result<Vec<Setting>, Error> {
         Some(path) => Error::Config(format!("{}: {message}", path.display())),
         None => Error::Config(message),
     };
-    of_text(&text, format, &environment::variables(), &|name| std::env::var(name).ok()).map_err(problem)
+    with_lookup(&text, format, secret, |variables, lookup| of_text(&text, format, variables, lookup)).map_err(problem)
 }
 
 /// Returns the settings of a text.

@@ -3,8 +3,10 @@
 //! One rule holds for all keys: `CODECALL_`, and the names of the path in capitals, with `_` between words. A key of texts
 //! has the text as it is; a list has JSON or texts with commas between them; a table has JSON.
 
+use super::auth::MASTER_KEY_VARIABLE;
 use super::schema::{aliases, keys, root};
 use super::server_cache::CACHE_DIR_VARIABLE;
+use super::store::MASTER_KEY_FILE_VARIABLE;
 use codecall_base::text::nearest;
 use serde_json::{Map, Value};
 
@@ -13,8 +15,9 @@ pub const PREFIX: &str = "CODECALL_";
 /// The variable that names the file of the configuration.
 pub const FILE: &str = "CODECALL_CONFIG";
 /// Variables with a meaning of their own, which are no keys: those of the command line, the folder of what is known of MCP
-/// servers, and the mark of child processes.
-pub const OTHERS: [&str; 4] = [FILE, "CODECALL_LOG_FORMAT", CACHE_DIR_VARIABLE, "CODECALL_SERVER"];
+/// servers, the master key, and the mark of child processes.
+pub const OTHERS: [&str; 6] =
+    [FILE, "CODECALL_LOG_FORMAT", CACHE_DIR_VARIABLE, "CODECALL_SERVER", MASTER_KEY_VARIABLE, MASTER_KEY_FILE_VARIABLE];
 
 /// A key that a variable sets.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,10 @@
 
 use super::duration::Milliseconds;
 use super::secrets::Secret;
+use super::tokens::{HttpJwt, HttpToken};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Who may use the server over HTTP, and how much at once.
@@ -15,6 +17,15 @@ pub struct HttpServerConfig {
     // A shorter one can be guessed.
     #[schemars(length(min = 16))]
     pub token: Option<Secret>,
+    /// More tokens, each of a client with its own tools and limits. What a client has begun, such as a session or a stored
+    /// result, is its own.
+    pub tokens: Vec<HttpToken>,
+    /// Clients with tokens of an authorization server.
+    #[schemars(extend("x-default" = "none"))]
+    pub jwt: Option<HttpJwt>,
+    /// The address of this server's `/mcp` as clients know it, such as `https://tools.example.com/mcp`. It is in the
+    /// metadata for clients that look for the authorization server (`http.jwt`).
+    pub resource: Option<String>,
     /// Longest body of a request in bytes (status 413).
     #[schemars(range(min = 1024, max = 1 << 30))]
     pub max_body_bytes: usize,
@@ -48,12 +59,21 @@ pub struct HttpServerConfig {
     /// Accepted values of `Origin`, such as `https://app.example.com`: the web pages that may use the
     /// server. `*` accepts all. Requests without `Origin` do not come from a web page and are accepted.
     pub allowed_origins: Vec<String>,
+    /// Whether operators get a web page at `/ui/`: runs, tools, charts (docs/page.md). The flag `--ui` sets it too.
+    pub ui: bool,
+    /// Whether the page can run scripts and call tools.
+    pub ui_runs: bool,
+    /// Whether the page can change the files of script tools.
+    pub ui_edit: bool,
 }
 
 impl Default for HttpServerConfig {
     fn default() -> Self {
         Self {
             token: None,
+            tokens: Vec::new(),
+            jwt: None,
+            resource: None,
             max_body_bytes: 16 * 1024 * 1024,
             max_connections: 512,
             header_timeout: Duration::from_secs(30),
@@ -62,14 +82,36 @@ impl Default for HttpServerConfig {
             session_idle: Duration::from_secs(300),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            ui: false,
+            ui_runs: true,
+            ui_edit: false,
         }
     }
 }
 
 impl HttpServerConfig {
+    /// Whether requests need a token.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        self.token.is_some() || !self.tokens.is_empty() || self.jwt.is_some()
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         if self.token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err("http.token: must have visible ASCII characters only".into());
+        }
+        let mut names = BTreeSet::new();
+        for (at, token) in self.tokens.iter().enumerate() {
+            token.check(&format!("http.tokens[{at}]"))?;
+            if !names.insert(&token.name) {
+                return Err(format!("http.tokens[{at}].name: there is another token of this name"));
+            }
+        }
+        if self.resource.as_ref().is_some_and(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
+            return Err("http.resource: must begin with https:// or http://".into());
+        }
+        if let Some(jwt) = &self.jwt {
+            jwt.check("http.jwt", self.resource.as_deref())?;
         }
         match self.allowed_origins.iter().find(|origin| *origin != "*" && !origin.contains("://")) {
             Some(_) => Err("http.allowedOrigins: an origin is written as 'https://app.example.com'".into()),

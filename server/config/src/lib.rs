@@ -10,7 +10,9 @@
 
 #![forbid(unsafe_code)]
 
+mod approval;
 mod audit;
+mod auth;
 mod cache;
 mod chain;
 mod check;
@@ -23,7 +25,10 @@ pub mod effective;
 mod env_file;
 pub mod environment;
 mod expand;
+mod fetch;
+mod history;
 mod http;
+mod interaction;
 mod isolation;
 pub mod locate;
 mod mcp_servers;
@@ -37,10 +42,14 @@ pub mod reference;
 mod result_store;
 mod sanitization;
 mod schema;
+mod script_tools;
 mod search;
 mod secrets;
 mod server_cache;
 mod stateless;
+mod store;
+mod structured;
+mod tokens;
 mod tools;
 pub mod vm;
 
@@ -51,18 +60,25 @@ use codecall_base::redact::SecretRegistry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use approval::{ApprovalConfig, ApprovalRule};
 pub use audit::AuditConfig;
+pub use auth::{AuthConfig, AuthKind, MASTER_KEY_VARIABLE};
 pub use cache::{CacheConfig, CacheRule};
 pub use chain::{ChainConfig, CheckOutput};
 pub use code_execution::CodeExecution;
 pub use concurrency_limits::ConcurrencyLimit;
 pub use confine::{Any, ConfineConfig, Connect};
 pub use direct_calls::DirectCalls;
+pub use expand::is_name;
+pub use fetch::{FetchConfig, HostRule, is_forbidden_method};
+pub use history::{HistoryConfig, RecordedRuns};
 pub use http::HttpServerConfig;
+pub use interaction::InteractionConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use mcp_servers::{HttpConfig, Lifecycle, StdioConfig, UpstreamConfig, UpstreamKind};
 pub use model::ModelConfig;
@@ -73,11 +89,15 @@ pub use rate_limits::RateLimit;
 pub use result_store::ResultStore;
 pub use sanitization::Sanitization;
 pub use schema::{Ignored, published as schema};
+pub use script_tools::ScriptToolsConfig;
 pub use search::{SearchConfig, Strategy};
 pub use secrets::Secret;
 pub use server_cache::{CACHE_DIR_VARIABLE, ServerCache};
 pub use stateless::StatelessConfig;
-pub use tools::{Expose, Mode, ToolMetadata, ToolPolicy};
+pub use store::{DEFAULT_WORKSPACE, MASTER_KEY_FILE_VARIABLE, STORE_VARIABLE, StoreConfig};
+pub use structured::Structured;
+pub use tokens::{HttpJwt, HttpToken, JwtAlgorithm, RequestRate};
+pub use tools::{Expose, Mode, Quarantine, ToolMetadata, ToolPolicy};
 
 /// The configuration of CodeCall.
 // `Deserialize` reads the keys that are not skipped here; `read.rs` reads the others.
@@ -94,10 +114,16 @@ pub struct Config {
     pub upstreams: BTreeMap<String, UpstreamConfig>,
     /// What is remembered of MCP servers between starts.
     pub server_cache: ServerCache,
+    /// The folder of what must last: approvals of tools, tokens of servers. Default: `codecall` in the user's folder for
+    /// the state of programs.
+    #[schemars(extend("x-default" = "user's state"))]
+    pub state_dir: Option<PathBuf>,
     /// The HTTP services whose OpenAPI descriptions become tools, by the id of their app.
     #[serde(skip)]
     #[schemars(!skip)]
     pub openapi: BTreeMap<String, OpenApiConfig>,
+    /// A folder of script tools. A text is the short form of `scriptTools.folder`.
+    pub script_tools: ScriptToolsConfig,
     /// Which tools exist, and which are listed.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -113,8 +139,10 @@ pub struct Config {
     pub max_definitions: usize,
     /// Tool calls without a script.
     pub direct_calls: DirectCalls,
-    /// Whether results also come as `structuredContent`. `false` is for clients that would show them twice.
-    pub structured: bool,
+    /// The form of answers: `"auto"` sends each once, as `structuredContent` to clients that read it and as text to others;
+    /// `true` sends both to all; `false` only text.
+    #[schemars(extend("x-default" = "`\"auto\"`"))]
+    pub structured: Structured,
     /// Limits and permissions of scripts.
     #[serde(skip, rename = "vm")]
     #[schemars(!skip, with = "vm::VmConfig")]
@@ -128,12 +156,22 @@ pub struct Config {
     #[serde(skip)]
     #[schemars(skip)]
     pub lenient_input: bool,
+    /// The longest result, in bytes, that a client gets at once while the result store keeps the rest: `vm.maxInlineBytes`.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub max_inline_bytes: u64,
     /// How many scripts run at once, and what they share.
     pub pool: Pool,
     /// Where scripts are evaluated. A text is the short form of `isolation.mode`.
     pub isolation: IsolationConfig,
     /// Where results that are too long for a model are stored.
     pub result_store: ResultStore,
+    /// What script tools may do with `fetch`.
+    pub fetch: FetchConfig,
+    /// What tools may ask the client that has the run.
+    pub interaction: InteractionConfig,
+    /// Which calls of tools a person has to approve.
+    pub approval: ApprovalConfig,
     /// The tool `code_execution`.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -146,6 +184,10 @@ pub struct Config {
     pub model: ModelConfig,
     /// What is removed from error messages.
     pub sanitization: Sanitization,
+    /// The database of what outlives a process. A text is the short form of `store.path`.
+    pub store: StoreConfig,
+    /// Which runs are recorded. A text is the short form of `history.record`.
+    pub history: HistoryConfig,
     /// What happens at every tool call.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -157,6 +199,10 @@ pub struct Config {
     /// What is not as it should be, but does no harm: unknown keys of servers, unknown variables of the environment.
     #[serde(skip)]
     pub warnings: Vec<String>,
+    /// A digest of the document and of all variables of the environment that it uses: two configurations with the same
+    /// digest are the same.
+    #[serde(skip)]
+    pub digest: String,
     /// The keys of the top level, to see which of them another configuration has too.
     #[serde(skip)]
     pub sections: Sections,
@@ -193,29 +239,69 @@ impl Default for Config {
             schema: Ignored,
             upstreams: BTreeMap::new(),
             server_cache: ServerCache::default(),
+            state_dir: None,
             openapi: BTreeMap::new(),
+            script_tools: ScriptToolsConfig::default(),
             tools: ToolPolicy::default(),
             search: SearchConfig::default(),
             top_k: 8,
             max_definitions: 8,
             direct_calls: DirectCalls::default(),
-            structured: true,
+            structured: Structured::default(),
             policy: Policy::default(),
             preset: Preset::default(),
             lenient_input: true,
+            max_inline_bytes: vm::MAX_INLINE_BYTES,
             pool: Pool::default(),
             isolation: IsolationConfig::default(),
             result_store: ResultStore::default(),
+            fetch: FetchConfig::default(),
+            interaction: InteractionConfig::default(),
+            approval: ApprovalConfig::default(),
             code_execution: CodeExecution::default(),
             stateless: StatelessConfig::default(),
             http: HttpServerConfig::default(),
             model: ModelConfig::default(),
             sanitization: Sanitization::default(),
+            store: StoreConfig::default(),
+            history: HistoryConfig::default(),
             chain: ChainConfig::default(),
             secrets: Arc::default(),
             warnings: Vec::new(),
+            digest: String::new(),
             sections: Sections::default(),
         }
+    }
+}
+
+/// Returns the value of a stored secret, given a configuration that says where it is stored and its name as `NAME` or `WORKSPACE/NAME`; `None` if there
+/// is none of that name, and an error if it cannot be read.
+pub type StoredSecrets<'a> = &'a dyn Fn(&Config, &str) -> Result<Option<String>, String>;
+
+/// Reads a text with the variables of the environment that are keys, and a lookup of variables and stored secrets.
+fn with_lookup<T>(
+    text: &str,
+    format: Format,
+    secret: StoredSecrets<'_>,
+    read: impl FnOnce(&[(String, String)], expand::Environment<'_>) -> Result<T, String>,
+) -> Result<T, String> {
+    let variables = environment::variables();
+    let variable = |name: &str| std::env::var(name).ok();
+    let store = OnceCell::new();
+    let failed: RefCell<Option<String>> = RefCell::default();
+    let lookup = |name: &str| {
+        let Some(name) = name.strip_prefix(expand::SECRET_PREFIX) else { return variable(name) };
+        let store = store.get_or_init(|| read::store_keys(text, format, &variables, &variable));
+        let found = store.as_ref().map_err(Clone::clone).and_then(|store| secret(store, name));
+        found.unwrap_or_else(|why| {
+            failed.borrow_mut().get_or_insert(format!("the secret {name} cannot be read: {why}"));
+            None
+        })
+    };
+    let result = read(&variables, &lookup);
+    match failed.take() {
+        Some(why) => Err(why),
+        None => result,
     }
 }
 
@@ -235,9 +321,24 @@ impl Config {
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let (text, format) = Self::read_file(path)?;
-        read::parse(&text, format, &environment::variables(), &|name| std::env::var(name).ok())
-            .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+        Self::load_with(Some(path), &|_, _| Ok(None))
+    }
+
+    /// Reads a file, or without one the variables of the environment. `secret` looks up stored secrets.
+    ///
+    /// # Errors
+    /// Those of [`Config::load`], and those of `secret`.
+    pub fn load_with(path: Option<&Path>, secret: StoredSecrets<'_>) -> Result<Self, Error> {
+        let (text, format) = match path {
+            Some(path) => Self::read_file(path)?,
+            None => (String::new(), Format::Toml),
+        };
+        let parsed =
+            with_lookup(&text, format, secret, |variables, lookup| read::parse(&text, format, variables, lookup));
+        parsed.map_err(|message| match path {
+            Some(path) => Error::Config(format!("{}: {message}", path.display())),
+            None => Error::Config(message),
+        })
     }
 
     /// Reads the variables `CODECALL_…` of the environment, without a file.
@@ -245,8 +346,18 @@ impl Config {
     /// # Errors
     /// One of them has a wrong value.
     pub fn from_environment() -> Result<Self, Error> {
-        read::parse("", Format::Toml, &environment::variables(), &|name| std::env::var(name).ok())
-            .map_err(Error::Config)
+        Self::load_with(None, &|_, _| Ok(None))
+    }
+
+    /// Returns the paths that MCP servers are configured with: arguments, variables and working directories, as they are
+    /// written and without links.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self.upstreams.values().flat_map(UpstreamConfig::paths).collect();
+        let resolved: Vec<String> =
+            paths.iter().filter_map(|path| Some(std::fs::canonicalize(path).ok()?.to_str()?.to_owned())).collect();
+        paths.extend(resolved);
+        paths
     }
 
     fn read_file(path: &Path) -> Result<(String, Format), Error> {

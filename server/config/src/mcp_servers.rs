@@ -1,5 +1,6 @@
 //! `mcpServers`: MCP servers whose tools are offered. Entries have the keys of clients' own configurations.
 
+use super::auth::AuthConfig;
 use super::check::check;
 use super::confine::ConfineConfig;
 use super::duration::Milliseconds;
@@ -8,6 +9,7 @@ use super::expand::{Environment, expand};
 use super::read::{read, take_keys};
 use super::schema::{self, Ignored, aliases, properties};
 use super::secrets::{FoundSecrets, Secret};
+use super::tools::Quarantine;
 use codecall_base::error::unknown_key;
 use codecall_base::text::{nearest, truncate};
 use codecall_base::tool::{ToolFilter, is_reserved};
@@ -44,6 +46,9 @@ pub struct UpstreamConfig {
     /// Names and patterns of its tools that do not exist.
     #[schemars(extend("x-aliases" = ["deniedTools", "excludeTools", "disabled_tools"]))]
     pub disabled_tools: Vec<String>,
+    /// Which of its tools wait for approval.
+    #[schemars(extend("x-default" = "`quarantine` of all"))]
+    pub quarantine: Option<Quarantine>,
     /// How the connection begins.
     pub lifecycle: Lifecycle,
     /// How long it may take until its tools are known. Only a call that needs the server waits for it.
@@ -79,6 +84,7 @@ impl Default for UpstreamConfig {
             disabled: false,
             enabled_tools: None,
             disabled_tools: Vec::new(),
+            quarantine: None,
             lifecycle: Lifecycle::default(),
             start_timeout: STDIO_START_TIMEOUT,
             max_message_bytes: 16 * 1024 * 1024,
@@ -87,6 +93,26 @@ impl Default for UpstreamConfig {
             description: Ignored,
             auto_approve: Ignored,
         }
+    }
+}
+
+impl UpstreamConfig {
+    /// Returns the absolute paths that the server is started with.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let UpstreamKind::Stdio(StdioConfig { command, args, env, cwd, .. }) = &self.kind else { return Vec::new() };
+        let home = std::env::var("HOME").unwrap_or_default();
+        let path = |text: &str| {
+            // `--root=/folder` is the folder.
+            let text = text.strip_prefix('-').and_then(|flag| flag.split_once('=')).map_or(text, |(_, value)| value);
+            let text = match text.strip_prefix('~') {
+                Some(rest) if !home.is_empty() && (rest.is_empty() || rest.starts_with('/')) => format!("{home}{rest}"),
+                Some(_) | None => text.to_owned(),
+            };
+            Path::new(&text).is_absolute().then_some(text)
+        };
+        let texts = std::iter::once(command.as_str()).chain(args.iter().map(|arg| &**arg));
+        let texts = texts.chain(env.values().map(|value| &**value)).chain(cwd.as_deref().and_then(Path::to_str));
+        texts.filter_map(path).collect()
     }
 }
 
@@ -172,6 +198,9 @@ pub struct HttpConfig {
     /// Headers of every request.
     #[schemars(extend("x-secret" = "headers"))]
     pub headers: BTreeMap<String, Secret>,
+    /// How CodeCall is authorized, if the server wants OAuth.
+    #[schemars(extend("x-default" = "as the server says"))]
+    pub auth: Option<AuthConfig>,
 }
 
 /// How a connection begins.
@@ -222,12 +251,16 @@ impl UpstreamConfig {
         let used = Entry(entry.clone());
         let (stdio, http, mut rest) = Self::parts(entry, &path)?;
         let kind = match (has_command, has_url) {
+            (true, false) if http.auth.is_some() => {
+                return Err(format!("{path}.auth: only a server with 'url' can be authorized"));
+            }
             (true, false) => UpstreamKind::Stdio(stdio),
             (false, true) if stdio.confine.is_some() => {
                 return Err(format!("{path}.confine: only a server that is started with 'command' can be confined"));
             }
             (false, true) => {
                 check_url(&format!("{path}.url"), &http.url)?;
+                http.auth.as_ref().map_or(Ok(()), |auth| auth.check(&format!("{path}.auth")))?;
                 if !has_timeout {
                     rest.start_timeout = HTTP_START_TIMEOUT;
                 }
@@ -255,7 +288,7 @@ impl UpstreamConfig {
 }
 
 /// Keys that restrict a server. Misspelt, they would be missed silently.
-const RESTRICTING: [&str; 5] = ["confine", "enabled", "disabled", "enabledTools", "disabledTools"];
+const RESTRICTING: [&str; 6] = ["confine", "enabled", "disabled", "enabledTools", "disabledTools", "quarantine"];
 
 /// Takes unknown keys out of an entry: clients have keys of their own. Returns their names, and an error for each.
 fn take_unknown(entry: &mut Value, path: &str) -> Result<Vec<(String, String)>, String> {

@@ -6,6 +6,7 @@ use super::expand::{Environment, expand};
 use super::mcp_servers::{check_app, check_url};
 use super::read::read;
 use super::secrets::{FoundSecrets, Secret};
+use super::tools::Quarantine;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -42,6 +43,9 @@ pub struct OpenApiConfig {
     pub include: OperationFilter,
     /// Operations that match any list are no tools.
     pub exclude: OperationFilter,
+    /// Which of its tools wait for approval.
+    #[schemars(extend("x-default" = "`quarantine` of all"))]
+    pub quarantine: Option<Quarantine>,
     /// Whether operations with other methods than `GET` and `HEAD` are tools.
     pub allow_writes: bool,
     /// Whether deprecated operations are tools.
@@ -73,6 +77,7 @@ impl Default for OpenApiConfig {
             headers: BTreeMap::new(),
             include: OperationFilter::default(),
             exclude: OperationFilter::default(),
+            quarantine: None,
             allow_writes: false,
             include_deprecated: false,
             allow_private: Vec::new(),

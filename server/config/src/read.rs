@@ -5,7 +5,7 @@
 
 use super::check::check;
 use super::environment::{self, Override};
-use super::expand::{Environment, expand};
+use super::expand::{Environment, SECRET_PREFIX, expand};
 use super::schema::{self, properties};
 use super::secrets::FoundSecrets;
 use super::vm::VmConfig;
@@ -14,6 +14,7 @@ use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
@@ -46,11 +47,38 @@ fn from_variable(message: String, overrides: &[Override]) -> String {
     }
 }
 
+/// Reads the keys that say where secrets are stored, so that those that other keys name can be looked up there.
+///
+/// # Errors
+/// It cannot be read.
+pub fn store_keys(
+    text: &str,
+    format: Format,
+    variables: &[(String, String)],
+    environment: Environment<'_>,
+) -> Result<Config, String> {
+    let mut value = document(text, format)?;
+    environment::apply(&mut value, variables);
+    let keys = value.as_object_mut().into_iter().flat_map(|root| {
+        ["store", "stateDir"].into_iter().filter_map(|key| root.shift_remove_entry(key)).collect::<Vec<_>>()
+    });
+    let mut section = Value::Object(keys.collect());
+    expand(&mut section, "", environment)?;
+    check(&mut section, schema::root(), "", &mut FoundSecrets::default())?;
+    let config: Config = read(section, "")?;
+    config.store.check().map(|()| config)
+}
+
 fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config, String> {
     let found = RefCell::new(FoundSecrets::default());
+    let digest = RefCell::new(Sha256::new_with_prefix(value.to_string()));
     let environment = |name: &str| {
         let value = environment(name)?;
-        found.borrow_mut().add_variable(name, &value);
+        digest.borrow_mut().update(format!("{name:?}={value:?}"));
+        match name.strip_prefix(SECRET_PREFIX) {
+            Some(_) => found.borrow_mut().add(&value),
+            None => found.borrow_mut().add_variable(name, &value),
+        }
         Some(value)
     };
     // Entries that are disabled are not expanded.
@@ -61,16 +89,20 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     let mut sections = Sections(value.as_object().cloned().unwrap_or_default());
     sections.0.insert("openapi".into(), services.clone().into_iter().collect());
     let vm = VmConfig::read(take_table(&mut value, "vm")?, "vm")?;
-    let (lenient_input, preset, policy) = (vm.lenient_input(), vm.preset(), vm.policy());
+    let (lenient_input, max_inline_bytes) = (vm.lenient_input(), vm.max_inline_bytes());
+    let (preset, policy) = (vm.preset(), vm.policy());
     let tools: ToolPolicy = take_keys(&mut value, &TOOLS, "")?;
     let code_execution = take_keys(&mut value, &CODE_EXECUTION, "")?;
     let chain: ChainConfig = take_keys(&mut value, &CHAIN, "")?;
-    let mut config = Config { policy, preset, lenient_input, tools, code_execution, chain, ..read(value, "")? };
+    let mut config =
+        Config { policy, preset, lenient_input, max_inline_bytes, tools, code_execution, chain, ..read(value, "")? };
     config.tools.check()?;
     config.chain.check()?;
     config.search.check()?;
     config.http.check()?;
     config.model.check()?;
+    config.store.check()?;
+    config.script_tools.check()?;
     for (app, entry) in servers {
         if let Some(server) = UpstreamConfig::read(&app, entry, &environment, &found, &mut config.warnings)? {
             config.upstreams.insert(app, server);
@@ -85,6 +117,13 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
             config.openapi.insert(app, service);
         }
     }
+    let scripts = &config.script_tools;
+    if scripts.is_used() && (config.upstreams.contains_key(&scripts.app) || config.openapi.contains_key(&scripts.app)) {
+        return Err(format!("scriptTools.app: there is another app '{}'; choose another name", scripts.app));
+    }
+    // Those of files with variables are there, too.
+    found.borrow().all().for_each(|secret| digest.borrow_mut().update(format!("{secret:?}")));
+    config.digest = digest.into_inner().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));
     Ok(config)
 }

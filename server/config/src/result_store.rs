@@ -5,12 +5,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Where results that are longer than `vm.maxResultBytes` are stored, to be read in pieces.
+/// Where results that are longer than `vm.maxInlineBytes` are stored, to be read in pieces.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ResultStore {
-    /// `false`: a run whose result is too long fails with `RESULT_TOO_LARGE`.
+    /// `false`: results come whole, and a run whose result is longer than `vm.maxResultBytes` fails with `RESULT_TOO_LARGE`.
     pub enabled: bool,
+    /// Whether results are stored in the database of `store`, so that they outlive the process and all servers of one
+    /// database have them; else in memory.
+    pub persistent: bool,
     /// Bytes of all stored results. The least recently read ones are dropped first.
     pub max_bytes: usize,
     /// How many results are stored.
@@ -26,6 +29,7 @@ impl Default for ResultStore {
     fn default() -> Self {
         Self {
             enabled: true,
+            persistent: false,
             max_bytes: 64 * 1024 * 1024,
             max_results: 100,
             max_result_bytes: 16 * 1024 * 1024,

@@ -189,7 +189,7 @@ impl FoundSecrets {
         self.add(&percent_decode_str(value).decode_utf8_lossy());
     }
 
-    fn add(&mut self, value: &str) {
+    pub fn add(&mut self, value: &str) {
         let value = value.trim();
         if value.chars().count() >= MIN_SECRET_CHARS && !self.0.iter().any(|known| known == value) {
             self.0.push(value.to_owned());

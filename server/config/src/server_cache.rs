@@ -16,6 +16,9 @@ pub struct ServerCache {
     /// `false`: nothing is read or written. What tools say of themselves is then known once their servers have
     /// started.
     pub enabled: bool,
+    /// Whether the shapes of results are learned from the answers of tools without an output schema: names of properties and
+    /// types, no values. `codecall_describe` shows them.
+    pub learn_results: bool,
     /// The folder. It contains no values of the configuration. Default: the value of the variable
     /// `CODECALL_CACHE_DIR`, where an empty one disables the cache, else `codecall` in the user's folder for
     /// caches.
@@ -25,6 +28,6 @@ pub struct ServerCache {
 
 impl Default for ServerCache {
     fn default() -> Self {
-        Self { enabled: true, dir: None }
+        Self { enabled: true, learn_results: true, dir: None }
     }
 }

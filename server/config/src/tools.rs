@@ -2,8 +2,9 @@
 
 use super::mcp_servers::check_app;
 use codecall_base::tool::{Example, NameStyle, ToolFilter};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Which tools exist, and which are listed.
@@ -21,10 +22,18 @@ pub struct ToolPolicy {
     #[serde(rename = "tools")]
     #[schemars(extend("x-name" = "PATTERN"))]
     pub metadata: BTreeMap<String, ToolMetadata>,
+    /// Filters of a client, one of which must select a tool; `None`: it may use all tools. They are not of the file.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub allowed: Option<Vec<ToolFilter>>,
     /// What is listed beside the meta-tools.
     pub expose: Expose,
     /// How listed names are spelled. All three spellings are always accepted.
     pub names: NameStyle,
+    /// Which tools of MCP servers and OpenAPI services wait for `codecall tools approve` before they can be found or
+    /// called: with `"new"` those that were never approved, with `"changed"` those that have changed since they were
+    /// approved or first seen, with `true` both.
+    pub quarantine: Quarantine,
 }
 
 impl ToolPolicy {
@@ -54,6 +63,64 @@ pub enum Mode {
     CodecallOptIn,
     /// Tools are indexed and listed only as their metadata say.
     MetadataDriven,
+}
+
+/// Which tools wait for the approval of a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quarantine {
+    /// None.
+    #[default]
+    Off,
+    /// Those that were never approved. A change of an approved tool is accepted.
+    New,
+    /// Those that have changed. A new tool is approved as it is first seen.
+    Changed,
+    /// Those that are new or have changed.
+    All,
+}
+
+impl<'de> Deserialize<'de> for Quarantine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "true, false, 'new' or 'changed'")]
+        enum Written {
+            Both(bool),
+            One(Kind),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Kind {
+            New,
+            Changed,
+        }
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Both(false) => Self::Off,
+            Written::Both(true) => Self::All,
+            Written::One(Kind::New) => Self::New,
+            Written::One(Kind::Changed) => Self::Changed,
+        })
+    }
+}
+
+impl Serialize for Quarantine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Off => serializer.serialize_bool(false),
+            Self::All => serializer.serialize_bool(true),
+            Self::New => serializer.serialize_str("new"),
+            Self::Changed => serializer.serialize_str("changed"),
+        }
+    }
+}
+
+impl JsonSchema for Quarantine {
+    fn schema_name() -> Cow<'static, str> {
+        "Quarantine".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "boolean" }, { "type": "string", "enum": ["new", "changed"] }] })
+    }
 }
 
 /// What is listed beside the meta-tools.

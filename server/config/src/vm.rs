@@ -40,6 +40,11 @@ struct Permissions {
     /// property is left out. The tool gets the input without it.
     #[schemars(extend("x-default" = "`true`"))]
     lenient_input: Option<bool>,
+    /// Bytes of a longer result that a client gets at once. The rest is stored (`resultStore`) and read by its handle.
+    /// Without a store, results come whole, up to `maxResultBytes`.
+    #[serde(deserialize_with = "whole_number")]
+    #[schemars(with = "u64", range(min = 1000), extend("x-default" = "`50000`", "type" = ["integer", "string"], "x-type" = "bytes"))]
+    max_inline_bytes: Option<u64>,
     /// Whether a script may set timers: `setTimeout`, `setInterval`, `sleep`, `AbortSignal.timeout`.
     #[schemars(extend("x-default" = "by preset"))]
     timers: Option<bool>,
@@ -50,6 +55,11 @@ struct Permissions {
     #[serde(deserialize_with = "globals")]
     disabled_globals: Vec<String>,
 }
+
+/// The default of `maxInlineBytes`: what models read without losing sight of the task, about 12,000 tokens.
+pub const MAX_INLINE_BYTES: u64 = 50_000;
+/// The minimum of `maxInlineBytes`: a piece has a notice of about 200 bytes.
+const MIN_INLINE_BYTES: u64 = 1_000;
 
 const LOOPS: [(&str, Loops); 3] = [("none", Loops::None), ("bounded", Loops::Bounded), ("all", Loops::All)];
 
@@ -64,6 +74,15 @@ fn loops<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Loops>, D:
     let loops = LOOPS.iter().find(|(known, _)| *known == name).map(|(_, loops)| *loops);
     let known = || LOOPS.map(|(name, _)| name).join(", ");
     loops.map(Some).ok_or_else(|| D::Error::custom(format!("must be one of {}", known())))
+}
+
+/// A whole number. Values from the environment are texts.
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
+    let number = number.filter(|number| *number >= MIN_INLINE_BYTES);
+    let problem = || D::Error::custom(format!("must be a whole number, {MIN_INLINE_BYTES} or more"));
+    number.map(Some).ok_or_else(problem)
 }
 
 /// Names of globals. Nothing else can be disabled.
@@ -115,6 +134,9 @@ pub fn lowered(base: &Policy, limits: Map<String, Value>) -> Result<Policy, Stri
     if wanted.permissions.lenient_input.is_some() {
         return Err("limits.lenientInput: it is a key of the configuration".into());
     }
+    if wanted.permissions.max_inline_bytes.is_some() {
+        return Err("limits.maxInlineBytes: it is a key of the configuration; maxResultBytes can be lowered".into());
+    }
     Ok(wanted.lowering(base))
 }
 
@@ -152,6 +174,12 @@ impl VmConfig {
     #[must_use]
     pub fn lenient_input(&self) -> bool {
         self.permissions.lenient_input.unwrap_or(true)
+    }
+
+    /// The longest result that a client gets at once, in bytes.
+    #[must_use]
+    pub fn max_inline_bytes(&self) -> u64 {
+        self.permissions.max_inline_bytes.unwrap_or(MAX_INLINE_BYTES)
     }
 
     fn loops(&self) -> Option<Loops> {

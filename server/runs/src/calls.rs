@@ -2,23 +2,27 @@
 
 use super::context::RunContext;
 use super::{EventSink, RunEvent};
-use agentscript::{Call, CallId, Outcome, ToolError};
-use codecall_base::call::{CallContext, Caller};
+use agentscript::{Call, CallId, CallKind, Outcome, ToolError};
+use codecall_base::call::{CallContext, CallPause, Caller, RunScope, with_client};
+use codecall_base::client::Client;
 use codecall_base::json;
 use codecall_base::offload;
+use codecall_base::telemetry::{self, TraceContext};
 use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES};
+use codecall_tools::catalogue::Entry;
 use codecall_tools::pipeline::{Pipeline, ToolCall};
 use codecall_tools::sample;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
 
 /// Maximum number of calls in the log of a run.
 const MAX_LOGGED: usize = 100;
@@ -42,24 +46,50 @@ pub struct Calls {
     pub context: Arc<RunContext>,
     pub log: Arc<CallLog>,
     pub is_dry_run: bool,
+    /// `fetch` of the script, if it has it.
+    pub fetch: Option<Arc<Entry>>,
+    /// The client that tools can ask.
+    pub client: Client,
+    /// How the client names itself; `None`: that is not known.
+    pub requester: Option<Arc<str>>,
+    /// The span of the run.
+    pub trace: Option<TraceContext>,
+}
+
+/// The end of a call.
+pub struct CallEnd {
+    pub id: CallId,
+    /// The result as JSON text.
+    pub result: Result<String, ToolError>,
+    /// Whether it has no result yet, as it waits for a person.
+    pub is_paused: bool,
 }
 
 impl Calls {
-    /// Makes a call when there is a permit for it, unless it is cancelled before. Returns the result as JSON text.
-    pub async fn make(self, call: Call, cancel: CancellationToken) -> (CallId, Result<String, ToolError>) {
+    /// Makes a call when there is a permit for it, unless it is cancelled before. `pause` is there if it can pause.
+    pub async fn make(self, call: Call, cancel: CancellationToken, pause: Option<Arc<CallPause>>) -> CallEnd {
         let id = call.id;
         let permit = tokio::select! {
             biased;
-            () = cancel.cancelled() => return (id, Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)))),
+            () = cancel.cancelled() => {
+                let result = Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)));
+                return CallEnd { id, result, is_paused: false };
+            }
             permit = self.permits.acquire() => permit,
         };
-        let result = self.call(call, cancel).await;
+        let result = self.call(call, cancel, pause.clone()).await;
         drop(permit);
-        (id, result)
+        let is_paused = result.is_err() && pause.is_some_and(|pause| pause.approval().is_some());
+        CallEnd { id, result, is_paused }
     }
 
-    async fn call(&self, call: Call, cancel: CancellationToken) -> Result<String, ToolError> {
-        let Call { id, tool, input: text, timeout_ms, .. } = call;
+    async fn call(
+        &self,
+        call: Call,
+        cancel: CancellationToken,
+        pause: Option<Arc<CallPause>>,
+    ) -> Result<String, ToolError> {
+        let Call { id, kind, tool, input: text, timeout_ms } = call;
         let name = truncate(&tool, MAX_NAME_BYTES);
         if !self.context.check_size(&format!("The input of tool '{name}'"), text.len()) {
             return Err(aborted(name));
@@ -83,15 +113,24 @@ impl Calls {
             input,
             context: CallContext {
                 caller: Caller::Script,
-                run: Some(self.context.scope.clone()),
+                run: Some(RunScope { pause, ..self.context.scope.clone() }),
                 timeout: Duration::from_millis(timeout_ms),
+                client: self.client.clone(),
                 sink: self.logging_sink(id),
                 cancel,
             },
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),
         };
-        if self.is_dry_run { self.dry_run(id, &call) } else { self.call_tool(call).await }
+        let fetch = match (kind, &self.fetch) {
+            (CallKind::Fetch, None) => {
+                let message = "The script has no fetch";
+                return Err(ToolError::new(ErrorCode::FetchNotAllowed, message));
+            }
+            (CallKind::Fetch, Some(fetch)) => Some(Arc::clone(fetch)),
+            (CallKind::Tool | CallKind::Function, _) => None,
+        };
+        if self.is_dry_run { self.dry_run(id, &call, fetch.is_some()) } else { self.call_tool(call, fetch).await }
     }
 
     /// Returns the sink of a call, which logs its events and forwards them to the sink of the run.
@@ -110,18 +149,26 @@ impl Calls {
         }))
     }
 
-    async fn call_tool(&self, call: ToolCall) -> Result<String, ToolError> {
+    async fn call_tool(&self, call: ToolCall, fetch: Option<Arc<Entry>>) -> Result<String, ToolError> {
         let tool = call.tool.clone();
-        // In a task of its own, a panic of an upstream only fails this call. Dropping the set aborts the task.
-        let pipeline = Arc::clone(&self.pipeline);
-        let mut task = JoinSet::new();
-        task.spawn(async move { pipeline.data(call).await }.in_current_span());
-        let text = match task.join_next().await {
-            Some(Ok(result)) => {
+        // The task of the call does not inherit who has made the request.
+        let calling: BoxFuture<'_, _> = match &fetch {
+            Some(fetch) => Box::pin(self.pipeline.fetch(fetch, call)),
+            None => Box::pin(self.pipeline.data(call)),
+        };
+        let calling = telemetry::within(self.trace.clone(), async move {
+            match self.requester.clone() {
+                Some(requester) => with_client(requester, calling).await,
+                None => calling.await,
+            }
+        });
+        // A panic of an upstream only fails this call.
+        let text = match AssertUnwindSafe(calling).catch_unwind().await {
+            Ok(result) => {
                 let result = result?;
                 offload::run(offload::weight(&result), || result.to_string()).await?
             }
-            Some(Err(_)) | None => return Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")),
+            Err(_) => return Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")),
         };
         let max = self.context.pool.max_message_bytes;
         if text.len() > max {
@@ -134,12 +181,19 @@ impl Calls {
         Ok(text)
     }
 
-    /// Checks a call as the pipeline does, and returns a sample result.
-    fn dry_run(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
+    /// Checks a call as the pipeline does, and returns a sample result. No request is sent: each is answered by an empty
+    /// response.
+    fn dry_run(&self, id: CallId, call: &ToolCall, is_fetch: bool) -> Result<String, ToolError> {
         let weight = offload::weight_of(&call.input);
         let input =
             offload::run_without_permit(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
         self.log.begin(id, u64::from(id.0), &call.tool, &input);
+        if is_fetch {
+            self.log.end(id, Duration::ZERO, None);
+            self.log.set_result_known(id, false);
+            let url = &call.input["url"];
+            return Ok(json!({"status": 200, "statusText": "OK", "url": url, "headers": [], "body": ""}).to_string());
+        }
         let entry = self.pipeline.admit(call);
         self.log.end(id, Duration::ZERO, entry.as_ref().err());
         let (result, is_known) = sample::result(entry?.definition.output_schema.as_ref());
@@ -162,7 +216,8 @@ pub struct CallLog {
 
 #[derive(Debug, Default)]
 struct Rows {
-    calls: BTreeMap<CallId, Record>,
+    /// In boxes, because a tree has room for eleven records from the start.
+    calls: BTreeMap<CallId, Box<Record>>,
     /// Number of all calls, those that are not logged included.
     total: u64,
     /// Number of all calls that have reached their tool.
@@ -181,6 +236,27 @@ struct Record {
     error: Option<ToolError>,
     /// In a dry run: whether the result follows from the output schema of the tool.
     is_result_known: bool,
+}
+
+/// A call in the log, for hooks.
+#[derive(Clone, Debug)]
+pub struct LoggedCall {
+    /// Its id in the run.
+    pub id: CallId,
+    /// Its number in the process, which notifications contain.
+    pub number: u64,
+    /// The tool.
+    pub tool: String,
+    /// Its input, masked, and truncated if it is large.
+    pub input: Value,
+    /// When it began, since the start of the run.
+    pub start: Duration,
+    /// Its duration; until the end of the run if it has not ended before.
+    pub duration: Duration,
+    /// `ok`, `error` or `cancelled`.
+    pub status: &'static str,
+    /// The error of one that has failed.
+    pub error: Option<ToolError>,
 }
 
 /// The log of a dry run.
@@ -209,12 +285,19 @@ impl CallLog {
             let (tool, input) = (truncate(tool, MAX_NAME_BYTES).to_owned(), truncate_input(input));
             let began = Instant::now();
             let record = Record { number, tool, input, began, duration: None, error: None, is_result_known: false };
-            rows.calls.insert(id, record);
+            rows.calls.insert(id, Box::new(record));
         }
     }
 
     fn reach(&self) {
         self.rows().reached += 1;
+    }
+
+    /// Adds a call that was answered before the run went on. `input` is masked.
+    pub fn add_past(&self, id: CallId, tool: &str, input: &Value, error: Option<&ToolError>) {
+        self.begin(id, u64::from(id.0), tool, input);
+        self.end(id, Duration::ZERO, error);
+        self.reach();
     }
 
     fn end(&self, id: CallId, duration: Duration, error: Option<&ToolError>) {
@@ -238,7 +321,26 @@ impl CallLog {
     /// Returns name, status and duration of the first calls, as JSON, and the number of further ones.
     pub fn summary(&self) -> (Vec<Value>, u64) {
         let rows = self.rows();
-        (rows.calls.values().map(Record::to_summary).collect(), rows.omitted())
+        (rows.calls.values().map(|record| record.to_summary()).collect(), rows.omitted())
+    }
+
+    /// Returns the first calls of a run that began then, and the number of further ones.
+    pub fn calls(&self, began: Instant) -> (Vec<LoggedCall>, u64) {
+        let rows = self.rows();
+        let call = |id: &CallId, record: &Record| {
+            let (status, error) = record.status();
+            LoggedCall {
+                id: *id,
+                number: record.number,
+                tool: record.tool.clone(),
+                input: record.input.clone(),
+                start: record.began.saturating_duration_since(began),
+                duration: record.duration.unwrap_or_else(|| record.began.elapsed()),
+                status,
+                error: error.cloned(),
+            }
+        };
+        (rows.calls.iter().map(|(id, record)| call(id, record)).collect(), rows.omitted())
     }
 
     /// Returns the number of all calls.
@@ -250,7 +352,7 @@ impl CallLog {
     /// which is JSON text.
     pub fn to_json(&self, outcome: &Outcome, redact: &dyn Fn(&str) -> Arc<Value>) -> Value {
         let rows = self.rows();
-        let calls: Vec<Value> = rows.calls.values().map(Record::to_json).collect();
+        let calls: Vec<Value> = rows.calls.values().map(|record| record.to_json()).collect();
         let unanswered: Vec<Value> = outcome
             .unanswered
             .iter()
@@ -279,9 +381,9 @@ impl CallLog {
         let rows = self.rows();
         let is_unknown = |record: &Record| record.error.is_none() && !record.is_result_known;
         DryRunCalls {
-            calls: rows.calls.values().map(Record::to_dry_run_json).collect(),
+            calls: rows.calls.values().map(|record| record.to_dry_run_json()).collect(),
             omitted: rows.omitted(),
-            has_unknown_results: rows.calls.values().any(is_unknown),
+            has_unknown_results: rows.calls.values().any(|record| is_unknown(record)),
         }
     }
 }

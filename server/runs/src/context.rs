@@ -155,7 +155,7 @@ impl RunContext {
             matches!(reason.code, ErrorCode::MessageTooLarge | ErrorCode::MessageInvalid | ErrorCode::MessageFlood);
         match &mut outcome.result {
             Err(failure) if failure.code == ErrorCode::ExecutionAborted => {
-                failure.code = reason.code.into();
+                (failure.code, failure.status) = (reason.code.into(), reason.code.status());
                 failure.message.clone_from(&reason.message);
             }
             Ok(_) if is_message => {

@@ -294,6 +294,7 @@ fn compile_and_start(
     inputs: Inputs,
 ) -> Result<Run, Box<Outcome>> {
     let options = CompileOptions { language, linker: Linker::new(dialect), ..CompileOptions::for_policy(&policy) };
+    let options = options.with_tools(&*inputs.tools);
     let began = Instant::now();
     let script = scripts.compile(script, &options).map_err(|error| Box::new(Outcome::not_compiled(error.failure)))?;
     if !has_time_left(&mut policy, began.elapsed()) {

@@ -1,7 +1,8 @@
 //! Hooks around runs.
 
-use crate::calls::CallLog;
-use agentscript::{Dialect, Outcome};
+use crate::calls::{CallLog, LoggedCall};
+use crate::journal::RunJournal;
+use agentscript::{Dialect, Language, Outcome};
 use codecall_base::event::RunId;
 use codecall_base::tool::ErrorCode;
 use codecall_tools::pipeline::Pipeline;
@@ -22,8 +23,16 @@ pub struct RunStart {
     pub depth: u32,
     /// The script.
     pub script: Arc<str>,
+    /// Its language; `None`: it is detected.
+    pub language: Option<Language>,
+    /// What the script sees as `codecallContext`: JSON text of an object.
+    pub context: Option<Arc<str>>,
     /// The functions of the host that the script sees.
     pub dialect: Dialect,
+    /// Who has requested it, as the client names itself; `None`: that is not known.
+    pub client: Option<Arc<str>>,
+    /// The full name of the tool whose code the script is; `None`: a client has sent it.
+    pub tool: Option<Arc<str>>,
     /// Whether it is a dry run, which calls no tool.
     pub is_dry_run: bool,
     /// The time of the start.
@@ -38,11 +47,30 @@ pub struct RunEnd<'a> {
     pub outcome: &'a Outcome,
     /// The duration of the run.
     pub duration: Duration,
+    pub(crate) began: Instant,
     pub(crate) log: &'a CallLog,
-    pub(crate) pipeline: &'a Pipeline,
+    pub(crate) pipeline: &'a Arc<Pipeline>,
 }
 
 impl RunEnd<'_> {
+    /// Returns the name of the client that has requested it, if there are several.
+    #[must_use]
+    pub fn client(&self) -> Option<&str> {
+        self.pipeline.client()
+    }
+
+    /// Returns its first tool calls, with personal data and secrets masked in their inputs, and the number of further ones.
+    #[must_use]
+    pub fn logged_calls(&self) -> (Vec<LoggedCall>, u64) {
+        self.log.calls(self.began)
+    }
+
+    /// Returns the pipeline of its tool calls, which masks personal data and secrets.
+    #[must_use]
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        self.pipeline
+    }
+
     /// Returns its tool calls in the format of `codecall/calls` in the `_meta` of a result: without secrets and personal
     /// data, and only the first ones if there are many.
     #[must_use]
@@ -59,6 +87,19 @@ pub trait RunHook: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// Returns a journal of a run that is about to begin, unless the request has one. The first hook that returns one is
+    /// asked only. It may leave the clock of the run as it is.
+    fn journal(&self, start: &RunStart) -> Option<Arc<dyn RunJournal>> {
+        let _ = start;
+        None
+    }
+
+    /// Called instead of [`RunHook::end`] when the run waits for a person and has left the memory. When it goes on, it
+    /// begins again, with the same id.
+    fn paused(&self, start: &RunStart) {
+        let _ = start;
+    }
+
     /// Called when the run has ended. The client gets the outcome after it.
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
         let _ = end;
@@ -71,12 +112,17 @@ pub trait RunHook: Send + Sync {
 pub struct LogRuns;
 
 impl RunHook for LogRuns {
+    fn paused(&self, start: &RunStart) {
+        tracing::info!(run = %start.id, "run waits for a person");
+    }
+
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
         let (outcome, duration_ms) = (end.outcome, end.duration.as_millis());
         let status = outcome.status().as_str();
         let code = outcome.result.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "");
         let (run, tool_calls, steps) = (&end.start.id, outcome.stats.tool_calls, outcome.stats.steps);
-        tracing::info!(%run, status, code, duration_ms, tool_calls, steps, "run ended");
+        let client = end.client().unwrap_or_default();
+        tracing::info!(%run, client, status, code, duration_ms, tool_calls, steps, "run ended");
         Box::pin(std::future::ready(()))
     }
 }
@@ -100,7 +146,7 @@ struct ActiveRun {
 impl ActiveRun {
     async fn end(&self, hooks: &[Arc<dyn RunHook>], outcome: &Outcome) {
         let Self { start, log, pipeline, began } = self;
-        let end = RunEnd { start, outcome, duration: began.elapsed(), log, pipeline };
+        let end = RunEnd { start, outcome, duration: began.elapsed(), began: *began, log, pipeline };
         for hook in hooks.iter().rev() {
             hook.end(&end).await;
         }
@@ -120,6 +166,13 @@ impl HookGuard {
         }
         let (log, pipeline) = (Arc::clone(log), Arc::clone(pipeline));
         Self { hooks: Arc::clone(hooks), active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }) }
+    }
+
+    /// Calls `paused` of all hooks, the last one first.
+    pub fn pause(mut self) {
+        if let Some(run) = self.active.take() {
+            self.hooks.iter().rev().for_each(|hook| hook.paused(&run.start));
+        }
     }
 
     /// Calls `end` of all hooks, the last one first.

@@ -4,7 +4,10 @@ use crate::{StartInputs, refused};
 use agentscript::{Call, Event, Outcome};
 use codecall_base::tool::{ErrorCode, ToolLookups};
 use futures_util::future::BoxFuture;
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The journal of one run. The run waits until an append is complete: a call is in the journal before it is dispatched,
 /// and an answer before the script sees it.
@@ -30,6 +33,122 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
     /// # Errors
     /// They cannot be appended. The script gets none of them, and the run ends.
     fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Whether the run has no other journal: that of hooks.
+    fn is_only(&self) -> bool {
+        true
+    }
+
+    /// Whether calls of the run may end without an answer, to be made again when it goes on after a pause.
+    fn can_pause(&self) -> bool {
+        false
+    }
+
+    /// Stores a run all of whose calls wait for a person. It leaves the memory, and goes on later as [`RunJournal::past`]
+    /// says. `false`: it cannot be stored now.
+    ///
+    /// # Errors
+    /// It could not be stored, and the run ends.
+    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    /// Returns what has happened in the run before; `None`: it begins. What is appended until all of it was replayed is the
+    /// same again.
+    fn past(&self) -> Option<Past> {
+        None
+    }
+}
+
+/// What has happened in a run before it goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// The rounds, in order.
+    pub rounds: VecDeque<PastRound>,
+    /// How long ago the run began.
+    pub age: Duration,
+}
+
+/// Calls that were made together, and what came before the next ones.
+#[derive(Clone, Debug, Default)]
+pub struct PastRound {
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// The events; `None`: none came.
+    pub events: Option<Vec<Event>>,
+}
+
+/// Several journals of one run, each of which gets everything.
+#[derive(Debug)]
+pub(crate) struct Journals(pub Vec<Arc<dyn RunJournal>>);
+
+impl RunJournal for Journals {
+    fn start(&self, start: StartInputs) -> StartInputs {
+        self.0.iter().fold(start, |start, journal| journal.start(start))
+    }
+
+    fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move {
+            for journal in &self.0 {
+                journal.append_lookups(lookups.clone()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            for journal in &self.0 {
+                journal.append_calls(calls).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            for journal in &self.0 {
+                journal.append_answers(events).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn can_pause(&self) -> bool {
+        self.0.iter().any(|journal| journal.can_pause())
+    }
+
+    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+        Box::pin(async move {
+            for journal in &self.0 {
+                if journal.pause().await? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    fn past(&self) -> Option<Past> {
+        self.0.iter().find_map(|journal| journal.past())
+    }
+}
+
+/// Checks that a script makes the calls of its journal.
+///
+/// # Errors
+/// It does not: what differs.
+pub(crate) fn check_replayed(recorded: &[Call], calls: &[Call]) -> Result<(), String> {
+    if recorded.len() != calls.len() {
+        return Err(format!("it makes {} calls where it has made {}", calls.len(), recorded.len()));
+    }
+    match recorded.iter().zip(calls).find(|(before, now)| before != now) {
+        Some((before, now)) if before.tool == now.tool => {
+            Err(format!("its call {} of '{}' has another input than before", now.id.0, now.tool))
+        }
+        Some((before, now)) => Err(format!("it calls '{}' where it has called '{}'", now.tool, before.tool)),
+        None => Ok(()),
+    }
 }
 
 /// The error of an append to a journal.

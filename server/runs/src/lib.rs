@@ -19,14 +19,18 @@ mod queue;
 pub mod worker;
 
 pub use admission::{Admission, Refused};
-use agentscript::{CallId, Dialect, Event, Failure, Language, Outcome, Policy, Progress, ScriptCache, ToolError};
-use calls::{CallLog, Calls};
-use codecall_base::call::RunScope;
+use agentscript::{Call, CallId, Dialect, Event, Failure, Language, Origin, Outcome, Policy, Progress, ScriptCache};
+pub use calls::LoggedCall;
+use calls::{CallEnd, CallLog, Calls};
+use codecall_base::call::{self, CallPause, RunScope};
+use codecall_base::client::Client;
 use codecall_base::error::Error;
 use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::json;
+use codecall_base::offload;
+use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::ErrorCode;
-use codecall_config::{IsolationConfig, Pool};
+use codecall_config::{HostRule, IsolationConfig, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
 pub use context::length;
@@ -35,11 +39,12 @@ use executor::executor;
 pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
 use hook::HookGuard;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
-pub use journal::{JournalError, RunJournal};
+pub use journal::{JournalError, Past, PastRound, RunJournal};
+use journal::{Journals, check_replayed};
 use queue::{Queue, Step, Task};
 pub use queue::{SLICE, STACK};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -76,10 +81,18 @@ pub struct ExecuteRequest {
     pub seed: Option<u64>,
     /// Whether to call no tool. Results are samples generated from output schemas.
     pub dry_run: bool,
+    /// What `fetch` of the script may reach; `None`: the script has no `fetch`.
+    pub fetch: Option<Arc<[HostRule]>>,
     /// Records the run for replay; `None`: it is not recorded.
     pub journal: Option<Arc<dyn RunJournal>>,
     /// The run that this one is nested in, from the context of its tool call; `None`: a client requests it.
     pub parent: Option<RunScope>,
+    /// The client that tools can ask.
+    pub client: Client,
+    /// The id of the run; `None`: a random one.
+    pub id: Option<RunId>,
+    /// The full name of the tool whose code the script is; `None`: a client has sent it.
+    pub tool: Option<Arc<str>>,
 }
 
 impl ExecuteRequest {
@@ -96,8 +109,12 @@ impl ExecuteRequest {
             policy,
             seed: None,
             dry_run: false,
+            fetch: None,
             journal: None,
             parent: None,
+            client: Client::default(),
+            id: None,
+            tool: None,
         }
     }
 
@@ -107,7 +124,11 @@ impl ExecuteRequest {
             parent: self.parent.as_ref().map(|parent| parent.id.clone()),
             depth: scope.depth,
             script: Arc::clone(&self.script),
+            language: self.language,
+            context: self.context.as_deref().map(Into::into),
             dialect: self.dialect,
+            client: call::client(),
+            tool: self.tool.clone(),
             is_dry_run: self.dry_run,
             at: SystemTime::now(),
         }
@@ -120,6 +141,10 @@ pub struct Finished {
     pub outcome: Outcome,
     /// The id of the run.
     pub id: RunId,
+    /// Whether the run has not ended: it waits for a person, and goes on later. The outcome says only that.
+    pub is_paused: bool,
+    /// Whether a call of it has waited for a person.
+    pub has_waited: bool,
     log: Arc<CallLog>,
     pipeline: Arc<Pipeline>,
 }
@@ -314,22 +339,72 @@ impl Runs {
     }
 
     /// Runs a script to its end.
-    pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
+    // The request is in a box from the start: each future that it is moved through would hold it twice.
+    pub fn execute(
+        &self,
+        request: ExecuteRequest,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = Finished> + Send + '_ {
+        self.execute_request(Box::new(request), sink, cancel)
+    }
+
+    async fn execute_request(
+        &self,
+        mut request: Box<ExecuteRequest>,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> Finished {
         let cancel = cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let log = Arc::new(CallLog::new(request.dry_run));
         let began = Instant::now();
-        let id = RunId::random();
+        let id = request.id.take().unwrap_or_else(RunId::random);
+        let mut waiting = Waiting::default();
         let outcome = match self.admit(&id, request.parent.as_ref(), &cancel).await {
             Ok(scope) => {
-                let hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), &log, &self.pipeline).await;
-                let outcome = complete_stats(self.run(scope, request, sink, cancel, &log).await, &log, began);
-                hooks.end(&outcome).await;
+                let start = request.to_start(&scope);
+                // A journal decides on the seed.
+                let takes_more = request.journal.as_ref().is_none_or(|journal| !journal.is_only());
+                if takes_more && request.seed.is_none() && !request.dry_run {
+                    let more = self.hooks.iter().find_map(|hook| hook.journal(&start));
+                    request.journal = match (more, request.journal) {
+                        (Some(more), Some(own)) => Some(Arc::new(Journals(vec![more, own]))),
+                        (more, own) => own.or(more),
+                    };
+                }
+                let mut span = Span::begin(SpanKind::Internal, || "run".into());
+                let hooks = HookGuard::begin(&self.hooks, start, &log, &self.pipeline).await;
+                let running = self.run(scope, request, sink, cancel, &log, &mut waiting);
+                let running = telemetry::within(span.context(), running);
+                let outcome = complete_stats(running.await, &log, began);
+                describe_run(&mut span, &id, &outcome);
+                if waiting.is_paused {
+                    hooks.pause();
+                } else {
+                    hooks.end(&outcome).await;
+                }
                 outcome
             }
             Err(refusal) => complete_stats(refusal.into(), &log, began),
         };
-        Finished { outcome, id, log, pipeline: Arc::clone(&self.pipeline) }
+        let Waiting { is_paused, has_waited } = waiting;
+        Finished { outcome, id, is_paused, has_waited, log, pipeline: Arc::clone(&self.pipeline) }
+    }
+
+    /// Returns a run that does not begin.
+    #[must_use]
+    pub fn refuse(&self, refusal: Refused) -> Finished {
+        let log = Arc::new(CallLog::new(false));
+        let outcome = complete_stats(refusal.into(), &log, Instant::now());
+        Finished {
+            outcome,
+            id: RunId::random(),
+            is_paused: false,
+            has_waited: false,
+            log,
+            pipeline: Arc::clone(&self.pipeline),
+        }
     }
 
     /// Waits for a permit. A nested run shares the permit of its parent.
@@ -344,8 +419,13 @@ impl Runs {
                 let message = format!("Tools that are scripts call each other more than {MAX_NESTING} deep");
                 return Err(Refused::new(ErrorCode::ExecutionError, message));
             }
-            Some(parent) => RunScope { id: id.clone(), depth: parent.depth + 1, permit: parent.permit.clone() },
-            None => RunScope { id: id.clone(), depth: 0, permit: Some(Arc::new(self.admission.enter(cancel).await?)) },
+            Some(parent) => {
+                RunScope { id: id.clone(), depth: parent.depth + 1, permit: parent.permit.clone(), pause: None }
+            }
+            None => {
+                let permit = Some(Arc::new(self.admission.enter(cancel).await?.into()));
+                RunScope { id: id.clone(), depth: 0, permit, pause: None }
+            }
         };
         self.memory.check_available()?;
         Ok(scope)
@@ -354,19 +434,25 @@ impl Runs {
     async fn run(
         &self,
         scope: RunScope,
-        request: ExecuteRequest,
+        mut request: Box<ExecuteRequest>,
         sink: EventSink,
         cancel: CancellationToken,
         log: &Arc<CallLog>,
+        waiting: &mut Waiting,
     ) -> Outcome {
+        let deadline = Deadline::new(&mut request);
         // A dry run makes no calls, so its client gets no events of calls.
         let sink = sink.filter(|_| !request.dry_run);
         let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
         let max_bytes = request.policy.limits.max_memory_bytes;
         let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
-        let mut driven = std::pin::pin!(self.drive(request, &context, log).instrument(context.span.clone()));
+        let mut driven = std::pin::pin!(self.drive(request, &context, log, waiting).instrument(context.span.clone()));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
+            message = deadline.passed() => {
+                context.end(ErrorCode::Timeout, message);
+                driven.await
+            }
             () = self.admission.closed().cancelled() => {
                 context.end(ErrorCode::PoolDisposed, "The server shut down while the script was running");
                 driven.await
@@ -375,7 +461,15 @@ impl Runs {
         context.final_outcome(outcome)
     }
 
-    async fn drive(&self, request: ExecuteRequest, context: &Arc<RunContext>, log: &Arc<CallLog>) -> Outcome {
+    async fn drive(
+        &self,
+        mut request: Box<ExecuteRequest>,
+        context: &Arc<RunContext>,
+        log: &Arc<CallLog>,
+        waiting: &mut Waiting,
+    ) -> Outcome {
+        let fetch = request.fetch.take().and_then(|rules| self.pipeline.fetch_of_run(rules));
+        request.policy.fetch = fetch.is_some();
         let journal = request.journal;
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
@@ -385,6 +479,10 @@ impl Runs {
             context: Arc::clone(context),
             log: Arc::clone(log),
             is_dry_run: request.dry_run,
+            fetch,
+            client: request.client,
+            requester: call::client(),
+            trace: telemetry::current(),
         };
         let start = StartInputs {
             script: request.script,
@@ -405,11 +503,18 @@ impl Runs {
             Some(journal) => journal.start(start),
             None => start,
         };
+        let is_recorded_in_real_time = journal.is_some() && start.fixed_unix_ms.is_none();
+        let max_duration = Duration::from_millis(start.policy.limits.max_duration_ms);
         let mut task = Task::Begin(Arc::clone(&self.executor), Box::new(start));
-        let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
+        let can_pause = journal.as_ref().is_some_and(|journal| journal.can_pause());
+        let Past { rounds: mut past, age } = journal.as_ref().and_then(|journal| journal.past()).unwrap_or_default();
+        // Calls of the past that have no answer. They are made again when all of it was replayed.
+        let mut unanswered: BTreeMap<CallId, Call> = BTreeMap::new();
+        let mut pending = Pending::default();
         let mut cancels: HashMap<CallId, CancellationToken> = HashMap::new();
-        // In a recorded run, time passes for the script when it is recorded.
-        let began = journal.as_ref().map(|_| Instant::now());
+        // In a recorded run, time passes for the script when it is recorded, unless the journal leaves the clock as it is.
+        let mut began = journal.as_ref().map(|_| Instant::now());
+        let mut has_own_clock = is_recorded_in_real_time;
         loop {
             context.set_in_slice(true);
             let step = tokio::select! {
@@ -428,6 +533,11 @@ impl Runs {
                 Ok(progressed) => progressed,
                 Err(outcome) => return outcome,
             };
+            if std::mem::take(&mut has_own_clock) {
+                // The clock of the script started after this one: what it has left says when.
+                let until = run.next_timer().map_or(max_duration, |due| due.min(max_duration));
+                began = Instant::now().checked_sub(until.saturating_sub(run.time_left()));
+            }
             if let Some(journal) = &journal {
                 let lookups = run.take_lookups();
                 if !lookups.is_empty()
@@ -440,9 +550,15 @@ impl Runs {
                 if let Some(cancel) = cancels.remove(&call) {
                     cancel.cancel();
                 }
+                pending.paused.remove(&call);
+                unanswered.remove(&call);
             }
             match progress {
-                Progress::Done(outcome) => return *outcome,
+                Progress::Done(outcome) if past.is_empty() || is_limit(&outcome) => return *outcome,
+                Progress::Done(_) => {
+                    let message = "The script does not do again what its journal says: it has ended earlier";
+                    return refused(ErrorCode::ReplayMismatch, message);
+                }
                 Progress::Yielded => {
                     task = Task::Resume(run, Vec::new());
                     continue;
@@ -453,10 +569,31 @@ impl Runs {
                     {
                         return error.into();
                     }
-                    for call in new {
+                    let is_past = !past.is_empty();
+                    if let Some(PastRound { calls: recorded, events }) = past.pop_front() {
+                        if let Err(difference) = check_replayed(&recorded, &new) {
+                            let message = format!("The script does not do again what its journal says: {difference}");
+                            return refused(ErrorCode::ReplayMismatch, message);
+                        }
+                        unanswered.extend(recorded.into_iter().map(|call| (call.id, call)));
+                        if let Some(events) = events {
+                            self.answer_past(&events, &mut unanswered, log);
+                            if let Some(journal) = &journal
+                                && let Err(error) = journal.append_answers(&events).await
+                            {
+                                return error.into();
+                            }
+                            task = Task::Resume(run, events);
+                            continue;
+                        }
+                    }
+                    let again = std::mem::take(&mut unanswered);
+                    let made = new.into_iter().filter(|_| !is_past).map(|call| (call, false));
+                    for (call, is_repeated) in again.into_values().map(|call| (call, true)).chain(made) {
                         let cancel = context.cancel.child_token();
                         cancels.insert(call.id, cancel.clone());
-                        pending.spawn(calls.clone().make(call, cancel).in_current_span());
+                        let pause = can_pause.then(|| Arc::new(CallPause::new(call.id.0, is_repeated)));
+                        pending.calls.spawn(calls.clone().make(call, cancel, pause).in_current_span());
                     }
                     if pending.is_empty() && run.next_timer().is_none() {
                         return refused(
@@ -467,17 +604,43 @@ impl Runs {
                 }
             }
             let left = match (began, run.next_timer()) {
-                (Some(began), Some(due)) => run.time_left().min(due.saturating_sub(began.elapsed())),
-                _ => run.time_left(),
+                (Some(began), Some(due)) if !is_recorded_in_real_time => {
+                    run.time_left().min(due.saturating_sub(age + began.elapsed()))
+                }
+                (Some(_) | None, _) => run.time_left(),
             };
-            let mut events = self.events(&mut pending, left, &context.cancel).await;
+            // The limit of a run that goes on contains its age.
+            let left = match began {
+                Some(began) if !age.is_zero() => {
+                    left.min((max_duration + Duration::from_millis(1)).saturating_sub(age + began.elapsed()))
+                }
+                Some(_) | None => left,
+            };
+            let timers = (left, run.next_timer().is_some());
+            let arriving = self.events(&mut pending, timers, &context.cancel);
+            let mut events = without_permit(context, &calls.client, arriving).await;
+            waiting.has_waited |= !pending.paused.is_empty();
+            if events.is_empty() && pending.is_waiting() && run.next_timer().is_none() {
+                if let Some(journal) = &journal {
+                    match journal.pause().await {
+                        Ok(true) => {
+                            waiting.is_paused = true;
+                            return refused(ErrorCode::ApprovalRequired, "The run waits for a person");
+                        }
+                        Ok(false) => {}
+                        Err(error) => return error.into(),
+                    }
+                }
+                // The script gets the errors that say what to do.
+                events = std::mem::take(&mut pending.paused).into_values().collect();
+            }
             for event in &events {
                 if let Event::Settled { id, .. } = event {
                     cancels.remove(id);
                 }
             }
             if let Some(began) = began {
-                let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let ms = u64::try_from((age + began.elapsed()).as_millis()).unwrap_or(u64::MAX);
                 events.insert(0, Event::Time(ms));
             }
             if let Some(journal) = &journal
@@ -489,33 +652,93 @@ impl Runs {
         }
     }
 
-    /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed.
+    /// Notes the answers of the past.
+    fn answer_past(&self, events: &[Event], unanswered: &mut BTreeMap<CallId, Call>, log: &CallLog) {
+        for event in events {
+            if let Event::Settled { id, result } = event
+                && let Some(call) = unanswered.remove(id)
+            {
+                let input = offload::run_without_permit(call.input.len(), || redact_input(&self.pipeline, &call.input));
+                log.add_past(*id, &call.tool, &input, result.as_ref().err());
+            }
+        }
+    }
+
+    /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
+    /// all its calls wait for a person, and it has no timer.
     async fn events(
         &self,
-        pending: &mut JoinSet<(CallId, Result<String, ToolError>)>,
-        left: Duration,
+        pending: &mut Pending,
+        (left, has_timer): (Duration, bool),
         cancel: &CancellationToken,
     ) -> Vec<Event> {
         let left = left.min(Duration::from_secs(86_400));
-        let first = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return vec![Event::Cancel],
-            Some(ended) = pending.join_next() => ended,
-            // Its next timer is due, or it ends itself.
-            () = tokio::time::sleep(left) => return Vec::new(),
-        };
-        let mut events = Vec::new();
-        let mut next = Some(first);
-        while let Some(ended) = next {
-            match ended {
-                Ok((id, result)) => events.push(Event::Settled { id, result }),
-                Err(error) => tracing::error!(%error, "a tool call has crashed"),
+        let mut sleep = std::pin::pin!(tokio::time::sleep(left));
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return vec![Event::Cancel],
+                Some(ended) = pending.calls.join_next() => ended,
+                () = std::future::ready(()), if !has_timer && pending.is_waiting() => return Vec::new(),
+                // Its next timer is due, or it ends itself.
+                () = &mut sleep => return Vec::new(),
+            };
+            let mut events = Vec::new();
+            let mut next = Some(first);
+            while let Some(ended) = next {
+                match ended {
+                    Ok(CallEnd { id, result, is_paused: true }) => {
+                        pending.paused.insert(id, Event::Settled { id, result });
+                    }
+                    Ok(CallEnd { id, result, is_paused: false }) => events.push(Event::Settled { id, result }),
+                    Err(error) => tracing::error!(%error, "a tool call has crashed"),
+                }
+                next = pending.calls.try_join_next();
             }
-            next = pending.try_join_next();
+            if events.is_empty() && !pending.paused.is_empty() {
+                continue;
+            }
+            // Answers that arrive together are delivered in the order of the calls, so that runs are reproducible.
+            events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
+            return events;
         }
-        // Answers that arrive together are delivered in the order of the calls, so that runs are reproducible.
-        events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
-        events
+    }
+}
+
+/// Whether a run waits for a person, or has waited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    is_paused: bool,
+    has_waited: bool,
+}
+
+/// The calls of a run that have no answer.
+#[derive(Default)]
+struct Pending {
+    calls: JoinSet<CallEnd>,
+    /// Those that wait for a person, with the errors that the script gets if the run cannot pause.
+    paused: BTreeMap<CallId, Event>,
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.paused.is_empty()
+    }
+
+    /// Whether all calls wait for a person.
+    fn is_waiting(&self) -> bool {
+        self.calls.is_empty() && !self.paused.is_empty()
+    }
+}
+
+/// Adds the outcome of a run to its span.
+fn describe_run(span: &mut Span, id: &RunId, outcome: &Outcome) {
+    span.set("codecall.run.id", id.as_str());
+    span.set("codecall.run.status", outcome.status().as_str());
+    span.set("codecall.run.tool_calls", outcome.stats.tool_calls);
+    span.set("codecall.run.steps", outcome.stats.steps);
+    if let Err(failure) = &outcome.result {
+        span.fail(failure.code.as_str(), &failure.message);
     }
 }
 
@@ -530,6 +753,57 @@ impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
         self.context.abandon(self.max_bytes);
     }
+}
+
+/// When a run whose tools can ask its client must have ended. The interpreter does not know how long the client takes, so
+/// its own limit is longer.
+struct Deadline {
+    client: Client,
+    limit: Duration,
+}
+
+impl Deadline {
+    fn new(request: &mut ExecuteRequest) -> Self {
+        let limits = &mut request.policy.limits;
+        let limit = Duration::from_millis(limits.max_duration_ms);
+        let is_asked = !request.dry_run && request.client.can_be_asked();
+        let client = if is_asked { request.client.clone() } else { Client::default() };
+        if let Some(port) = client.port() {
+            let more = u64::try_from(port.waits().max().as_millis()).unwrap_or(u64::MAX);
+            limits.max_duration_ms = limits.max_duration_ms.saturating_add(more);
+        }
+        Self { client, limit }
+    }
+
+    /// Resolves after the limit, without the time that the client takes, and says so.
+    async fn passed(&self) -> String {
+        let Some(port) = self.client.port() else { return std::future::pending().await };
+        port.waits().limit(self.limit, std::future::pending::<()>()).await;
+        format!("Script execution timed out after {}ms", self.limit.as_millis())
+    }
+}
+
+/// Whether a run has ended at a limit, or was cancelled.
+fn is_limit(outcome: &Outcome) -> bool {
+    let code = outcome.result.as_ref().err().and_then(|failure| ErrorCode::parse(&failure.code));
+    code.is_some_and(|code| matches!(code.origin(), Origin::Limit | Origin::Host))
+}
+
+/// Waits for the events of a run. While its client has to answer something, others may use its permit. A nested run has
+/// none of its own.
+async fn without_permit(context: &RunContext, client: &Client, events: impl Future<Output = Vec<Event>>) -> Vec<Event> {
+    let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
+    let (Some(permit), Some(port)) = (permit, client.port()) else { return events.await };
+    let mut events = std::pin::pin!(events);
+    tokio::select! {
+        biased;
+        events = &mut events => return events,
+        () = port.waits().opened() => permit.release(),
+    }
+    let events = events.await;
+    // A cancelled run ends without one.
+    context.cancel.run_until_cancelled(permit.acquire()).await;
+    events
 }
 
 /// Resolves when a cancelled run has not ended within its grace period.

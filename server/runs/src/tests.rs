@@ -1,6 +1,7 @@
 use super::*;
 use agentscript::{Call, Preset, Status};
-use codecall_base::tool::{ToolFilter, ToolLookups};
+use codecall_base::client::{Answering, Port, Question, Waits};
+use codecall_base::tool::{ToolError, ToolFilter, ToolLookups};
 use codecall_config::{Sanitization, ToolPolicy};
 use codecall_upstream::Upstream;
 use codecall_upstream::inline::Inline;
@@ -64,6 +65,48 @@ fn assert_ended(outcome: &Outcome, expected: &str, tool_calls: u64) {
 async fn a_script_gives_its_result() {
     let outcome = execute(&runs(Pool::default()), "return null").await;
     assert_eq!(outcome.to_json(), r#"{"status":"ok","result":null}"#);
+}
+
+/// A client that has a question to answer.
+struct Asked(Waits);
+
+impl Port for Asked {
+    fn capabilities(&self) -> &Value {
+        &Value::Null
+    }
+
+    fn client(&self) -> u64 {
+        1
+    }
+
+    fn waits(&self) -> &Waits {
+        &self.0
+    }
+
+    fn ask(&self, _: Question) -> Answering<'_> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_a_person_needs_no_permit() {
+    let runs = runs(Pool { max_runs: 1, ..Pool::default() });
+    let port = Arc::new(Asked(Waits::new(Duration::from_secs(600))));
+    let waiting = port.waits().begin();
+    let (cancel, script) = (CancellationToken::new(), "await new Promise((done) => setTimeout(done, 50_000))");
+    let asking = ExecuteRequest { client: Client::new(Arc::<Asked>::clone(&port)), ..request(script) };
+    let asking = runs.execute(asking, None, cancel.clone());
+    let other = async {
+        // It waits in the queue until the other one is released.
+        tokio::task::yield_now().await;
+        let outcome = execute(&runs, "return 1").await;
+        assert_eq!((code(&outcome), runs.load().0), ("ok", 0));
+        cancel.cancel();
+    };
+    let (asked, ()) = tokio::join!(asking, other);
+    assert_eq!(code(&asked.outcome), "EXECUTION_ABORTED");
+    drop(waiting);
+    assert_eq!(runs.load(), (0, 1, 0));
 }
 
 #[tokio::test]
@@ -304,7 +347,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
         apps: None,
         permits: Arc::new(Semaphore::new(1)),
         context: RunContext::new(
-            RunScope { id: RunId::random(), depth: 0, permit: None },
+            RunScope { id: RunId::random(), depth: 0, permit: None, pause: None },
             &runs.memory,
             runs.pool,
             None,
@@ -312,6 +355,10 @@ async fn calls_wait_their_turn_and_fail_alone() {
         ),
         log: Arc::new(CallLog::new(false)),
         is_dry_run: false,
+        client: Client::default(),
+        fetch: None,
+        requester: None,
+        trace: None,
     };
     let call = |id, tool: &str, input: &str| Call {
         id: CallId(id),
@@ -321,14 +368,14 @@ async fn calls_wait_their_turn_and_fail_alone() {
         timeout_ms: 20,
     };
     let mut pending = JoinSet::new();
-    pending.spawn(calls.clone().make(call(0, "users:slow", "{}"), CancellationToken::new()));
-    pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#), CancellationToken::new()));
-    pending.spawn(calls.clone().make(call(2, "users:get", "[1]"), CancellationToken::new()));
+    pending.spawn(calls.clone().make(call(0, "users:slow", "{}"), CancellationToken::new(), None));
+    pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#), CancellationToken::new(), None));
+    pending.spawn(calls.clone().make(call(2, "users:get", "[1]"), CancellationToken::new(), None));
     let mut ended = pending.join_all().await;
-    ended.sort_by_key(|(id, _)| *id);
-    assert_eq!(ended[0].1.as_ref().expect_err("too slow").code, "TOOL_TIMEOUT");
-    assert_eq!(ended[1].1.as_deref(), Ok(r#"{"a":1}"#));
-    assert_eq!(ended[2].1.as_ref().expect_err("no object").code, "INVALID_INPUT");
+    ended.sort_by_key(|end| end.id);
+    assert_eq!(ended[0].result.as_ref().expect_err("too slow").code, "TOOL_TIMEOUT");
+    assert_eq!(ended[1].result.as_deref(), Ok(r#"{"a":1}"#));
+    assert_eq!(ended[2].result.as_ref().expect_err("no object").code, "INVALID_INPUT");
 }
 
 /// Returns the logged calls of a run, without their durations.

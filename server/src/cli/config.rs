@@ -1,6 +1,6 @@
 //! `codecall config`: checks and shows the configuration, explains its keys, and prints their JSON schema for editors.
 
-use super::sources::{find_config, load_config};
+use super::sources::{find_config, load_config, stored_secret};
 use super::{CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
 use codecall::config::effective::{self, Origin, Setting};
@@ -69,7 +69,7 @@ impl Configuration {
 fn show(file: Option<PathBuf>, json: bool, only_set: bool) -> Result<(), CommandError> {
     // Its secrets are redacted in errors.
     load_config(file.as_deref())?;
-    let mut settings = effective::settings(file.as_deref())?;
+    let mut settings = effective::settings(file.as_deref(), &stored_secret)?;
     settings.retain(|setting| !only_set || setting.origin != Origin::Default);
     let name = file.as_deref().map(|file| file.display().to_string()).unwrap_or_default();
     let origin = |setting: &Setting| match &setting.origin {

@@ -5,12 +5,11 @@ use super::policy::{LanguageFlag, PolicyFlags};
 use super::run::{ScriptFile, context, json_argument, unreadable};
 use super::sources::open_config;
 use super::{CommandError, CommandStatus, output};
-use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, play};
+use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions};
 use agentscript::{Language, Status};
 use clap::Args;
-use codecall::runs::ThreadExecutor;
 use codecall::stateless::{
-    ClientToolset, CodeId, History, RecordedTools, Recording, Stateless, answer_line, call_line, compact,
+    self, ClientToolset, CodeId, History, RecordedTools, Recording, answer_line, call_line, compact,
 };
 use codecall::tool::ErrorCode;
 use codecall::{Config, files, terminal};
@@ -51,48 +50,35 @@ pub struct Replay {
     policy: PolicyFlags,
 }
 
-/// A journal to replay, and what else is known of its run.
-struct Source {
-    journal: Journal,
-    tools: Arc<dyn ClientTools>,
-    language: Option<Language>,
-    context: Option<String>,
+/// A journal to replay, and how it is shown.
+pub struct Source {
+    replay: stateless::Replay,
     /// The ids of the calls in the messages, by number.
     call_ids: Vec<String>,
-    /// The recorded outcome: JSON text.
-    outcome: Option<String>,
     /// Whether only the names of the tools are known, from the journal.
     has_only_names: bool,
 }
 
-impl Replay {
-    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        let mut config = open_config(self.config.clone())?;
-        config.policy = self.policy.apply_to(config.policy);
-        let script = ScriptFile::read(&self.file, self.language.map(Into::into))?;
-        let source = self.load(&script, &config)?;
-        let options = StepOptions {
-            policy: config.policy.clone(),
-            language: source.language,
-            context: source.context,
-            // A recorded run may be as long as it is.
-            max_rounds: usize::MAX,
-            max_journal_bytes: usize::MAX,
-            ..StepOptions::default()
-        };
-        let (journal, tools) = (source.journal.clone(), source.tools);
-        // Parsing takes more of the native stack than this thread has.
-        let steps = Stateless::new(&config, Arc::new(ThreadExecutor::new(Arc::default())));
-        let played = steps.blocking(CancellationToken::new(), move || {
-            let mut rounds = Vec::new();
-            let step = play(&script.text, tools, &journal, &options, Some(&mut |round| rounds.push(round)));
-            (rounds, step)
-        });
+impl Source {
+    /// Returns the source of the replay of a recording.
+    pub fn new(replay: stateless::Replay) -> Self {
+        Self { replay, call_ids: Vec::new(), has_only_names: false }
+    }
+
+    /// Uses the journal for another script, such as one that was edited. `language` is that of its file.
+    pub fn with_script(self, script: &str, language: Option<Language>) -> Self {
+        Self { replay: self.replay.with_script(script, language), ..self }
+    }
+
+    /// Replays a script, and prints each round and the end.
+    pub async fn replay(self, script: String, config: &Config, json: bool) -> Result<CommandStatus, CommandError> {
+        let Self { replay, call_ids, has_only_names } = self;
+        let steps = stateless::Replay::steps(config);
+        let played = replay.play(script, config.policy.clone(), &steps, CancellationToken::new());
         let (rounds, step) = played.await.map_err(|refusal| CommandError::new(refusal.to_string()))?;
-        let printer =
-            Printer { journal: &source.journal, call_ids: &source.call_ids, outcome: source.outcome.as_deref() };
+        let printer = Printer { journal: &replay.journal, call_ids: &call_ids, outcome: replay.outcome.as_deref() };
         let secrets = config.secrets.redactor();
-        if self.json || !is_terminal() {
+        if json || !is_terminal() {
             let lines = printer.to_json_lines(&rounds, &step);
             lines.iter().try_for_each(|line| output::print_json_line(&secrets.redact_json(line)))?;
         } else {
@@ -101,7 +87,7 @@ impl Replay {
             output::print_lines(&lines)?;
         }
         let ok = matches!(&step, Step::Done(done) if done.outcome.status() == Status::Ok);
-        if source.has_only_names && matches!(&step, Step::Done(_) | Step::Diverged(_)) && !ok {
+        if has_only_names && matches!(&step, Step::Done(_) | Step::Diverged(_)) && !ok {
             // A failed write is ignored: there is nowhere to report it.
             let _ = writeln!(
                 std::io::stderr(),
@@ -110,6 +96,16 @@ impl Replay {
             );
         }
         Ok(CommandStatus::from_success(ok))
+    }
+}
+
+impl Replay {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
+        let mut config = open_config(self.config.clone())?;
+        config.policy = self.policy.apply_to(config.policy);
+        let script = ScriptFile::read(&self.file, self.language.map(Into::into))?;
+        let source = self.load(&script, &config)?;
+        source.replay(script.text, &config, self.json).await
     }
 
     /// Loads the journal.
@@ -142,15 +138,7 @@ impl Replay {
                     return Err(CommandError::new("--tools, --context and --language are in the recording already"));
                 }
                 let recording = Recording::read(text).map_err(|problem| invalid(&problem).with_help(FORMS))?;
-                Ok(Source {
-                    journal: recording.journal().map_err(|problem| invalid(&problem))?,
-                    language: recording.language(),
-                    context: recording.context(),
-                    call_ids: Vec::new(),
-                    outcome: recording.outcome.map(|outcome| outcome.get().to_owned()),
-                    tools: Arc::new(recording.tools.into_directory()),
-                    has_only_names: false,
-                })
+                stateless::Replay::from_recording(recording).map(Source::new).map_err(|problem| invalid(&problem))
             }
         }
     }
@@ -175,7 +163,8 @@ impl Replay {
         };
         let StepOptions { language, context, .. } = options;
         let has_only_names = self.tools.is_none();
-        Ok(Source { journal, tools, language, context, call_ids, outcome: None, has_only_names })
+        let replay = stateless::Replay { journal, tools, language, context, outcome: None };
+        Ok(Source { replay, call_ids, has_only_names })
     }
 }
 

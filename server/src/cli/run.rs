@@ -1,12 +1,14 @@
 //! `codecall run`: runs scripts from files, and prints their results.
 
 use super::policy::{LanguageFlag, PolicyFlags};
+use super::request::{Output, Reply, Request, RunRequest};
+use super::running::{ServerFlag, Target};
 use super::sources::Sources;
 use super::{CommandError, CommandStatus, output};
-use agentscript::{Language, Status};
+use agentscript::{Language, Preset};
 use clap::Args;
+use codecall::Config;
 use codecall::files::{self, AtomicFile};
-use codecall::runs::ExecuteRequest;
 use codecall::stateless::Recorder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -37,6 +39,8 @@ pub struct Run {
     #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["batch", "dry_run"])]
     record: Option<PathBuf>,
     #[command(flatten)]
+    server: ServerFlag,
+    #[command(flatten)]
     sources: Sources,
     #[command(flatten)]
     pub(super) policy: PolicyFlags,
@@ -47,42 +51,59 @@ impl Run {
         let scripts = self.scripts()?;
         let context = self.context.as_deref().map(context).transpose()?;
         let mut record = self.record.as_deref().map(|path| self.open_journal(path)).transpose()?;
-        let running = self.sources.open(|config| config.policy = self.policy.apply_to(config.policy.clone()))?;
-        let texts: Vec<&str> = scripts.iter().map(|script| script.text.as_str()).collect();
-        running.wait_for_mentioned(&texts.join("\n")).await;
-        let mut all_ok = true;
+        // A journal is written here.
+        let server = if record.is_some() { ServerFlag::none() } else { self.server };
+        let adjust = |config: &mut Config| config.policy = self.policy.apply_to(config.policy.clone());
+        let mut target = Target::open(&self.sources, server, adjust).await?;
+        if let Some(running) = target.own() {
+            let texts: Vec<&str> = scripts.iter().map(|script| script.text.as_str()).collect();
+            running.wait_for_mentioned(&texts.join("\n")).await;
+        }
+        let mut result = Ok(CommandStatus::Success);
         for script in &scripts {
-            if let Some(fixture) = &running.fixture {
+            if let Some(fixture) = target.own().and_then(|running| running.fixture.as_ref()) {
                 fixture.reset();
             }
-            let recorder = record.as_ref().map(|_| Recorder::new(&script.text, script.language, context.as_deref()));
-            let request = ExecuteRequest {
-                language: script.language,
+            let request = RunRequest {
+                script: script.text.clone(),
+                is_typescript: script.language.map(|language| language == Language::TypeScript),
                 context: context.clone(),
                 dry_run: self.dry_run,
-                journal: recorder.clone().map(|recorder| recorder as _),
-                ..ExecuteRequest::new(script.text.as_str(), running.hub.config().policy.clone())
+                preset: self.policy.preset.map(Preset::as_str).map(Into::into),
+                limits: self.policy.limits.0.iter().map(|(limit, value)| (limit.flag.into(), *value)).collect(),
             };
-            let finished = running.hub.execute(request, None, running.cancel.clone()).await;
-            if let (Some(file), Some(recorder)) = (&mut record, &recorder) {
-                file.write(recorder.to_file(&finished.outcome, &running.hub.secrets().redactor()).as_bytes())
-                    .map_err(|error| self.unwritable(&error))?;
+            let reply = match (&mut record, target.own()) {
+                (Some(file), Some(running)) => {
+                    let recorder = Recorder::new(&script.text, script.language, context.as_deref());
+                    let (reply, journal) = request.answer(running, Some(recorder)).await;
+                    file.write(journal.unwrap_or_default().as_bytes()).map_err(|error| self.unwritable(&error))?;
+                    Some(reply)
+                }
+                _ => target.ask(Request::Run(request)).await?,
+            };
+            let printed = match reply {
+                Some(reply) => self.print(script, reply),
+                None => Ok(CommandStatus::Failure),
+            };
+            if !matches!(printed, Ok(CommandStatus::Success)) {
+                result = printed;
             }
-            all_ok &= finished.outcome.status() == Status::Ok;
-            let json = if self.dry_run { finished.dry_run_json() } else { finished.to_json() };
-            let json = running.hub.secrets().redactor().redact_json(&json);
-            let printed = if self.is_one() {
-                output::print_json(&json)
-            } else {
-                output::print_json_line(&script.with_file_name(&json))
-            };
-            if printed.is_err() || running.cancel.is_cancelled() {
-                running.hub.close().await;
-                return printed.map(|()| CommandStatus::Failure);
+            if result.is_err() || target.is_cancelled() {
+                break;
             }
         }
-        running.hub.close().await;
-        Ok(CommandStatus::from_success(all_ok))
+        target.close().await;
+        result
+    }
+
+    fn print(&self, script: &ScriptFile, reply: Reply) -> Result<CommandStatus, CommandError> {
+        match &reply.output {
+            Output::Json(json) if !self.is_one() => {
+                output::print_json_line(&script.with_file_name(json))?;
+                Ok(CommandStatus::from_success(reply.is_success))
+            }
+            Output::Json(_) | Output::Lines(_) | Output::Refused(_) => reply.print(),
+        }
     }
 
     /// Opens the journal. This fails before tools are called if nothing can be written there.

@@ -2,12 +2,13 @@
 
 use super::output::notice;
 use super::sources::{RunningHub, Sources};
-use super::{CommandError, CommandStatus, reload};
+use super::{CommandError, CommandStatus, reload, running};
 use clap::Args;
 use codecall::http::HttpServer;
 use codecall::hub::ServerStatus;
 use codecall::{Hub, LiveHub};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Serve the meta-tools over MCP, on standard input and output or over HTTP.
 #[derive(Args, Debug)]
@@ -16,21 +17,45 @@ pub struct Serve {
     /// /mcp, and /v1/evaluate, /v1/tools/typescript, /v1/chat/completions.
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
+    /// Serve a web page for operators at /ui/, and print its address. With --http.
+    #[arg(long, requires = "http")]
+    ui: bool,
     #[command(flatten)]
     sources: Sources,
 }
 
+/// What is done with the first address of the page.
+pub type FirstLink = Box<dyn FnOnce(&str) + Send>;
+
 impl Serve {
+    /// Serves at an address, with the page.
+    pub(super) fn with_page(address: String, sources: Sources) -> Self {
+        Self { http: Some(address), ui: true, sources }
+    }
+
     /// Serves until the client disconnects or the process gets a signal.
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
+        self.serve(None).await
+    }
+
+    /// Does the same, and gives the first address of the page to `first`.
+    pub(super) async fn serve(self, first: Option<FirstLink>) -> Result<CommandStatus, CommandError> {
         crate::allocator::spawn_trimmer();
         let RunningHub { hub, cancel, .. } = self.sources.serve()?;
+        if let Some(history) = hub.history().cloned() {
+            tokio::spawn(async move { history.probe().await });
+        }
         let live = LiveHub::from(hub);
+        codecall::meta::resume_runs(&live, &cancel);
+        let _offer = running::offer(&self.sources, &live, &cancel);
         let served = match &self.http {
             Some(address) => {
-                let server = HttpServer::bind(address, &live.get().config().http).await?;
+                let mut server = HttpServer::bind(address, &live.get().config().http).await?;
                 // The system may have chosen the port.
                 notice(&format!("listening on http://{}", server.address()));
+                if self.ui || live.get().config().http.ui {
+                    tokio::spawn(print_links(server.with_page(&live)?, first));
+                }
                 print_isolation(&live.get());
                 tokio::spawn(announce(live.clone()));
                 tokio::spawn(reload::follow(self.sources, live.clone(), cancel.clone()));
@@ -45,6 +70,24 @@ impl Serve {
         live.close().await;
         served?;
         Ok(CommandStatus::Success)
+    }
+}
+
+/// Prints the address of the page, and each further one when a browser has used the last.
+async fn print_links(mut links: watch::Receiver<String>, mut first: Option<FirstLink>) {
+    loop {
+        let link = links.borrow_and_update().clone();
+        let is_first = first.is_some();
+        match first.take() {
+            Some(first) => first(&link),
+            None => notice(&format!("page: {link}")),
+        }
+        if links.changed().await.is_err() {
+            return;
+        }
+        if is_first {
+            notice("the next address is for another browser");
+        }
     }
 }
 

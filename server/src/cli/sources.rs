@@ -4,7 +4,10 @@ use super::{CommandError, output};
 use clap::{Args, ValueEnum};
 use codecall::catalogue::mentions;
 use codecall::config::IsolationMode;
+use codecall::otel::Telemetry;
 use codecall::redact::SecretRegistry;
+use codecall::store::sealed::KeyRing;
+use codecall::store::{Database, SecretName, SecretStore as _, SqlSecrets};
 use codecall::upstream::Upstream;
 use codecall::upstream::demo;
 use codecall::upstream::fixture::Fixture;
@@ -14,6 +17,7 @@ use futures_util::future::join_all;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// The sources of tools.
@@ -48,6 +52,8 @@ pub struct RunningHub {
     pub fixture: Option<Fixture>,
     /// Cancelled by Ctrl-C or a request to terminate.
     pub cancel: CancellationToken,
+    /// Whether it is said on stderr which servers take long.
+    pub is_noisy: bool,
 }
 
 /// After how long a command says which servers it waits for, and how often it says so again.
@@ -66,12 +72,19 @@ pub fn find_config(named: Option<PathBuf>) -> Result<Option<PathBuf>, CommandErr
 /// until the process ends, also in the error of a hub that could not start.
 pub fn load_config(path: Option<&Path>) -> Result<Config, CommandError> {
     static SECRETS: OnceLock<Arc<SecretRegistry>> = OnceLock::new();
-    let config = match path {
-        Some(path) => Config::load(path)?,
-        None => Config::from_environment()?,
-    };
+    let config = Config::load_with(path, &stored_secret)?;
     SECRETS.get_or_init(|| Arc::clone(&config.secrets)).join_logs();
     Ok(config)
+}
+
+/// Returns the value of a stored secret that a configuration names.
+pub fn stored_secret(config: &Config, name: &str) -> Result<Option<String>, String> {
+    let name = SecretName::parse(name, config.store.workspace()).map_err(|error| error.to_string())?;
+    let keys = KeyRing::load(config).map_err(|error| error.to_string())?;
+    let database = Database::configured(config).map_err(|error| error.to_string())?;
+    let vault = SqlSecrets(database.ok_or("the store is disabled")?);
+    let reading = tokio::task::block_in_place(|| Handle::current().block_on(vault.get(&keys, name)));
+    Ok(reading.map_err(|error| error.to_string())?.map(|value| value.to_string()))
 }
 
 /// Finds and loads the configuration of a command, and logs its warnings.
@@ -119,6 +132,11 @@ impl Sources {
         self.start(|_| (), false, false)
     }
 
+    /// Whether the tools are those of the configuration, which processes can share.
+    pub fn are_shareable(&self) -> bool {
+        !self.demo && self.mock_tools.is_none()
+    }
+
     fn start(
         &self,
         adjust: impl FnOnce(&mut Config),
@@ -126,6 +144,10 @@ impl Sources {
         ends_at_hangup: bool,
     ) -> Result<RunningHub, CommandError> {
         let mut config = self.load()?;
+        if ends_at_hangup {
+            // The process ends with its answer, so nobody can read on.
+            config.max_inline_bytes = u64::MAX;
+        }
         adjust(&mut config);
         let fixture = self.mock_tools.as_deref().map(Fixture::load).transpose()?;
         let mut upstreams: Vec<Arc<dyn Upstream>> = Vec::new();
@@ -138,8 +160,14 @@ impl Sources {
         if let Some(program) = own_program() {
             guard::enable(program);
         }
-        let hub = Hub::start_with(config, Extensions { upstreams, start_lazily, ..Extensions::default() })?;
-        Ok(RunningHub { hub, fixture, cancel: cancel_on_signal(ends_at_hangup) })
+        let database = Database::configured(&config).unwrap_or_else(|error| {
+            tracing::warn!("{error}. Runs are not recorded.");
+            None
+        });
+        let telemetry = Telemetry::start(&config.secrets, codecall::http::client);
+        let extensions = Extensions { upstreams, database, start_lazily, telemetry, ..Extensions::default() };
+        let hub = Hub::start_with(config, extensions)?;
+        Ok(RunningHub { hub, fixture, cancel: cancel_on_signal(ends_at_hangup), is_noisy: true })
     }
 }
 
@@ -166,7 +194,7 @@ impl RunningHub {
             tokio::select! {
                 _ = &mut waiting => break,
                 () = self.cancel.cancelled() => break,
-                _ = notes.tick() => {
+                _ = notes.tick(), if self.is_noisy => {
                     let reasons = wanted.iter().filter(|up| up.is_starting()).filter_map(|up| up.unavailable_reason());
                     reasons.for_each(|reason| output::notice(&reason));
                 }
@@ -195,7 +223,7 @@ fn own_program() -> Option<PathBuf> {
 
 /// Returns a token that the first Ctrl-C, request to terminate or, `with_hangup`, end of the terminal cancels. The second
 /// one ends the process.
-fn cancel_on_signal(with_hangup: bool) -> CancellationToken {
+pub fn cancel_on_signal(with_hangup: bool) -> CancellationToken {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
     let mut signals = Signals::new(with_hangup);

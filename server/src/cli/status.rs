@@ -54,8 +54,10 @@ impl Status {
 
 fn row(server: &ServerStatus) -> Vec<String> {
     let start = server.start_ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
-    let ServerStatus { app, source, state, tools, error, .. } = server;
-    vec![app.clone(), source.clone(), state.clone(), tools.to_string(), start, error.clone().unwrap_or_default()]
+    let ServerStatus { app, source, state, tools, pending, error, .. } = server;
+    let waiting = if *pending == 0 { String::new() } else { format!(" ({pending} wait for approval)") };
+    let tools = format!("{tools}{waiting}");
+    vec![app.clone(), source.clone(), state.clone(), tools, start, error.clone().unwrap_or_default()]
 }
 
 async fn ask(url: &str, token: Option<&str>) -> Result<Report, CommandError> {

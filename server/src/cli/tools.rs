@@ -1,13 +1,44 @@
 //! `codecall tools`, `search`, `describe`, `invoke`: the meta-tools as commands.
 
+use super::request::Request;
 use super::run::json_argument;
-use super::sources::{Need, RunningHub, Sources};
-use super::{CommandError, CommandStatus, output};
-use clap::{Args, ValueEnum};
-use codecall::catalogue::mentions;
-use codecall::meta::{self, Answer};
+use super::running::{ServerFlag, Target};
+use super::sources::Sources;
+use super::{CommandError, CommandStatus, approve};
+use clap::{Args, Subcommand, ValueEnum};
 use codecall::terminal;
-use serde_json::{Value, json};
+use serde_json::json;
+
+/// List all tools; show and approve those that are new or have changed.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Tools {
+    #[command(subcommand)]
+    command: Option<ToolsCommand>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, Subcommand)]
+enum ToolsCommand {
+    /// Show the tools that wait for approval, and what has changed.
+    Pending(approve::ShowPending),
+    /// Approve tools that are new or have changed, as they are now.
+    Approve(approve::Approve),
+    /// Revoke the approval of tools.
+    Revoke(approve::Revoke),
+}
+
+impl Tools {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
+        match self.command {
+            None => self.list.execute().await,
+            Some(ToolsCommand::Pending(pending)) => pending.execute().await,
+            Some(ToolsCommand::Approve(approve)) => approve.execute().await,
+            Some(ToolsCommand::Revoke(revoke)) => revoke.execute().await,
+        }
+    }
+}
 
 /// List all tools.
 #[derive(Args, Debug)]
@@ -19,29 +50,25 @@ pub struct List {
     #[arg(long)]
     refresh: bool,
     #[command(flatten)]
+    server: ServerFlag,
+    #[command(flatten)]
     sources: Sources,
 }
 
 impl List {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        let running = self.sources.open(|_| ())?;
-        running.wait_for(if self.refresh { Need::Connection } else { Need::Tools }, |_| true).await;
-        let mut failures = running.failures();
-        if self.refresh {
-            failures = running.hub.catalogue().upstreams().filter_map(|up| up.unavailable_reason()).collect();
-        }
-        let snapshot = running.hub.catalogue().snapshot();
-        let printed = if self.json {
-            let tools: Vec<Value> = snapshot.rows().iter().map(|entry| entry.described()).collect();
-            output::print_json(&Value::from(tools).to_string())
-        } else {
-            let rows = snapshot.rows().iter().map(|entry| (entry.name.as_str(), entry.definition.description.as_str()));
-            output::print_lines(&table(rows.collect()))
-        };
-        failures.iter().for_each(|failure| output::notice(failure));
-        running.hub.close().await;
-        printed.map(|()| CommandStatus::from_success(failures.is_empty()))
+        let request = Request::Tools { is_json: self.json, refresh: self.refresh };
+        ask(&self.sources, self.server, request).await
     }
+}
+
+/// Asks a running server, or a hub of its own, and prints the answer.
+async fn ask(sources: &Sources, server: ServerFlag, request: Request) -> Result<CommandStatus, CommandError> {
+    let mut target = Target::open(sources, server, |_| ()).await?;
+    let reply = target.ask(request).await;
+    let printed = reply.and_then(|reply| reply.map_or(Ok(CommandStatus::Failure), |reply| reply.print()));
+    target.close().await;
+    printed
 }
 
 /// Maximum width of the column of names, in terminal columns. A longer name moves its description to the right.
@@ -65,8 +92,8 @@ pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
 /// Find tools by what they do.
 #[derive(Args, Debug)]
 pub struct Search {
-    /// What the tool should do.
-    #[arg(value_name = "QUERY", required = true)]
+    /// What the tool should do. With --app it may be left out: all tools of the app are listed.
+    #[arg(value_name = "QUERY", required_unless_present = "app")]
     query: Vec<String>,
     /// How many tools at most.
     #[arg(long, value_name = "N")]
@@ -74,23 +101,31 @@ pub struct Search {
     /// Only tools of this app; may be given more than once.
     #[arg(long, value_name = "APP")]
     app: Vec<String>,
+    /// Without QUERY: how many tools to skip.
+    #[arg(long, value_name = "N")]
+    offset: Option<u64>,
+    #[command(flatten)]
+    server: ServerFlag,
     #[command(flatten)]
     sources: Sources,
 }
 
 impl Search {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        let mut arguments = json!({ "query": self.query.join(" ") });
+        let mut arguments = json!({});
+        if !self.query.is_empty() {
+            arguments["query"] = self.query.join(" ").into();
+        }
+        if let Some(offset) = self.offset {
+            arguments["offset"] = offset.into();
+        }
         if let Some(top_k) = self.top_k {
             arguments["topK"] = top_k.into();
         }
         if !self.app.is_empty() {
             arguments["filter"] = json!({ "appIds": self.app });
         }
-        let running = self.sources.open(|_| ())?;
-        running.wait_for(Need::Tools, |_| true).await;
-        let is_success = |answer: &Value| answer["totalIndexed"] != 0 || running.failures().is_empty();
-        print_answer(&running, "codecall_search", arguments, is_success).await
+        ask(&self.sources, self.server, Request::Search(arguments)).await
     }
 }
 
@@ -100,9 +135,11 @@ pub struct Describe {
     /// Names of tools.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// The format of schemas.
+    /// The format of schemas: `typescript` without it.
     #[arg(long, value_name = "FORMAT")]
     format: Option<SchemaFormat>,
+    #[command(flatten)]
+    server: ServerFlag,
     #[command(flatten)]
     sources: Sources,
 }
@@ -118,12 +155,10 @@ impl Describe {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let mut arguments = json!({ "toolNames": self.names, "max": self.names.len() });
         arguments["format"] = match self.format {
-            None | Some(SchemaFormat::JsonSchema) => "json_schema".into(),
-            Some(SchemaFormat::Typescript) => "typescript".into(),
+            Some(SchemaFormat::JsonSchema) => "json_schema".into(),
+            None | Some(SchemaFormat::Typescript) => "typescript".into(),
         };
-        let running = self.sources.open(|_| ())?;
-        wait_for_names(&running, &self.names, Need::Tools).await;
-        print_answer(&running, "codecall_describe", arguments, |answer| answer["notFound"].is_null()).await
+        ask(&self.sources, self.server, Request::Describe { names: self.names, arguments }).await
     }
 }
 
@@ -137,6 +172,8 @@ pub struct Invoke {
     #[arg(value_name = "JSON", default_value = "{}")]
     input: String,
     #[command(flatten)]
+    server: ServerFlag,
+    #[command(flatten)]
     sources: Sources,
 }
 
@@ -146,43 +183,6 @@ impl Invoke {
         if !input.is_object() {
             return Err(CommandError::new("the input of a tool must be a JSON object"));
         }
-        let running = self.sources.open(|_| ())?;
-        wait_for_names(&running, std::slice::from_ref(&self.name), Need::Connection).await;
-        print_answer(&running, "codecall_invoke", json!({ "tool": self.name, "input": input }), |_| true).await
+        ask(&self.sources, self.server, Request::Invoke { tool: self.name, input }).await
     }
-}
-
-/// Waits for the servers of tools: those whose apps are named, and all of them if a name has no app.
-async fn wait_for_names(running: &RunningHub, names: &[String], need: Need) {
-    let are_known = |names: &[String]| {
-        let snapshot = running.hub.catalogue().snapshot();
-        names.iter().all(|name| snapshot.lookup(name).is_some())
-    };
-    let text = names.join("\n");
-    running.wait_for(need, |app| mentions(&text, app)).await;
-    if !are_known(names) && running.hub.catalogue().upstreams().all(|up| !mentions(&text, up.app())) {
-        running.wait_for(Need::Tools, |_| true).await;
-    }
-}
-
-/// Calls a meta-tool and prints its answer. The command fails unless the answer is a success.
-async fn print_answer(
-    running: &RunningHub,
-    meta_tool: &str,
-    arguments: Value,
-    is_success: impl Fn(&Value) -> bool,
-) -> Result<CommandStatus, CommandError> {
-    let answer = call_meta_tool(running, meta_tool, arguments).await;
-    let status = answer.and_then(|answer| {
-        let (is_error, value) = (answer.is_error, answer.content.into_value());
-        output::print_json(&value.to_string())?;
-        Ok(CommandStatus::from_success(!is_error && is_success(&value)))
-    });
-    running.hub.close().await;
-    status
-}
-
-async fn call_meta_tool(running: &RunningHub, meta_tool: &str, arguments: Value) -> Result<Answer, CommandError> {
-    let answer = meta::call(&running.hub, meta_tool, arguments, None, running.cancel.clone()).await;
-    answer.ok_or_else(|| CommandError::new(format!("the configuration disables '{meta_tool}'")))
 }

@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
+use codecall_base::call::with_client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ pub async fn evaluate(State(hub): State<LiveHub>, body: Bytes) -> Result<Json<Va
     let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
     let (cancel, _guard) = super::cancel_on_drop();
     let hub = hub.get();
-    let answer = hub.stateless().evaluate(request, cancel).await?;
+    let answer = with_client("http".into(), hub.step(request, cancel)).await?;
     Ok(Json(answer.value))
 }
 

@@ -18,6 +18,7 @@ use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use codecall_base::error::Error;
+use codecall_base::telemetry;
 use engine::{ChatRequest, Completion, CompletionMessage, Engine};
 use futures_util::{Stream, StreamExt as _, stream};
 use model::{DONE, ModelServer};
@@ -88,7 +89,7 @@ pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<R
                 };
                 last.into_iter().for_each(|chunk| drop(sender.send(chunk)));
             };
-            let task = AbortOnDrop(tokio::spawn(work));
+            let task = AbortOnDrop(tokio::spawn(telemetry::within(telemetry::current(), work)));
             // An error before the first chunk is a status of the response.
             let first = match chunks.recv().await {
                 Some(Ok(chunk)) => chunk,

@@ -89,6 +89,8 @@ impl Connections {
             match accepted {
                 Ok((stream, _)) => {
                     backoff = MIN_BACKOFF;
+                    // An event is sent at once, not when the client has acknowledged the one before.
+                    let _ = stream.set_nodelay(true);
                     self.spawn(stream, &router, &graceful);
                 }
                 // The client has disconnected already.

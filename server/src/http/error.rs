@@ -69,7 +69,19 @@ errors! {
     Internal = INTERNAL_SERVER_ERROR, None, "The server failed to answer this request";
     /// The request has no token, or a wrong one.
     Unauthorized = UNAUTHORIZED, Some("UNAUTHORIZED"),
-        "Send 'Authorization: Bearer …' with the token of this server ('http.token')";
+        "Send 'Authorization: Bearer …' with a token of this server ('http.token', 'http.tokens', 'http.jwt')";
+    /// The token has none of the scopes of `http.jwt.scopes`.
+    InsufficientScope = FORBIDDEN, Some("INSUFFICIENT_SCOPE"),
+        "The token has none of the scopes of this server ('http.jwt.scopes')";
+    /// The token is not one of an operator (`http.tokens`).
+    OperatorOnly = FORBIDDEN, Some("OPERATOR_ONLY"),
+        "This path is for operators: for 'http.token', and 'http.tokens' with 'operator = true'";
+    /// The client sends more requests than its `rate` allows; `Retry-After` says when it may again.
+    TooManyRequests(seconds: u64) = TOO_MANY_REQUESTS, Some("RATE_LIMIT"),
+        "This client sends too many requests; try again in {seconds} s";
+    /// The keys of the issuer of tokens (`http.jwt.jwks`) cannot be read.
+    IssuerUnavailable = SERVICE_UNAVAILABLE, Some("ISSUER_UNAVAILABLE"),
+        "The keys of the issuer of tokens cannot be read; try again later";
     /// The `Host` is not one of `http.allowedHosts`.
     HostNotAllowed = FORBIDDEN, Some("HOST_NOT_ALLOWED"),
         "The 'Host' of the request is not one of this server; add it to 'http.allowedHosts'";

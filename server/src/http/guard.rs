@@ -1,17 +1,18 @@
 //! Access control: the checks of `Host`, `Origin` and token that every request must pass.
 
+use super::clients::{Clients, Identity, METADATA_PATH};
 use super::error::HttpError;
+use super::page;
+use crate::hub::LiveHub;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use codecall_config::HttpServerConfig;
-use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use subtle::ConstantTimeEq;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 /// Names of the local machine.
@@ -19,29 +20,49 @@ const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The checks of a server.
 pub struct Guard {
-    /// Digest of the token. Digests have one length, so the time of a comparison does not reveal the token's length.
-    token: Option<[u8; 32]>,
+    clients: Clients,
     /// Allowed hosts; empty: all.
     hosts: Vec<String>,
     /// Allowed origins; empty: none.
     origins: Vec<String>,
+    /// Whether there is a page, which checks logins itself.
+    has_page: bool,
 }
 
 impl Guard {
     /// Creates the guard of a server at `address`.
-    pub fn new(config: &HttpServerConfig, address: SocketAddr) -> Self {
+    pub fn new(config: &HttpServerConfig, address: SocketAddr, clients: Clients) -> Self {
         let hosts = match config.allowed_hosts.as_slice() {
             // DNS rebinding: a web page whose host name resolves to this machine sends that name.
             [] if address.ip().is_loopback() => LOOPBACK_HOSTS.map(str::to_owned).to_vec(),
             hosts => hosts.iter().map(|host| host.to_lowercase()).collect(),
         };
         let origins = config.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
-        Self { token: config.token.as_deref().map(digest), hosts, origins }
+        Self { clients, hosts, origins, has_page: false }
     }
 
-    /// Returns why a request is refused; `None` if it is allowed.
+    /// Leaves the paths of the page to the page.
+    pub fn with_page(self, has_page: bool) -> Self {
+        Self { has_page, ..self }
+    }
+
+    /// Returns the hub of an operator; `None` if the token is not one of an operator.
+    pub async fn operator(&self, token: &str, live: &LiveHub) -> Option<LiveHub> {
+        match self.clients.identify(Some(token)).await {
+            Ok(Identity::Server) => Some(live.clone()),
+            Ok(Identity::Client(client)) => client.operated().cloned(),
+            Err(_) => None,
+        }
+    }
+
+    /// Whether a path is one of the page.
+    fn is_of_page(&self, path: &str) -> bool {
+        self.has_page && page::has_path(path)
+    }
+
+    /// Returns why a request is refused, whoever sends it; `None` if it is not.
     fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpError> {
-        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let text = |name| text(headers, name);
         if !self.hosts.is_empty() {
             let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
             let host = host.as_ref().map(|host| host.host().to_lowercase());
@@ -49,25 +70,35 @@ impl Guard {
                 return Some(HttpError::HostNotAllowed);
             }
         }
-        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.allows_origin(origin)) {
+        let is_allowed = |origin| self.allows_origin(origin) || self.is_own_origin(origin, text(HOST));
+        if self.is_of_page(path) {
+            return (!page::is_allowed(method, headers)).then_some(HttpError::OriginNotAllowed);
+        }
+        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(is_allowed) {
             return Some(HttpError::OriginNotAllowed);
         }
-        if let Some(token) = &self.token
-            && !super::OPEN_PATHS.contains(&path)
-            && *method != Method::OPTIONS
-        {
-            let credentials = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
-            let bearer = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-            if !bearer.is_some_and(|(_, bearer)| bool::from(digest(bearer.trim()).ct_eq(token))) {
-                return Some(HttpError::Unauthorized);
-            }
-        }
         None
+    }
+
+    /// Whether a request needs a token.
+    fn is_protected(&self, method: &Method, path: &str) -> bool {
+        let is_open = super::OPEN_PATHS.contains(&path) || path.starts_with(METADATA_PATH) || self.is_of_page(path);
+        self.clients.is_protected() && !is_open && *method != Method::OPTIONS
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
         let origin = origin.to_lowercase();
         self.origins.iter().any(|allowed| allowed == "*" || *allowed == origin)
+    }
+
+    /// Whether an origin is that of the server itself, by the name that the request has reached it with. Only names that are
+    /// checked count: with DNS rebinding, the page and the server have the same name, too.
+    fn is_own_origin(&self, origin: &str, host: Option<&str>) -> bool {
+        let Some(host) = host.filter(|_| !self.hosts.is_empty()) else { return false };
+        ["http://", "https://"].iter().any(|scheme| {
+            origin.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+                && origin.get(scheme.len()..).is_some_and(|rest| rest.eq_ignore_ascii_case(host))
+        })
     }
 
     /// Returns the CORS layer, which lets pages of the allowed origins read responses; `None` if none are allowed.
@@ -83,19 +114,32 @@ impl Guard {
             .allow_origin(AllowOrigin::predicate(is_allowed))
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
             .allow_headers(tower_http::cors::AllowHeaders::mirror_request())
-            .expose_headers([axum::http::HeaderName::from_static("mcp-session-id")]);
+            .expose_headers([HeaderName::from_static("mcp-session-id")]);
         Some(layer)
     }
 }
 
-fn digest(text: &str) -> [u8; 32] {
-    Sha256::digest(text.as_bytes()).into()
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok())
 }
 
-/// Middleware: refuses requests that do not pass the checks.
+/// Returns the token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Middleware: refuses requests that do not pass the checks. Those of a client go to its own endpoints.
 pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.check(request.method(), request.uri().path(), request.headers()) {
-        Some(error) => error.into_response(),
-        None => next.run(request).await,
+    if let Some(error) = guard.check(request.method(), request.uri().path(), request.headers()) {
+        return error.into_response();
+    }
+    if !guard.is_protected(request.method(), request.uri().path()) {
+        return next.run(request).await;
+    }
+    match guard.clients.identify(bearer(request.headers())).await {
+        Ok(Identity::Server) => next.run(request).await,
+        Ok(Identity::Client(client)) => client.serve(request).await,
+        Err(refusal) => guard.clients.refuse(&refusal),
     }
 }

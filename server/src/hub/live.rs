@@ -3,18 +3,18 @@
 //! A change makes a new hub, which takes over what has not changed: connections to MCP servers, threads, permits, stores.
 //! Requests and runs that have begun go on with the hub they began with; what only that one uses is closed after them.
 
-use super::Hub;
+use super::{Hub, Principal};
 use codecall_base::error::Error;
 use codecall_config::Config;
 use futures_util::future::join_all;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// How often a hub that was replaced is looked at, whether its last request has ended.
 const LOOK: Duration = Duration::from_millis(200);
 /// Sections that are read once: their changes are used after a restart.
-const READ_ONCE: [&str; 3] = ["http", "model", "resultStore"];
+const READ_ONCE: [&str; 5] = ["history", "http", "model", "resultStore", "store"];
 
 /// The hub of this moment. Clones share it.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ struct Shared {
     current: watch::Sender<Arc<Hub>>,
     /// Hubs that were replaced, while requests still use them.
     retired: Mutex<Vec<Arc<Hub>>>,
+    /// Those of clients.
+    of_clients: Mutex<Vec<Weak<Shared>>>,
     reloading: tokio::sync::Mutex<()>,
 }
 
@@ -73,6 +75,7 @@ impl From<Arc<Hub>> for LiveHub {
         Self(Arc::new(Shared {
             current: watch::Sender::new(hub),
             retired: Mutex::default(),
+            of_clients: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
         }))
     }
@@ -107,6 +110,44 @@ impl LiveHub {
         self.0.current.send_replace(new);
         tokio::spawn(self.clone().retire(old));
         Ok(changes)
+    }
+
+    /// Returns the hub of a client, which follows this one as long as it is used.
+    ///
+    /// # Errors
+    /// Those of [`Hub::for_principal`].
+    pub fn for_principal(&self, principal: Principal) -> Result<Self, Error> {
+        let own = Self::from(self.get().for_principal(&principal)?);
+        {
+            let mut of_clients = self.0.of_clients.lock().unwrap_or_else(PoisonError::into_inner);
+            of_clients.retain(|other| other.strong_count() > 0);
+            of_clients.push(Arc::downgrade(&own.0));
+        }
+        let (mut replaced, weak) = (self.replaced(), Arc::downgrade(&own.0));
+        tokio::spawn(async move {
+            while replaced.changed().await.is_ok() {
+                let Some(shared) = weak.upgrade() else { return };
+                let base = Arc::clone(&replaced.borrow_and_update());
+                match base.for_principal(&principal) {
+                    Ok(hub) => drop(shared.current.send_replace(hub)),
+                    Err(error) => tracing::error!(client = &*principal.name, "its tools stay as they were: {error}"),
+                }
+            }
+        });
+        Ok(own)
+    }
+
+    /// Returns the hub of a client that has these permissions; `None`: the client has not been here, or may now use other
+    /// tools. Without a name, it is this hub.
+    #[must_use]
+    pub fn of_client(&self, name: Option<&str>, permissions: Option<&str>) -> Option<Arc<Hub>> {
+        let own = self.get();
+        if own.is_of(name, permissions) {
+            return Some(own);
+        }
+        let of_clients = self.0.of_clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let hubs = of_clients.iter().filter_map(Weak::upgrade).map(|shared| Self(shared).get());
+        hubs.into_iter().find(|hub| hub.is_of(name, permissions))
     }
 
     /// Waits until nobody uses a hub, then closes what no other hub has.

@@ -26,6 +26,7 @@ pub struct Metrics {
     run_seconds: Histogram,
     active_runs: IntGauge,
     refused_runs: IntCounterVec,
+    requests: IntCounterVec,
     calls: IntCounterVec,
     call_seconds: HistogramVec,
     permits: IntGaugeVec,
@@ -39,6 +40,11 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Counts a request of a client. The names of clients are those of the configuration.
+    pub fn request(&self, client: &str, status: u16) {
+        self.requests.with_label_values(&[client, &status.to_string()]).inc();
+    }
+
     /// Creates counters that are 0.
     ///
     /// # Errors
@@ -56,6 +62,11 @@ impl Metrics {
                 "codecall_runs_refused_total",
                 "Runs that did not begin, by the code of the error.",
                 &["code"],
+            )?,
+            requests: counters(
+                "codecall_client_requests_total",
+                "Requests of clients with tokens of their own, by client and status of HTTP.",
+                &["client", "status"],
             )?,
             calls: counters(
                 "codecall_tool_calls_total",
@@ -76,6 +87,7 @@ impl Metrics {
         };
         let registry = &metrics.registry;
         registry.register(Box::new(metrics.runs.clone()))?;
+        registry.register(Box::new(metrics.requests.clone()))?;
         registry.register(Box::new(metrics.run_seconds.clone()))?;
         registry.register(Box::new(metrics.active_runs.clone()))?;
         registry.register(Box::new(metrics.refused_runs.clone()))?;
@@ -149,6 +161,10 @@ impl RunHook for CountRuns {
     fn begin<'a>(&'a self, _: &'a RunStart) -> BoxFuture<'a, ()> {
         self.0.active_runs.inc();
         Box::pin(std::future::ready(()))
+    }
+
+    fn paused(&self, _: &RunStart) {
+        self.0.active_runs.dec();
     }
 
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {

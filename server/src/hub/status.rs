@@ -38,6 +38,9 @@ pub struct ServerStatus {
     pub state: String,
     /// How many of its tools scripts can call.
     pub tools: usize,
+    /// How many of its tools wait for approval.
+    #[serde(default)]
+    pub pending: usize,
     /// How long it took to start, in milliseconds; `None`: it is starting.
     pub start_ms: Option<u64>,
     /// Why its tools are unavailable.
@@ -86,6 +89,7 @@ impl Hub {
                     source: upstream.source().to_owned(),
                     state: state.to_owned(),
                     tools: own.count(),
+                    pending: snapshot.pending().iter().filter(|tool| tool.app() == upstream.app()).count(),
                     start_ms: start_ms.filter(|_| !is_starting),
                     error,
                 }

@@ -3,6 +3,7 @@
 //! Lists omit an upstream that does not answer.
 
 use crate::hub::Hub;
+use codecall_base::client::Client;
 use codecall_config::Expose;
 use codecall_upstream::ResourcesAndPrompts;
 use futures_util::future::{BoxFuture, join_all};
@@ -11,6 +12,7 @@ use rmcp::model::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
+use tokio_util::sync::CancellationToken;
 
 /// Whether the configuration exposes resources and prompts.
 pub fn are_exposed(hub: &Hub) -> bool {
@@ -36,11 +38,20 @@ pub async fn list_prompts(hub: &Hub) -> Vec<Prompt> {
     all_prompts(hub).await.into_iter().map(|(_, _, prompt)| prompt).collect()
 }
 
-/// Reads a resource from the first app that has it.
-pub async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+/// Reads a resource from the first app that has it. Its server can ask the client until `cancel` is cancelled.
+pub async fn read(
+    hub: &Hub,
+    uri: &str,
+    client: &Client,
+    cancel: &CancellationToken,
+) -> Result<ReadResourceResult, ErrorData> {
     let mut first_error = None;
-    for (_, upstream) in exposing(hub) {
-        match upstream.read_resource(uri).await {
+    for (app, upstream) in exposing(hub) {
+        let client = hub.pipeline().client_of(client, app, &format!("Resource '{uri}'"), cancel.child_token());
+        let Some(result) = cancel.run_until_cancelled(upstream.read_resource(uri, client)).await else {
+            return Err(ErrorData::internal_error("the request was cancelled", None));
+        };
+        match result {
             Ok(result) => return Ok(redact(hub, result)),
             Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {}
             Err(error) => first_error = first_error.or(Some(error)),
@@ -50,8 +61,13 @@ pub async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, ErrorData>
     Err(redact(hub, first_error.unwrap_or_else(missing)))
 }
 
-/// Returns a prompt by its exposed name.
-pub async fn get_prompt(hub: &Hub, request: GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
+/// Returns a prompt by its exposed name. Its server can ask the client until `cancel` is cancelled.
+pub async fn get_prompt(
+    hub: &Hub,
+    request: GetPromptRequestParams,
+    client: Client,
+    cancel: CancellationToken,
+) -> Result<GetPromptResult, ErrorData> {
     let prompts = all_prompts(hub).await;
     let Some((app, own, _)) = prompts.into_iter().find(|(_, _, prompt)| prompt.name == request.name) else {
         return Err(ErrorData::invalid_params(format!("Unknown prompt '{}'", request.name), None));
@@ -59,8 +75,38 @@ pub async fn get_prompt(hub: &Hub, request: GetPromptRequestParams) -> Result<Ge
     let Some((_, upstream)) = exposing(hub).find(|(other, _)| *other == app) else {
         return Err(ErrorData::internal_error("the server of this prompt is gone", None));
     };
-    match upstream.get_prompt(&own, request.arguments).await {
+    let client = hub.pipeline().client_of(&client, &app, &format!("Prompt '{own}'"), cancel.child_token());
+    match cancel.run_until_cancelled(upstream.get_prompt(&own, request.arguments, client)).await {
+        Some(Ok(result)) => Ok(redact(hub, result)),
+        Some(Err(error)) => Err(redact(hub, error)),
+        None => Err(ErrorData::internal_error("the request was cancelled", None)),
+    }
+}
+
+/// Completes an argument of a prompt, by its exposed name, or of a resource template.
+pub async fn complete(hub: &Hub, mut request: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+    let owner = match &mut request.r#ref {
+        Reference::Prompt(prompt) => {
+            let prompts = all_prompts(hub).await;
+            let found = prompts.into_iter().find(|(_, _, listed)| listed.name == prompt.name);
+            let Some((app, own, _)) = found else {
+                return Err(ErrorData::invalid_params(format!("Unknown prompt '{}'", prompt.name), None));
+            };
+            prompt.name = own;
+            Some(app)
+        }
+        Reference::Resource(resource) => {
+            let templates = list_all(hub, |upstream| upstream.list_resource_templates()).await;
+            templates.into_iter().find(|(_, template)| template.uri_template == resource.uri).map(|(app, _)| app)
+        }
+        _ => None,
+    };
+    let unknown = || ErrorData::invalid_params("there is no such prompt or resource template", None);
+    let upstream = owner.and_then(|owner| exposing(hub).find(|(app, _)| *app == owner)).ok_or_else(unknown)?.1;
+    match upstream.complete(request).await {
         Ok(result) => Ok(redact(hub, result)),
+        // The server has no completions.
+        Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(CompleteResult::default()),
         Err(error) => Err(redact(hub, error)),
     }
 }

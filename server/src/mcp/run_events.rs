@@ -4,6 +4,7 @@
 
 use agentscript::Message;
 use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
+use codecall_upstream::BoxFuture;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
@@ -23,23 +24,20 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread
 /// may hold a sink, and a client may not read, but neither delays the answer for long.
+///
+/// The futures are in boxes, because a request that waits would hold each of them twice.
 pub async fn after_events<T>(
-    answer: impl Future<Output = T>,
-    forwarding: impl Future,
+    mut answer: BoxFuture<'_, T>,
+    mut forwarding: BoxFuture<'_, ()>,
     answered: &CancellationToken,
 ) -> T {
-    let answer = async {
-        let answer = answer.await;
-        answered.cancel();
-        answer
-    };
-    let (mut answer, mut forwarding) = (std::pin::pin!(answer), std::pin::pin!(forwarding));
     tokio::select! {
         answer = &mut answer => {
+            answered.cancel();
             let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarding).await;
             answer
         }
-        _ = &mut forwarding => answer.await,
+        () = &mut forwarding => answer.await,
     }
 }
 
@@ -86,8 +84,8 @@ pub fn event_sink(
     single: bool,
     answered: CancellationToken,
 ) -> (EventSink, impl Future<Output = ()> + use<>) {
-    let (sender, mut receiver) = mpsc::channel(QUEUE_CAPACITY);
-    let sink: EventSink = Some(Arc::new(move |event| drop(sender.try_send(event))));
+    // In boxes, because a queue has room for many from the start.
+    let (sender, mut receiver) = mpsc::channel::<Box<RunEvent>>(QUEUE_CAPACITY);
     let token = context.meta.get_progress_token();
     let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
     // Without a session, a request gets log messages only if it names a level.
@@ -99,6 +97,20 @@ pub fn event_sink(
     // The progress of a single tool may begin at 0, and each step must be greater than the one before.
     let progress = if single { -1.0 } else { 0.0 };
     let peer = context.peer.clone();
+    let (has_progress, has_log) = (token.is_some(), min_level.is_some());
+    let sink: EventSink = Some(Arc::new(move |event| {
+        let is_wanted = match &event {
+            RunEvent::Started { .. } | RunEvent::Message(Message::Notify { .. }) => true,
+            RunEvent::CallReached { .. } => false,
+            RunEvent::Message(Message::Log { .. }) => has_log,
+            RunEvent::CallStarted { .. } | RunEvent::CallEnded { .. } | RunEvent::CallUpdated { .. } => {
+                has_log || has_progress
+            }
+        };
+        if is_wanted {
+            let _ = sender.try_send(Box::new(event));
+        }
+    }));
     let mut forwarder = Forwarder { peer, token, min_level, single, progress, has_upstream_progress: false, run: None };
     let forwarding = async move {
         loop {
@@ -111,7 +123,8 @@ pub fn event_sink(
                 }
             };
             let Some(event) = next else { break };
-            forwarder.forward(event).await;
+            // What waits for the next event does not hold what forwards one.
+            Box::pin(forwarder.forward(*event)).await;
         }
     };
     (sink, forwarding)

@@ -1,8 +1,9 @@
 //! The MCP server as a client sees it, over streams in memory.
 
 use super::*;
-use codecall_config::Config;
+use codecall_config::{Config, Structured};
 use codecall_upstream::inline::Inline;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
 struct Client {
@@ -58,16 +59,14 @@ async fn with_a_session() {
             .ask(2, "tools/call", json!({"name": name, "arguments": {"tool": "users:get", "input": {"a": 1}}}))
             .await;
         let expected = json!({"status": "ok", "result": {"a": 1}});
-        assert_eq!(answer["result"]["structuredContent"], expected);
+        assert!(answer["result"]["structuredContent"].is_null(), "it is sent once");
         assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": expected.to_string()}]));
     }
     let failed = client
         .ask(3, "tools/call", json!({"name": "codecall_invoke", "arguments": {"tool": "users:no", "input": {}}}))
         .await;
-    assert_eq!(
-        (&failed["result"]["isError"], &failed["result"]["structuredContent"]["error"]["code"]),
-        (&json!(true), &json!("TOOL_NOT_FOUND"))
-    );
+    let text = failed["result"]["content"][0]["text"].as_str().expect("a text");
+    assert!(failed["result"]["isError"] == true && text.contains(r#""code":"TOOL_NOT_FOUND""#), "{failed}");
     let refused = client.ask(4, "tools/call", json!({"name": "codecall_search", "arguments": {"q": 1}})).await;
     assert_eq!(refused["result"]["isError"], true);
     let unknown = client.ask(5, "tools/call", json!({"name": "users:get", "arguments": {}})).await;
@@ -81,7 +80,7 @@ async fn with_a_session() {
 async fn without_a_session() {
     let mut client = Client::start(Config {
         tools: codecall_config::ToolPolicy { names: codecall_base::tool::NameStyle::Colon, ..Default::default() },
-        structured: false,
+        structured: Structured::Text,
         ..Config::default()
     });
     let meta = json!({
@@ -128,4 +127,44 @@ async fn a_run_that_is_given_up_is_answered() {
         let answer = client.ask(u64::try_from(id).expect("small") + 1, "tools/call", call).await;
         assert!(answer["result"].to_string().contains("was given up"), "{answer}");
     }
+}
+
+/// Each answer is sent once: structured to clients that read it, as text to all others.
+#[tokio::test]
+async fn the_form_of_answers() {
+    let reader = json!({"experimental": {"codecall/structuredContent": {}}});
+    for (structured, name, capabilities, (has_text, has_data, has_schema)) in [
+        (Structured::Auto, "test", json!({}), (true, false, false)),
+        (Structured::Auto, "claude-code", json!({}), (false, true, false)),
+        (Structured::Auto, "test", reader.clone(), (false, true, false)),
+        (Structured::Both, "test", json!({}), (true, true, true)),
+        (Structured::Text, "claude-code", reader, (true, false, false)),
+    ] {
+        let mut client = Client::start(Config { structured, ..Config::default() });
+        let info = json!({"name": name, "version": "1"});
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": info});
+        client.ask(0, "initialize", hello).await;
+        client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        let listed = client.ask(1, "tools/list", json!({})).await;
+        let call = json!({"name": "codecall_execute", "arguments": {"script": "return 1"}});
+        let result = client.ask(2, "tools/call", call).await["result"].take();
+        let text = result["content"][0]["text"].as_str();
+        assert_eq!(text, has_text.then_some(r#"{"status":"ok","result":1}"#), "{structured:?} {name}");
+        assert_eq!(result["structuredContent"]["result"] == 1, has_data, "{structured:?} {name}: {result}");
+        assert_eq!(listed["result"]["tools"][0]["outputSchema"].is_object(), has_schema, "{structured:?} {name}");
+        let refused = json!({"name": "codecall_execute", "arguments": {}});
+        let refused = client.ask(3, "tools/call", refused).await;
+        assert!(refused["result"]["content"][0]["text"].is_string(), "a refusal is a text: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn instructions_name_the_apps() {
+    let mut client = Client::start(Config::default());
+    let hello =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let answer = client.ask(0, "initialize", hello).await;
+    let instructions = answer["result"]["instructions"].as_str().expect("a text");
+    assert!(instructions.contains("Apps (COMPLETE: ") && instructions.contains("\n- users: "), "{instructions}");
+    assert!(instructions.chars().count() <= 2_000, "{instructions}");
 }

@@ -2,11 +2,12 @@
 
 use crate::hub::Hub;
 use crate::meta::{self, MetaTool};
+use codecall_config::Structured;
 use codecall_tools::catalogue::Entry;
 use rmcp::ErrorData;
 use rmcp::model::{ListToolsResult, Tool};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Number of tools on a page. Some clients read only the first page, which has the meta-tools.
 const PAGE_SIZE: usize = 200;
@@ -15,8 +16,28 @@ const PAGE_SIZE: usize = 200;
 /// changes.
 const CURSOR_PREFIX: &str = "after ";
 
-/// Returns the enabled meta-tools, in their order.
-pub fn meta_tools(hub: &Hub) -> Arc<[Tool]> {
+/// The meta-tools as they are listed, kept for the hub that they were made for.
+#[derive(Default)]
+pub struct MetaTools(Mutex<Option<MadeFor>>);
+
+type MadeFor = (Weak<Hub>, Arc<[Tool]>);
+
+impl MetaTools {
+    /// Returns the enabled meta-tools of a hub, in their order.
+    pub fn of(&self, hub: &Arc<Hub>) -> Arc<[Tool]> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*made {
+            Some((of, tools)) if std::ptr::eq(of.as_ptr(), Arc::as_ptr(hub)) => Arc::clone(tools),
+            Some(_) | None => {
+                let tools = meta_tools(hub);
+                *made = Some((Arc::downgrade(hub), Arc::clone(&tools)));
+                tools
+            }
+        }
+    }
+}
+
+fn meta_tools(hub: &Hub) -> Arc<[Tool]> {
     meta::ALL.into_iter().filter(|tool| tool.is_enabled(hub.config())).map(|tool| meta_tool_entry(hub, tool)).collect()
 }
 
@@ -62,7 +83,8 @@ fn meta_tool_entry(hub: &Hub, tool: &dyn MetaTool) -> Tool {
     let mut listed = Tool::new(name, tool.description(), Arc::new(object(tool.input_schema())));
     listed.title = Some(tool.title().to_owned());
     listed.annotations = Some(tool.annotations());
-    if hub.config().structured {
+    // A client refuses an answer without `structuredContent` if there is an output schema. The list must not depend on the client.
+    if hub.config().structured == Structured::Both {
         listed.output_schema = Some(Arc::new(object(tool.output_schema())));
     }
     listed
@@ -77,7 +99,10 @@ fn tool_entry(hub: &Hub, name: &str, entry: &Entry) -> Tool {
         listed.annotations = serde_json::from_value(Value::Object(tool.annotations.clone())).ok();
     }
     // Structured content is an object, so a schema of anything else does not apply to it.
-    let structured = tool.output_schema.as_ref().filter(|schema| hub.config().structured && schema["type"] == "object");
+    let structured = tool
+        .output_schema
+        .as_ref()
+        .filter(|schema| hub.config().structured != Structured::Text && schema["type"] == "object");
     listed.output_schema = structured.map(|schema| Arc::new(object(schema.clone())));
     listed
 }

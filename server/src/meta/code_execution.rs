@@ -108,6 +108,7 @@ impl MetaTool for CodeExecution {
             let limits = &mut script.policy.limits;
             let max_bytes = usize::try_from(limits.max_result_bytes).unwrap_or(usize::MAX);
             limits.max_result_bytes = request.hub.results().max_bytes(limits.max_result_bytes);
+            script.client = request.client;
             let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
             let truncated = execute::truncate_result(request.hub, &mut finished, max_bytes).await;
             let bytes = finished.bytes();
@@ -161,7 +162,7 @@ fn parse_integer(name: &str, value: f64, range: &RangeInclusive<u64>) -> Result<
 }
 
 /// Returns the policy of a run: as configured, but loops and steps are limited only by time.
-fn policy(configured: &Policy, settings: Settings) -> Policy {
+pub fn policy(configured: &Policy, settings: Settings) -> Policy {
     let mut policy = Policy { loops: Loops::All, ..configured.clone() };
     let limits = &mut policy.limits;
     (limits.timeout_ms, limits.max_duration_ms) = (settings.timeout_ms, settings.timeout_ms);

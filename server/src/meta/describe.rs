@@ -25,7 +25,7 @@ struct Arguments {
     /// How many at most (default 8)
     #[schemars(range(min = 1, max = MAX_TOOLS))]
     max: Option<usize>,
-    /// Default json_schema
+    /// Default typescript
     #[serde(default)]
     format: Format,
 }
@@ -33,8 +33,8 @@ struct Arguments {
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "snake_case")]
 enum Format {
-    #[default]
     JsonSchema,
+    #[default]
     #[serde(rename = "typescript")]
     TypeScript,
 }
@@ -49,8 +49,8 @@ impl MetaTool for Describe {
     }
 
     fn description(&self) -> &'static str {
-        "Get what is needed to call tools: description, input and output schema, annotations and short script examples. \
-         Give the exact names that codecall_search returned. `format: \"typescript\"` gives compact signatures instead of JSON schemas. \
+        "Get what is needed to call tools: description, signature in TypeScript, annotations and short script examples. \
+         Give the exact names that codecall_search returned. `format: \"json_schema\"` gives the schemas of input and result instead of signatures. \
          Unknown names come back in `notFound`."
     }
 
@@ -68,9 +68,14 @@ impl MetaTool for Describe {
                         "name": {"type": "string"},
                         "appId": {"type": "string"},
                         "description": {"type": "string"},
-                        "inputSchema": {},
-                        "outputSchema": {},
+                        "inputSchema": {"type": "object"},
+                        "outputSchema": {"type": "object"},
                         "signature": {"type": "string"},
+                        "seenResult": {
+                            "type": "object",
+                            "properties": {"type": {"type": "string"}, "results": {"type": "integer"}},
+                            "required": ["type", "results"],
+                        },
                         "annotations": {"type": "object"},
                         "usageExamples": {"type": "array", "items": {
                             "type": "object",
@@ -101,6 +106,10 @@ impl MetaTool for Describe {
                     let known = request.hub.wait_for_named(&names);
                     if request.cancel.run_until_cancelled(known).await.is_none() {
                         return Answer::cancelled();
+                    }
+                    let snapshot = request.hub.catalogue().snapshot();
+                    for entry in names.iter().filter_map(|name| snapshot.lookup(name)) {
+                        request.hub.pipeline().seen().load(&entry.definition.app).await;
                     }
                     Ok(arguments)
                 }
@@ -152,7 +161,7 @@ impl Describe {
         }
         let left_out: Vec<&str> = entries.iter().skip(max).map(|entry| entry.name.as_str()).collect();
         let tools: Vec<Value> =
-            entries.iter().take(max).map(|entry| describe_entry(&snapshot, entry, arguments.format)).collect();
+            entries.iter().take(max).map(|entry| describe_entry(hub, &snapshot, entry, arguments.format)).collect();
         let mut value = json!({"tools": tools});
         if !not_found.is_empty() {
             value["notFound"] = json!(not_found);
@@ -179,15 +188,25 @@ fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
     (!near.is_empty()).then(|| format!("There is no tool '{name}'; did you mean {}?", near.join(" or ")))
 }
 
-fn describe_entry(snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
+fn describe_entry(hub: &Hub, snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
     let mut value = entry.described();
+    let seen = hub.pipeline().seen().of(&entry.definition);
     if let Some(members) = value.as_object_mut() {
-        if format == Format::TypeScript {
-            members.shift_remove("inputSchema");
-            members.shift_remove("outputSchema");
-            members.insert("signature".into(), typescript::signature(&entry.definition).into());
+        match (format, seen) {
+            (Format::TypeScript, seen) => {
+                members.shift_remove("inputSchema");
+                members.shift_remove("outputSchema");
+                members.insert("signature".into(), typescript::signature(&entry.definition, seen.as_ref()).into());
+            }
+            (Format::JsonSchema, Some(seen)) => {
+                let kind = seen.shape.to_type(typescript::MAX_SEEN_BYTES);
+                members.insert("seenResult".into(), json!({"type": kind, "results": seen.results}));
+            }
+            (Format::JsonSchema, None) => {}
         }
-        members.insert("usageExamples".into(), examples::for_tool(snapshot, entry).into());
+        let watchdog = hub.config().pool.watchdog;
+        let examples = examples::for_tool(hub.executor(), watchdog, snapshot, entry);
+        members.insert("usageExamples".into(), examples.into());
     }
     value
 }

@@ -3,22 +3,29 @@
 //! All are checked: the code compiles, and the inputs of its calls fit the schemas of the tools. An invalid example
 //! would teach mistakes, so it is omitted, and the log says so once.
 
-use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
+use agentscript::{CompileOptions, Dialect, Event, Outcome, Policy, Preset, Progress, Status};
 use codecall_base::tool::{Example, ToolDirectory};
+use codecall_runs::{Executor, StartInputs};
 use codecall_tools::catalogue::{Entry, Snapshot};
 use codecall_tools::sample;
 use codecall_tools::typescript::name;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Maximum number of examples of a tool.
 const MAX_EXAMPLES: usize = 5;
 /// Maximum number of them that are generated.
 const MAX_GENERATED: usize = 2;
 
-/// Returns the examples of a tool as `codecall_describe` shows them.
-pub fn for_tool(snapshot: &Snapshot, entry: &Entry) -> Vec<Value> {
-    let own = entry.examples(|example| is_valid(snapshot, entry, example));
+/// How long an example is evaluated at a time.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Returns the examples of a tool as `codecall_describe` shows them. Those of its author are run by `executor`, which gives
+/// up one whose slice takes longer than `watchdog`.
+pub fn for_tool(executor: &dyn Executor, watchdog: Duration, snapshot: &Snapshot, entry: &Entry) -> Vec<Value> {
+    let own = entry.examples(|example| is_valid(executor, watchdog, snapshot, entry, example));
     let own = own.iter().map(|example| (example.description.clone(), example.code.clone()));
     own.chain(generated(entry).into_iter().take(MAX_GENERATED))
         .take(MAX_EXAMPLES)
@@ -27,8 +34,14 @@ pub fn for_tool(snapshot: &Snapshot, entry: &Entry) -> Vec<Value> {
 }
 
 /// Whether an example of the author runs, and calls tools with inputs that fit.
-fn is_valid(snapshot: &Snapshot, entry: &Entry, example: &Example) -> bool {
-    match dry_run(snapshot, &example.code) {
+fn is_valid(
+    executor: &dyn Executor,
+    watchdog: Duration,
+    snapshot: &Snapshot,
+    entry: &Entry,
+    example: &Example,
+) -> bool {
+    match dry_run(executor, watchdog, snapshot, &example.code) {
         Ok(()) => true,
         Err(problem) => {
             tracing::warn!(tool = entry.name, problem, "an invalid example of the tool's author is omitted");
@@ -43,20 +56,32 @@ fn is_valid(snapshot: &Snapshot, entry: &Entry, example: &Example) -> bool {
 /// It does not compile, or the input of a call does not fit the tool's schema. Inputs are not checked after the first
 /// tool without an output schema, because they may depend on its result. A call of an unknown tool is no error, because
 /// its server may be down.
-fn dry_run(snapshot: &Snapshot, code: &str) -> Result<(), String> {
+fn dry_run(executor: &dyn Executor, watchdog: Duration, snapshot: &Snapshot, code: &str) -> Result<(), String> {
     let mut policy = Policy::preset(Preset::Experimental);
     let limits = &mut policy.limits;
     // The code comes from an upstream, so it must end soon whatever it does.
     (limits.max_steps, limits.max_memory_bytes, limits.max_tool_calls) = (200_000, 16 << 20, 50);
-    let script =
-        agentscript::compile(code, &CompileOptions::for_policy(&policy)).map_err(|error| error.failure.message)?;
-    let tools = Arc::<ToolDirectory>::clone(snapshot.directory());
-    let clock = Arc::new(FixedClock::default());
-    let mut run = script.start(Inputs { tools, clock, seed: 1, slice: None, context: None }, &policy);
+    let start = StartInputs {
+        script: code.into(),
+        language: None,
+        dialect: Dialect::Async,
+        policy,
+        context: None,
+        directory: Arc::<ToolDirectory>::clone(snapshot.directory()),
+        record_lookups: false,
+        seed: 1,
+        fixed_unix_ms: None,
+        is_virtual: true,
+        slice: SLICE,
+        watchdog,
+        stop: Arc::default(),
+    };
+    let cancel = CancellationToken::new();
+    let mut run = executor.start(start).map_err(|outcome| problem_of(&outcome).unwrap_or_default())?;
     let (mut events, mut results_are_known) = (Vec::new(), true);
     loop {
-        let calls = match run.resume(std::mem::take(&mut events)) {
-            Progress::Done(_) => return Ok(()),
+        let calls = match run.resume(std::mem::take(&mut events), &cancel) {
+            Progress::Done(outcome) => return problem_of(&outcome).map_or(Ok(()), Err),
             Progress::Yielded => continue,
             Progress::Calls(calls) => calls,
         };
@@ -71,6 +96,14 @@ fn dry_run(snapshot: &Snapshot, code: &str) -> Result<(), String> {
             events.push(Event::Settled { id: call.id, result: Ok(result.to_string()) });
         }
     }
+}
+
+/// Returns why the script of an outcome cannot run at all. A run that fails is no problem: samples are not what its author
+/// expects.
+fn problem_of(outcome: &Outcome) -> Option<String> {
+    let refused = matches!(outcome.status(), Status::SyntaxError | Status::IllegalAccess);
+    let failure = outcome.result.as_ref().err().filter(|_| refused)?;
+    Some(failure.message.clone())
 }
 
 /// The purpose of a tool, guessed from the verb in its name.
@@ -243,6 +276,7 @@ mod tests {
     use super::*;
     use codecall_base::tool::ToolFilter;
     use codecall_config::ToolPolicy;
+    use codecall_runs::ThreadExecutor;
     use codecall_tools::catalogue::Catalogue;
     use codecall_upstream::inline::Inline;
 
@@ -250,7 +284,7 @@ mod tests {
         let tools = Arc::new(Inline::echo(&[("users", name, "", schema)]));
         let catalogue = Catalogue::new(vec![(tools, ToolFilter::default())], ToolPolicy::default(), Arc::default());
         let snapshot = catalogue.snapshot();
-        for_tool(&snapshot, &snapshot.rows()[0])
+        for_tool(&ThreadExecutor::new(Arc::default()), Duration::from_secs(5), &snapshot, &snapshot.rows()[0])
             .iter()
             .map(|example| example["code"].as_str().expect("code").to_owned())
             .collect()

@@ -3,6 +3,7 @@
 use super::*;
 use crate::stateless::LanguageName;
 use agentscript::Status;
+use codecall_base::event::RunId;
 use codecall_base::json;
 use codecall_base::offload;
 use codecall_base::tool::ErrorCode;
@@ -28,7 +29,7 @@ struct Arguments {
     /// Call no tool; list what would be called
     #[serde(default)]
     dry_run: bool,
-    /// In place of script: read on in a result that was cut
+    /// In place of script: read on in a result that was cut, or get the outcome of a run that waited
     handle: Option<String>,
     /// With handle: the byte to read on from
     offset: Option<usize>,
@@ -57,8 +58,10 @@ impl MetaTool for Execute {
         json!({
             "type": "object",
             "properties": {
-                "status": {"enum": ["ok", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout"]},
-                "result": {},
+                "status": {
+                    "enum": ["ok", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout", "waiting"],
+                },
+                "result": schema::any_json(),
                 "error": {
                     "type": "object",
                     "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
@@ -71,6 +74,8 @@ impl MetaTool for Execute {
                 "calls": {"type": "array", "items": {"type": "object"}},
                 "omitted": {"type": "integer"},
                 "note": {"type": "string"},
+                "handle": {"type": "string"},
+                "approvals": {"type": "array", "items": {"type": "object"}},
             },
             "required": ["status"],
         })
@@ -87,6 +92,14 @@ impl MetaTool for Execute {
                 Err(invalid) => return invalid.into(),
             };
             if arguments.handle.is_some() {
+                if let Some(run) = arguments.handle.as_deref().and_then(RunId::parse)
+                    && arguments.script.is_none()
+                {
+                    let known = waiting::outcome(request.hub, &run, &request.cancel).await;
+                    if let Some(answer) = known {
+                        return answer;
+                    }
+                }
                 return self.piece(request.hub, arguments).await;
             }
             let mut script = match self.request(request.hub, arguments) {
@@ -97,31 +110,74 @@ impl MetaTool for Execute {
             let limits = &mut script.policy.limits;
             let max_bytes = limits.max_result_bytes;
             limits.max_result_bytes = request.hub.results().max_bytes(max_bytes);
+            script.client = request.client;
             let is_dry_run = script.dry_run;
-            let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
-            let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-            let truncated = truncate_result(request.hub, &mut finished, max_bytes).await;
-            let answer = offload::run(finished.bytes(), || to_answer(finished, truncated, is_dry_run)).await;
-            answer.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
+            let finished = request.hub.execute(script, request.sink, request.cancel).await;
+            if finished.is_paused {
+                return waiting::paused(request.hub, &finished.id).await;
+            }
+            finish(request.hub, finished, max_bytes, is_dry_run).await
         })
     }
 }
 
-/// Truncates a result of more than `max_bytes` to its first piece, and stores the whole result. Returns its
-/// `truncated` member; `None` if it is not truncated.
+/// Converts a run that has ended to the answer for its client, which gets at most `max_bytes` of a result that is not stored.
+pub(super) async fn finish(hub: &Hub, mut finished: Finished, max_bytes: u64, is_dry_run: bool) -> Answer {
+    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let truncated = truncate_result(hub, &mut finished, max_bytes).await;
+    let answer = offload::run(finished.bytes(), || to_answer(finished, truncated, is_dry_run)).await;
+    answer.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
+}
+
+/// Truncates a result that is longer than a client gets at once to its first piece, and stores the whole result. Returns its
+/// `truncated` member; `None` if it is not truncated. `max_bytes` is the maximum length of a result that is not stored.
 pub(super) async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -> Option<Value> {
+    let at_once = max_inline_bytes(hub, max_bytes);
     let text = match &mut finished.outcome.result {
-        Ok(text) if text.len() > max_bytes => std::mem::take(text),
+        Ok(text) if text.len() > at_once => std::mem::take(text),
         Ok(_) | Err(_) => return None,
     };
-    let Some((handle, piece)) = store(hub, text, max_bytes).await else {
-        let message = format!("The result is longer than its limit of {max_bytes} bytes; return only what is needed");
-        finished.fail(ErrorCode::ResultTooLarge, message);
-        finished.outcome.warnings.clear();
-        return None;
-    };
-    finished.outcome.result = Ok(Value::from(with_notice(hub, &handle, &piece)).to_string());
-    Some(truncated(&handle, &piece))
+    match first_piece(hub, text, at_once, "run the script again and return less").await {
+        Ok((notice, truncated)) => {
+            finished.outcome.result = Ok(Value::from(notice).to_string());
+            Some(truncated)
+        }
+        Err(text) if text.len() <= max_bytes => {
+            finished.outcome.result = Ok(text);
+            None
+        }
+        Err(_) => {
+            let message =
+                format!("The result is longer than its limit of {max_bytes} bytes; return only what is needed");
+            finished.fail(ErrorCode::ResultTooLarge, message);
+            finished.outcome.warnings.clear();
+            None
+        }
+    }
+}
+
+/// Returns how many bytes of a result a client gets at once.
+pub(super) fn max_inline_bytes(hub: &Hub, max_bytes: usize) -> usize {
+    let stores = hub.config().result_store.enabled;
+    let inline = usize::try_from(hub.config().max_inline_bytes).unwrap_or(usize::MAX);
+    if stores { inline.min(max_bytes) } else { max_bytes }
+}
+
+/// Stores a result, given as JSON. Returns its first piece with a notice, which advises `instead`, and the `truncated` member
+/// of the answer.
+///
+/// # Errors
+/// It is not stored: the JSON.
+pub(super) async fn first_piece(
+    hub: &Hub,
+    json: String,
+    max_bytes: usize,
+    instead: &str,
+) -> Result<(String, Value), String> {
+    match store(hub, &json, max_bytes).await {
+        Some((handle, piece)) => Ok((with_notice(hub, &handle, &piece, instead), truncated(&handle, &piece))),
+        None => Err(json),
+    }
 }
 
 /// Converts a run to the answer for its client.
@@ -145,12 +201,12 @@ fn to_answer(mut finished: Finished, truncated: Option<Value>, is_dry_run: bool)
 }
 
 /// Stores a result: a string as its text, anything else as JSON. Returns the handle and the first piece.
-async fn store(hub: &Hub, json: String, max_bytes: usize) -> Option<(String, Piece)> {
+async fn store(hub: &Hub, json: &str, max_bytes: usize) -> Option<(String, Piece)> {
     // Secrets are redacted before the result is split, because a secret could extend over two pieces.
     let redacted = offload::run(json.len(), || {
-        let mut text = match json::parse(&json) {
+        let mut text = match json::parse(json) {
             Ok(Value::String(text)) => Value::String(text),
-            Ok(_) | Err(_) => Value::String(json),
+            Ok(_) | Err(_) => Value::String(json.to_owned()),
         };
         hub.pipeline().secrets().redactor().redact_value(&mut text);
         text
@@ -161,14 +217,12 @@ async fn store(hub: &Hub, json: String, max_bytes: usize) -> Option<(String, Pie
     }
 }
 
-/// Returns the text of a piece, with a notice at the end if there is more to read.
-fn with_notice(hub: &Hub, handle: &str, piece: &Piece) -> String {
+/// Returns the text of a piece, with a notice at the end if there is more to read. It advises to read on, or `instead`.
+fn with_notice(hub: &Hub, handle: &str, piece: &Piece, instead: &str) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
     let tool = listed_name(&Execute, hub.config().tools.names);
     let more = json!({"handle": handle, "offset": next});
-    format!(
-        "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"
-    )
+    format!("{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or {instead}]")
 }
 
 /// Returns the JSON schema of the `truncated` member of an answer.
@@ -204,10 +258,11 @@ impl Execute {
             return InvalidArguments::new(self, "give either 'script' or 'handle', not both").into();
         };
         let max_bytes = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
-        let max_bytes = limit.map_or(max_bytes, |limit| limit.min(max_bytes));
+        let at_once = max_inline_bytes(hub, max_bytes);
+        let max_bytes = limit.map_or(at_once, |limit| limit.min(max_bytes));
         match hub.results().read(&handle, offset.unwrap_or(0), max_bytes).await {
             Ok(piece) => {
-                let result = with_notice(hub, &handle, &piece);
+                let result = with_notice(hub, &handle, &piece, "run the script again and return less");
                 Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))
             }
             Err(Missing::Offset(bytes)) => {

@@ -1,7 +1,7 @@
 //! `codecall_invoke`: calls one tool without a script.
 
 use super::*;
-use codecall_base::call::Caller;
+use codecall_base::call::{CallContext, Caller};
 use codecall_base::offload::{self, weight};
 use codecall_base::tool::{ErrorCode, ToolError};
 use codecall_tools::pipeline::{ToolCall, bounded};
@@ -11,6 +11,9 @@ const MAX_NAME_BYTES: usize = 200;
 
 /// Maximum size of the input in an answer, in bytes of JSON.
 const MAX_INPUT_BYTES: usize = 2_048;
+
+/// By how much JSON may be longer than the estimate of its size: a control character takes six bytes.
+const MAX_GROWTH: usize = 6;
 
 pub struct Invoke;
 
@@ -54,15 +57,14 @@ impl MetaTool for Invoke {
             "type": "object",
             "properties": {
                 "status": {"enum": ["ok", "error"]},
-                "result": {},
+                "result": schema::any_json(),
+                "truncated": execute::truncated_schema(),
                 "error": {
                     "type": "object",
                     "properties": {
                         "code": {"type": "string"},
                         "message": {"type": "string"},
                         "toolName": {"type": "string"},
-                        "toolInput": {},
-                        "details": {},
                     },
                     "required": ["code", "message", "toolName"],
                 },
@@ -77,7 +79,7 @@ impl MetaTool for Invoke {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Request { hub, arguments, sink, cancel } = request;
+            let Request { hub, arguments, client, whole, sink, cancel } = request;
             let bytes = weight(&arguments);
             let parse = || {
                 let original = arguments.clone();
@@ -97,12 +99,12 @@ impl MetaTool for Invoke {
             let call = ToolCall {
                 tool: tool.clone(),
                 input,
-                context: hub.context(Caller::Invoke, sink, cancel),
+                context: CallContext { client, ..hub.context(Caller::Invoke, sink, cancel) },
                 allowed: None,
                 apps: None,
             };
             match hub.pipeline().data(call).await {
-                Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
+                Ok(result) => success(hub, result, whole).await,
                 Err(error) => offload::run_without_permit(bytes, || error_answer(error, tool, &original)),
             }
         })
@@ -116,6 +118,26 @@ impl Invoke {
         let input = ObjectOrText::into_optional_map(input)
             .map_err(|problem| InvalidArguments::new(self, &format!("'input' {problem}")))?;
         Ok((tool, input))
+    }
+}
+
+/// Returns the answer to a call with a result. Of a long one the client gets the first piece, and a handle of the whole.
+async fn success(hub: &Hub, result: Value, whole: bool) -> Answer {
+    let at_once = execute::max_inline_bytes(hub, usize::MAX);
+    if whole || weight(&result) <= at_once / MAX_GROWTH {
+        return Answer::ok(json!({"status": "ok", "result": result}));
+    }
+    let text = match offload::run(weight(&result), || result.to_string()).await {
+        Ok(text) => text,
+        Err(busy) => return Answer::refused(busy.to_string()),
+    };
+    if text.len() <= at_once {
+        return Answer::ok(json!({"status": "ok", "result": result}));
+    }
+    let instead = "call the tool in a script that returns less";
+    match execute::first_piece(hub, text, at_once, instead).await {
+        Ok((piece, truncated)) => Answer::ok(json!({"status": "ok", "result": piece, "truncated": truncated})),
+        Err(_) => Answer::ok(json!({"status": "ok", "result": result})),
     }
 }
 

@@ -4,7 +4,7 @@
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Returns the schema of `T` in the part of JSON Schema that all MCP clients accept: subschemas are inline, and
 /// there is neither `null` nor a format.
@@ -44,4 +44,10 @@ fn simplify(schema: &mut Schema) {
             _ => true,
         });
     }
+}
+
+/// Returns the schema of any JSON. Clients with strict checks warn of `{}` and of lists of types.
+pub fn any_json() -> Value {
+    let types = ["object", "array", "string", "number", "boolean", "null"];
+    json!({"anyOf": types.map(|name| json!({"type": name}))})
 }

@@ -4,7 +4,7 @@ use super::*;
 use codecall_base::text::nearest;
 use codecall_tools::catalogue::Entry;
 use codecall_tools::index::Hit;
-use codecall_tools::search::fuse;
+use codecall_tools::search::{Found, interleave};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Maximum number of queries in a request.
@@ -25,7 +25,7 @@ pub struct Search;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
-    /// What the tool should do, e.g. "list unpaid invoices"
+    /// What the tool should do, e.g. "list unpaid invoices"; leave it out to list the tools of filter.appIds
     query: Option<String>,
     /// Several searches at once, instead of query
     #[schemars(length(min = 1, max = MAX_QUERIES))]
@@ -35,6 +35,8 @@ struct Arguments {
     top_k: Option<usize>,
     #[serde(default)]
     filter: Filter,
+    /// Without a query: how many tools to skip, as `next` of the last page says
+    offset: Option<usize>,
     /// Tools you know already
     exclude_tool_names: Option<StringOrList>,
     /// Minimum score of a tool for a query
@@ -64,7 +66,7 @@ impl MetaTool for Search {
 
     fn description(&self) -> &'static str {
         "Find tools by what they do. Start here: none of the tools behind this server are listed, and names must not be guessed. \
-         Say the task in a few words (`query`), or several tasks at once (`queries`). Gives tool names with a score; \
+         Say the task in a few words (`query`), or several tasks at once (`queries`); `filter.appIds` alone lists the tools of an app, page by page. Gives tool names with a score; \
          then get their schemas with codecall_describe and call them in one script with codecall_execute."
     }
 
@@ -89,6 +91,8 @@ impl MetaTool for Search {
                     "required": ["name", "appId", "source", "description", "score"],
                 }},
                 "totalIndexed": {"type": "integer"},
+                "total": {"type": "integer"},
+                "next": {"type": "integer"},
                 "warnings": {"type": "array", "items": {"type": "string"}},
             },
             "required": ["tools", "totalIndexed"],
@@ -105,7 +109,7 @@ impl MetaTool for Search {
                 .and_then(|arguments| Criteria::new(self, request.hub, arguments))
             {
                 Ok(criteria) => {
-                    if request.cancel.run_until_cancelled(request.hub.wait_for_tools()).await.is_none() {
+                    if request.cancel.run_until_cancelled(request.hub.wait_for_search()).await.is_none() {
                         return Answer::cancelled();
                     }
                     search(request.hub, &criteria).await
@@ -118,8 +122,9 @@ impl MetaTool for Search {
 
 /// The validated arguments.
 struct Criteria {
-    /// The queries without duplicates.
+    /// The queries without duplicates. None: what the filters select is listed.
     queries: Vec<String>,
+    offset: usize,
     /// Whether the answer says which queries a tool matches.
     names_queries: bool,
     top_k: usize,
@@ -140,10 +145,21 @@ impl Criteria {
             .into_iter()
             .chain(arguments.queries.map(StringOrList::into_vec).unwrap_or_default())
             .collect();
-        if requested.is_empty() && !names_queries {
-            return refused("'query' is missing");
+        let selects = |names: &Option<StringOrList>| names.as_ref().is_some_and(|names| !names.names().is_empty());
+        let may_list = selects(&arguments.filter.app_ids) || selects(&arguments.filter.tags);
+        // An empty query is the same as none.
+        let requested: Vec<String> = match may_list {
+            true => requested.into_iter().filter(|query| !query.trim().is_empty()).collect(),
+            false => requested,
+        };
+        let lists = may_list && requested.is_empty();
+        if requested.is_empty() && !names_queries && !lists {
+            return refused("'query' is missing; without it, 'filter.appIds' must say whose tools to list");
         }
-        if requested.is_empty()
+        if arguments.offset.is_some() && !lists {
+            return refused("'offset' belongs to a list without 'query'; a search gives the best tools first");
+        }
+        if requested.is_empty() && !lists
             || requested.len() > MAX_QUERIES
             || requested.iter().any(|query| query.trim().is_empty())
         {
@@ -169,7 +185,8 @@ impl Criteria {
         };
         Ok(Self {
             queries,
-            names_queries,
+            offset: arguments.offset.unwrap_or(0),
+            names_queries: names_queries && !lists,
             top_k,
             min_score,
             apps: names("filter.appIds", arguments.filter.app_ids)?,
@@ -194,7 +211,10 @@ impl Criteria {
 async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
     let snapshot = hub.catalogue().snapshot();
     let rows = snapshot.rows();
-    let found = hub.search().search(&snapshot, &criteria.queries).await;
+    let found = match criteria.queries.as_slice() {
+        [] => Found::default(),
+        queries => hub.search().search(&snapshot, queries).await,
+    };
     let mut warnings = hub.pipeline().troubles();
     warnings.extend(found.warning);
     warnings.extend(unknown_names("app", criteria.apps.as_deref(), &snapshot.apps().collect()));
@@ -232,8 +252,22 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
         }
         row
     };
-    let tools: Vec<Value> = fuse(lists).into_iter().take(criteria.top_k).map(row).collect();
-    let mut value = json!({"tools": tools, "totalIndexed": rows.len()});
+    let mut value = if criteria.queries.is_empty() {
+        // All answer the request equally well.
+        let all = (0..rows.len()).filter(|at| criteria.selects(&rows[*at], &excluded)).map(|at| (at, 1.0));
+        let all: Vec<Hit> = all.collect();
+        let page = all.iter().copied().skip(criteria.offset).take(criteria.top_k);
+        let tools: Vec<Value> = page.map(row).collect();
+        let next = criteria.offset.saturating_add(tools.len());
+        let mut value = json!({"tools": tools, "totalIndexed": rows.len(), "total": all.len()});
+        if next < all.len() {
+            value["next"] = next.into();
+        }
+        value
+    } else {
+        let tools: Vec<Value> = interleave(lists).into_iter().take(criteria.top_k).map(row).collect();
+        json!({"tools": tools, "totalIndexed": rows.len()})
+    };
     if !warnings.is_empty() {
         value["warnings"] = json!(warnings);
     }

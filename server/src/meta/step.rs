@@ -78,7 +78,7 @@ impl MetaTool for Step {
                 Ok(evaluate) => evaluate,
                 Err(invalid) => return invalid.into(),
             };
-            match request.hub.stateless().evaluate(evaluate, request.cancel).await {
+            match request.hub.step(evaluate, request.cancel).await {
                 Ok(StepAnswer { value, is_error, messages }) => {
                     if let Some(sink) = &request.sink {
                         messages.into_iter().for_each(|message| sink(RunEvent::Message(message)));

@@ -45,7 +45,7 @@ fn descriptions_are_short() {
 #[test]
 fn arguments_keep_their_names() {
     for (id, expected) in [
-        ("search", "query? queries? topK? filter? excludeToolNames? minScore?"),
+        ("search", "query? queries? topK? filter? offset? excludeToolNames? minScore?"),
         ("describe", "toolNames? tools? max? format?"),
         ("execute", "script? context? allowedTools? language? limits? dryRun? handle? offset? limit?"),
         ("invoke", "tool input"),
@@ -156,14 +156,18 @@ async fn search() {
 
 #[tokio::test]
 async fn describe() {
-    let answer = ask("codecall_describe", json!({"toolNames": ["users.get", "users:nope", "codecall:execute"]})).await;
+    let answer = ask(
+        "codecall_describe",
+        json!({"toolNames": ["users.get", "users:nope", "codecall:execute"], "format": "json_schema"}),
+    )
+    .await;
     let tool = &answer.value["tools"][0];
     assert_eq!(
         tool.as_object().expect("a row").keys().collect::<Vec<_>>(),
         ["name", "appId", "description", "inputSchema", "outputSchema", "annotations", "usageExamples"]
     );
     assert_eq!(answer.value["notFound"], json!(["users:nope", "codecall:execute"]));
-    let answer = ask("codecall_describe", json!({"tools": "users:get", "format": "typescript"})).await;
+    let answer = ask("codecall_describe", json!({"tools": "users:get"})).await;
     assert_eq!(
         answer.value["tools"][0]["signature"],
         "callTool(\"users:get\", input: {\n  id: number;\n}): Promise<unknown>"
@@ -212,7 +216,7 @@ async fn invalid_arguments_are_refused_with_what_is_expected() {
         (
             "codecall_search",
             json!({}),
-            "Invalid arguments: 'query' is missing. Expected { query?: string, queries?: string[], topK?: number",
+            "Invalid arguments: 'query' is missing; without it, 'filter.appIds' must say whose tools to list. Expected { query?: string, queries?: string[], topK?: number",
         ),
         ("codecall_search", json!({"query": "x", "topK": 99}), "Invalid arguments: 'topK' must be from 1 to 50"),
         ("codecall_search", json!({"query": 3}), "Invalid arguments: 'query': wrong value, expected a string"),
@@ -279,6 +283,24 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
     assert_eq!(answer.value["truncated"]["next"], 20);
     // A text is kept as a text.
     assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("xxxxxxxxxxxxxxxxxxxx\n…")));
+}
+
+/// A result that is shorter than its limit, but longer than a client gets at once.
+#[tokio::test]
+async fn the_first_piece_of_a_result_is_short() {
+    for (enabled, at_once) in [(true, 1_000), (false, 3_000)] {
+        let result_store = codecall_config::ResultStore { enabled, ..codecall_config::ResultStore::default() };
+        let hub = hub(Config { max_inline_bytes: 1_000, result_store, ..Config::default() });
+        let answer = execute_with(&hub, json!({"script": "return 'x'.repeat(3_000)"})).await;
+        let text = answer.value["result"].as_str().expect("a text");
+        assert_eq!(text.chars().filter(|c| *c == 'x').count() / 100 * 100, at_once, "{text}");
+        assert_eq!(answer.value["truncated"].is_object(), enabled, "{}", answer.value);
+        let input = json!({"tool": "users:list", "input": {"text": "x".repeat(3_000)}});
+        let answer = call(&hub, "codecall_invoke", input, None, CancellationToken::new()).await.expect("a tool");
+        let answer = Answered::from(answer);
+        assert_eq!(answer.value["truncated"]["bytes"] == 3_011, enabled, "{}", answer.value);
+        assert_eq!(answer.value["result"]["text"].is_string(), !enabled, "{}", answer.value);
+    }
 }
 
 #[tokio::test]

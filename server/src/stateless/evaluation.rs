@@ -163,6 +163,27 @@ impl Evaluation {
     }
 }
 
+impl Evaluation {
+    /// Returns what the history records of the step: the answer without token and messages.
+    #[must_use]
+    pub fn to_record(&self) -> Value {
+        let id = self.id.as_str();
+        match &self.step {
+            StepResult::Calls(calls) => {
+                let calls: Vec<Value> = calls.new.iter().map(ClientCall::to_json).collect();
+                json!({"status": "calls", "id": id, "calls": calls})
+            }
+            StepResult::Done { outcome, .. } => {
+                object([("status", "done".into()), ("id", id.into()), ("outcome", outcome.to_json())])
+            }
+            StepResult::Diverged(mismatch) => json!({"status": "diverged", "id": id, "error": mismatch.to_json()}),
+            StepResult::Deadlock(outcome) => {
+                json!({"status": "deadlock", "id": id, "error": outcome.result.as_ref().err()})
+            }
+        }
+    }
+}
+
 impl StepResult {
     /// Returns the result of the code block if the script has ended; `None` if it waits or its journal does not match.
     #[must_use]

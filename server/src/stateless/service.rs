@@ -23,7 +23,7 @@ pub struct Stateless {
     lenient_input: bool,
     pool: Pool,
     secrets: Arc<SecretRegistry>,
-    admission: Admission,
+    admission: Arc<Admission>,
 }
 
 /// The answer to a request for a step.
@@ -78,7 +78,21 @@ impl Stateless {
             lenient_input: config.lenient_input,
             pool: config.pool,
             secrets: Arc::clone(&config.secrets),
-            admission: Admission::new(config.pool.threads, &config.pool),
+            admission: Arc::new(Admission::new(config.pool.threads, &config.pool)),
+        }
+    }
+
+    /// Returns the service with another policy. Both share their permits.
+    #[must_use]
+    pub fn with_policy(&self, config: &Config) -> Self {
+        Self {
+            executor: Arc::clone(&self.executor),
+            config: self.config.clone(),
+            policy: config.policy.clone(),
+            lenient_input: self.lenient_input,
+            pool: self.pool,
+            secrets: Arc::clone(&self.secrets),
+            admission: Arc::clone(&self.admission),
         }
     }
 

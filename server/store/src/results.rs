@@ -1,7 +1,10 @@
 //! Results that are too long for a model, stored for a while so that they can be read in pieces.
 
+mod kept;
+
 use crate::{BoxFuture, StoreError};
 use codecall_config::ResultStore as Bounds;
+pub use kept::SqlResults;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::future::ready;
@@ -98,6 +101,43 @@ fn random_handle() -> Result<String, StoreError> {
         let _ = write!(handle, "{byte:02x}");
     }
     Ok(handle)
+}
+
+/// Results whose handles are of use to their owner only.
+pub struct OwnedResults {
+    inner: Arc<dyn ResultStore>,
+    key: ring::hmac::Key,
+}
+
+/// Number of bytes of a handle that prove whose it is.
+const MARK_BYTES: usize = 16;
+
+impl OwnedResults {
+    /// Creates a store of one owner in another one. `key` is the owner's.
+    #[must_use]
+    pub fn new(inner: Arc<dyn ResultStore>, key: [u8; 32]) -> Self {
+        Self { inner, key: ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key) }
+    }
+
+    fn marked(&self, handle: &str) -> String {
+        let mark = ring::hmac::sign(&self.key, handle.as_bytes());
+        format!("{handle}-{}", crate::state::hex(&mark.as_ref()[..MARK_BYTES]))
+    }
+}
+
+impl ResultStore for OwnedResults {
+    fn put(&self, text: String) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        Box::pin(async move { Ok(self.inner.put(text).await?.map(|handle| self.marked(&handle))) })
+    }
+
+    fn get<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, StoreError>> {
+        Box::pin(async move {
+            match handle.rsplit_once('-') {
+                Some((inner, _)) if self.marked(inner) == handle => self.inner.get(inner).await,
+                Some(_) | None => Ok(None),
+            }
+        })
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 //! Records are as trustworthy as what the server itself says. They contain nothing of the configuration; a server is
 //! identified by a digest.
 
+use crate::state::{create_folder, hex};
 use crate::{BoxFuture, Digest, StoreError};
 use codecall_base::files::{self, AtomicFile};
 use codecall_config::{CACHE_DIR_VARIABLE, Lifecycle, ServerCache};
 use etcetera::BaseStrategy as _;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -72,20 +74,24 @@ struct Stored<R> {
     record: R,
 }
 
+/// Returns the folder of a configuration; `None` if it is disabled, or if the user has no folder for caches.
+pub(crate) fn folder(config: &ServerCache) -> Option<PathBuf> {
+    if !config.enabled {
+        return None;
+    }
+    match (&config.dir, std::env::var_os(CACHE_DIR_VARIABLE)) {
+        (Some(folder), _) => Some(folder.clone()),
+        (None, Some(folder)) if folder.is_empty() => None,
+        (None, Some(folder)) => Some(folder.into()),
+        (None, None) => Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("codecall")),
+    }
+}
+
 impl FileServers {
     /// Returns the store of a configuration; `None` if it is disabled, or if the user has no folder for caches.
     #[must_use]
     pub fn configured(config: &ServerCache) -> Option<Self> {
-        if !config.enabled {
-            return None;
-        }
-        let folder = match (&config.dir, std::env::var_os(CACHE_DIR_VARIABLE)) {
-            (Some(folder), _) => folder.clone(),
-            (None, Some(folder)) if folder.is_empty() => return None,
-            (None, Some(folder)) => folder.into(),
-            (None, None) => etcetera::choose_base_strategy().ok()?.cache_dir().join("codecall"),
-        };
-        Some(Self::new(&folder))
+        Some(Self::new(&folder(config)?))
     }
 
     /// Creates a store in a folder, which is created with the first record.
@@ -95,8 +101,7 @@ impl FileServers {
     }
 
     fn path(&self, server: Digest) -> PathBuf {
-        let name: String = server.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(format!("{name}.json"))
+        self.folder.join(format!("{}.json", hex(&server)))
     }
 }
 
@@ -104,23 +109,24 @@ impl ServerStore for FileServers {
     fn get(&self, server: Digest) -> BoxFuture<'_, Result<Option<ServerRecord>, StoreError>> {
         let path = self.path(server);
         Box::pin(async move {
-            let read = tokio::task::spawn_blocking(move || read(&path)).await;
-            read.map_err(|error| StoreError(error.to_string()))
+            let read = tokio::task::spawn_blocking(move || read::<ServerRecord>(&path, MAX_RECORD_BYTES)).await;
+            let record = read.map_err(|error| StoreError(error.to_string()))?;
+            Ok(record.filter(|record| record.lifecycle != Lifecycle::Auto))
         })
     }
 
     fn put(&self, server: Digest, record: ServerRecord) -> BoxFuture<'_, Result<(), StoreError>> {
         let path = self.path(server);
         Box::pin(async move {
-            let written = tokio::task::spawn_blocking(move || write(&path, &record)).await;
+            let written = tokio::task::spawn_blocking(move || write(&path, &record, MAX_RECORD_BYTES)).await;
             written.map_err(|error| StoreError(error.to_string()))?.map_err(StoreError)
         })
     }
 }
 
 /// Reads a record. A damaged file is the same as none.
-fn read(path: &Path) -> Option<ServerRecord> {
-    let text = match files::read(path, MAX_RECORD_BYTES as u64) {
+pub(crate) fn read<R: DeserializeOwned>(path: &Path, max_bytes: usize) -> Option<R> {
+    let text = match files::read(path, max_bytes as u64) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => {
@@ -128,8 +134,8 @@ fn read(path: &Path) -> Option<ServerRecord> {
             return None;
         }
     };
-    match serde_json::from_slice::<Stored<ServerRecord>>(&text) {
-        Ok(Stored { format: FORMAT, record }) if record.lifecycle != Lifecycle::Auto => Some(record),
+    match serde_json::from_slice::<Stored<R>>(&text) {
+        Ok(Stored { format: FORMAT, record }) => Some(record),
         Ok(_) => None,
         Err(_) => {
             tracing::warn!("{}: it is damaged and is ignored", path.display());
@@ -138,10 +144,11 @@ fn read(path: &Path) -> Option<ServerRecord> {
     }
 }
 
-fn write(path: &Path, record: &ServerRecord) -> Result<(), String> {
+/// Writes a record, unless it is too long.
+pub(crate) fn write<R: Serialize>(path: &Path, record: &R, max_bytes: usize) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("{}: {error}", path.display());
     let text = serde_json::to_vec(&Stored { format: FORMAT, record }).map_err(|error| error.to_string())?;
-    if text.len() > MAX_RECORD_BYTES {
+    if text.len() > max_bytes {
         return Ok(());
     }
     let folder = path.parent().unwrap_or(path);
@@ -149,15 +156,6 @@ fn write(path: &Path, record: &ServerRecord) -> Result<(), String> {
     AtomicFile::create(path).and_then(|mut file| file.write(&text)).map_err(cannot)?;
     remove_oldest(folder);
     Ok(())
-}
-
-/// Creates a folder that only its owner can read.
-fn create_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Removes the oldest records beyond [`MAX_RECORDS`]. Errors are ignored: another process may do the same.

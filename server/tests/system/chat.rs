@@ -259,6 +259,25 @@ async fn errors_of_code_go_back_to_the_model() {
 }
 
 #[tokio::test]
+async fn steps_are_recorded() {
+    let folder = Folder::new();
+    let model = Model::start([ModelReply::Code(PARALLEL), ModelReply::Text("Much.")]).await;
+    let store = json!({"store": {"path": folder.path("codecall.db")}});
+    let server = start(&folder, &model, &store).await;
+    converse(&server.url, user("Compare the news")).await;
+    assert_eq!(server.end().await, Some(0));
+    let config = folder.path("config.json");
+    let ran = codecall(&["history", "--json", "--config", &config]).await;
+    let runs: Vec<(Value, Value, Value)> = ran
+        .json_lines()
+        .iter()
+        .map(|run| (run["kind"].clone(), run["status"].clone(), run["toolCalls"].clone()))
+        .collect();
+    let step = |calls: u64| (json!("step"), json!("ok"), json!(calls));
+    assert_eq!(runs, [step(2), step(0)], "{ran:?}");
+}
+
+#[tokio::test]
 async fn turns_of_the_model_are_limited() {
     let folder = Folder::new();
     let model = Model::start(vec![ModelReply::Code("return 1"); 4]).await;

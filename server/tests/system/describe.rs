@@ -1,5 +1,6 @@
 //! `codecall_describe` on the tools of real servers: signatures that are TypeScript, examples that run.
 
+use super::support::isolated;
 use agentscript::{CompileOptions, Event, Inputs, Language, Policy, Preset, Progress};
 use codecall::meta;
 use codecall::tool::{Example, ToolDefinition, ToolError, ToolResult};
@@ -68,7 +69,7 @@ fn definition(app: &str, tool: &Value) -> ToolDefinition {
 fn hub(tools: Vec<ToolDefinition>) -> Arc<Hub> {
     let app = tools.first().map_or_else(String::new, |tool| tool.app.clone());
     let shown = Shown { app, tools: tools.into_iter().map(Arc::new).collect() };
-    Hub::start(Config::default(), vec![Arc::new(shown)]).expect("starts")
+    Hub::start(isolated(Config::default()), vec![Arc::new(shown)]).expect("starts")
 }
 
 async fn describe(hub: &Hub, request: Value) -> Value {

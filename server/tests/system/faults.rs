@@ -123,7 +123,7 @@ impl Victim {
         let Value::Object(arguments) = json!({ "script": script }) else { panic!("an object") };
         let request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
         let called = tokio::time::timeout(TIMEOUT, self.client.peer().call_tool(request)).await.expect("answers");
-        called.expect("a result").structured_content.expect("structured content")
+        data(&called.expect("a result"))
     }
 
     /// Returns the result of a tool call, or code and message of its error.
@@ -175,7 +175,7 @@ impl Victim {
 }
 
 /// Returns the faulty MCP server; `None`, with a message, without Python. With CI=true it must exist.
-fn wrong_upstream(folder: &Folder) -> Option<String> {
+pub fn wrong_upstream(folder: &Folder) -> Option<String> {
     let found = std::process::Command::new("python3").arg("--version").stdout(Stdio::null()).status();
     if found.is_ok_and(|status| status.success()) {
         return Some(folder.file("upstream.py", include_str!("faults/upstream.py")));
@@ -186,7 +186,7 @@ fn wrong_upstream(folder: &Folder) -> Option<String> {
 }
 
 /// Writes a configuration with the upstreams `name: mode` over standard input and output.
-fn configured(folder: &Folder, program: &str, upstreams: &[(&str, &str)], more: Value) -> String {
+pub fn configured(folder: &Folder, program: &str, upstreams: &[(&str, &str)], more: Value) -> String {
     let mut servers = Map::new();
     for (name, mode) in upstreams {
         let log = folder.file(&format!("{name}.log"), "");
@@ -200,6 +200,6 @@ fn configured(folder: &Folder, program: &str, upstreams: &[(&str, &str)], more: 
     folder.file("config.json", config.to_string())
 }
 
-fn log(folder: &Folder, name: &str) -> String {
+pub fn log(folder: &Folder, name: &str) -> String {
     std::fs::read_to_string(Path::new(&folder.path(name))).unwrap_or_default()
 }

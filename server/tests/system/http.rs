@@ -64,6 +64,9 @@ async fn host_origin_and_token_are_checked() {
         assert!(status == 403 && body.contains("ORIGIN_NOT_ALLOWED"), "{status} {body}");
         assert!(!answer.contains_key("access-control-allow-origin"));
     }
+    // A page of the server itself.
+    let (status, ..) = get(&server.url, "/healthz", &[("origin", &server.url)]).await;
+    assert_eq!(status, 200);
     let (status, _, answer) = get(&server.url, "/healthz", &[("origin", "https://app.example.com")]).await;
     assert_eq!((status, answer["access-control-allow-origin"].to_str().ok()), (200, Some("https://app.example.com")));
     let preflight = http_client()
@@ -105,7 +108,7 @@ async fn addresses() {
         (json!({"token": "short"}), "http.token: must have at least 16 characters"),
         (json!({"allowedOrigins": ["app.example.com"]}), "http.allowedOrigins: an origin is written as"),
         (json!({"maxBodyBytes": 1}), "http.maxBodyBytes: must be from 1024 to"),
-        (json!({"tokens": "x"}), "http: unknown key 'tokens'; did you mean 'token'?"),
+        (json!({"tokenn": "x"}), "http: unknown key 'tokenn'; did you mean 'token'?"),
     ] {
         let config = folder.file("wrong.json", json!({"http": http}).to_string());
         let ended = codecall(&["serve", "--http", "0", "--config", &config]).await;
@@ -131,7 +134,7 @@ async fn mcp() {
             client.peer().call_tool(CallToolRequestParams::new("codecall_execute").with_arguments(arguments.clone()))
         });
         for called in futures_util::future::join_all(calls).await {
-            let result = called.expect("a result").structured_content.expect("structured content");
+            let result = data(&called.expect("a result"));
             assert_eq!(result["status"], "ok", "{result}");
         }
         let unknown = client.peer().call_tool(CallToolRequestParams::new("nothing")).await;

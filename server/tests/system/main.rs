@@ -4,6 +4,9 @@
 //! tests are skipped, with a message, if their packages are not installed (see `.ci/run`).
 
 mod access_control;
+mod approvals;
+mod authorization;
+mod authorization_server;
 mod chat;
 mod cli;
 mod code_execution;
@@ -15,27 +18,43 @@ mod edges;
 mod faults;
 #[cfg(unix)]
 mod hostile;
+mod history;
 mod http;
+mod http_clients;
 mod impersonation;
 mod init;
+mod interactive;
 #[cfg(target_os = "linux")]
 mod isolation;
 mod large_data;
+#[cfg(unix)]
+mod model;
 mod model_server;
 mod openapi;
 mod operation;
+mod page;
 mod pipeline;
 mod pool;
 mod protocol;
+mod quarantine;
 #[cfg(unix)]
 mod reports;
+#[cfg(target_os = "linux")]
+mod running;
 mod runs;
+mod script_fetch;
+mod script_tools;
 mod search;
 #[cfg(unix)]
 mod secrets;
 mod stateless;
 mod statuses;
+#[cfg(unix)]
+mod stored_secrets;
 mod support;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod third_party;
+mod upstream_server;
 #[cfg(unix)]
 mod tool_directory;

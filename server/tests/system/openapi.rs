@@ -355,7 +355,7 @@ async fn a_description_over_http() {
         .ask("codecall_search", json!({"query": "get live", "topK": 50, "filter": {"includeOpenApi": false}}))
         .await;
     assert_eq!(without["tools"], json!([]), "{without}");
-    let described = server.ask("codecall_describe", json!({"toolNames": ["live:all"]})).await;
+    let described = server.ask("codecall_describe", json!({"toolNames": ["live:all"], "format": "json_schema"})).await;
     let tool = &described["tools"][0];
     assert_eq!(tool["inputSchema"]["$defs"]["Limit"], json!({"type": "integer", "exclusiveMinimum": 0}), "{described}");
     assert_eq!(

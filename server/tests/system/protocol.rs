@@ -27,11 +27,10 @@ async fn the_list_of_tools() {
         assert!(description.len() < 2_048, "{}: {} characters", tool.name, description.len());
         // 350 tokens of the language, at four letters each.
         assert!(tool.name != "codecall_execute" || description.len() < 1_440, "{} characters", description.len());
-        for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()] {
-            let schema = Value::Object((**schema.expect("a schema")).clone());
-            assert_eq!(schema["type"], "object");
-            jsonschema::meta::validate(&schema).expect("a schema of JSON");
-        }
+        assert!(tool.output_schema.is_none(), "a client with one expects structured content");
+        let schema = Value::Object((*tool.input_schema).clone());
+        assert_eq!(schema["type"], "object");
+        jsonschema::meta::validate(&schema).expect("a schema of JSON");
         assert!(tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint.is_some()), "{}", tool.name);
         // The fields that a model sees of a tool.
         size += tool.name.len() + description.len() + Value::Object((*tool.input_schema).clone()).to_string().len();
@@ -50,7 +49,10 @@ async fn search_describe_execute_invoke() {
         assert_eq!(found["tools"][0]["name"], "billing:listInvoices", "{found}");
         assert_eq!(found["tools"].as_array().map(Vec::len), Some(3));
         let described = server
-            .ask("codecall_describe", json!({"toolNames": ["billing:listInvoices", "users:get", "no:tool"]}))
+            .ask(
+                "codecall_describe",
+                json!({"toolNames": ["billing:listInvoices", "users:get", "no:tool"], "format": "json_schema"}),
+            )
             .await;
         assert_eq!(described["notFound"], json!(["no:tool"]));
         assert_eq!(described["tools"][0]["inputSchema"]["properties"]["status"]["enum"][0], "open");
@@ -63,7 +65,7 @@ async fn search_describe_execute_invoke() {
         let answer = server.call("codecall_execute", json!({"script": script})).await.expect("a result");
         let stats = answer.meta.as_ref().map(|meta| meta.0["codecall/stats"].clone()).expect("statistics");
         assert_eq!(stats["toolCalls"], 4);
-        let answer = answer.structured_content.expect("structured content");
+        let answer = data(&answer);
         assert_eq!((&answer["status"], &answer["result"]["overdue"]), (&json!("ok"), &json!(3)), "{answer}");
         assert!(answer["result"]["names"][2].is_string(), "{answer}");
         let one = json!({"tool": "users:get", "input": {"id": "usr_001"}});
@@ -215,8 +217,8 @@ async fn answers_come_after_the_end_of_input() {
     assert!(ran.code == Some(0) && began.elapsed() < Duration::from_secs(5), "{ran:?}");
     let answers = ran.json_lines();
     let answer_to = |id: u32| answers.iter().find(|message| message["id"] == id).expect("an answer");
-    assert_eq!(answer_to(1)["result"]["structuredContent"]["result"], "usr_001");
-    assert_eq!(answer_to(2)["result"]["structuredContent"]["result"], 1);
+    let text = |id: u32| answer_to(id)["result"]["content"][0]["text"].as_str().expect("a text").to_owned();
+    assert!(text(1).contains(r#""result":"usr_001""#) && text(2).contains(r#""result":1"#), "{answers:?}");
     assert_eq!(answer_to(3)["error"]["code"], -32602);
 }
 
@@ -268,10 +270,8 @@ async fn stdout_carries_only_mcp() {
             break message;
         }
     };
-    assert_eq!(
-        answer["result"]["structuredContent"],
-        json!({"status": "ok", "result": 1, "logs": ["[error] to the logs", "too"]})
-    );
+    let expected = json!({"status": "ok", "result": 1, "logs": ["[error] to the logs", "too"]});
+    assert_eq!(answer["result"]["content"][0]["text"], expected.to_string());
     drop(stdin);
     let rest = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await.expect("ends").expect("read");
     assert_eq!(rest, None);

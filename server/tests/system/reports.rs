@@ -155,7 +155,7 @@ async fn long_results_of_code_execution_are_stored() {
     let config = folder.file("config.json", config.to_string());
     let server = Server::start(&["--demo", "--config", &config]).await;
     let answer = server.call("code_execution", json!({"code": "'x'.repeat(2500)"})).await.expect("an answer");
-    let answer = answer.structured_content.expect("structured content");
+    let answer = data(&answer);
     let (value, truncated) = (answer["value"].as_str().expect("a text"), &answer["truncated"]);
     assert_eq!((&answer["ok"], &truncated["bytes"]), (&json!(true), &json!(2500)), "{answer}");
     assert!(value.starts_with("xxx") && value.contains("[cut: "), "{answer}");
@@ -170,7 +170,7 @@ async fn long_results_of_code_execution_are_stored() {
         ("fetch('x')", "call_tool(server, tool, args)"),
     ] {
         let answer = server.call("code_execution", json!({"code": code})).await.expect("an answer");
-        let answer = answer.structured_content.expect("structured content").to_string();
+        let answer = data(&answer).to_string();
         let absent = ["codecallContext", "await callTool(", "parallel("];
         assert!(answer.contains(part) && !absent.iter().any(|name| answer.contains(name)), "{code}: {answer}");
     }

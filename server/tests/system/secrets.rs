@@ -3,6 +3,7 @@
 use crate::model_server::{KEY, Model, ModelReply, post_json};
 use crate::support::*;
 use agentscript::Policy;
+use codecall::client::Client;
 use codecall::config::Format;
 use codecall::event::{CallUpdate, LogMessage, RunEvent};
 use codecall::http::HttpServer;
@@ -121,7 +122,11 @@ impl ResourcesAndPrompts for Leaky {
         ready(json!([{"name": "ask", "description": SECRET}]))
     }
 
-    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
+    fn read_resource<'a>(
+        &'a self,
+        uri: &'a str,
+        _client: Client,
+    ) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
         match uri {
             "leak://a" => ready(json!({"contents": [{"uri": uri, "text": SECRET}]})),
             _ => Box::pin(std::future::ready(Err(ErrorData::resource_not_found(SECRET, None)))),
@@ -132,6 +137,7 @@ impl ResourcesAndPrompts for Leaky {
         &'a self,
         _name: &'a str,
         _arguments: Option<Map<String, Value>>,
+        _client: Client,
     ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>> {
         ready(json!({"messages": [{"role": "user", "content": {"type": "text", "text": SECRET}}]}))
     }
@@ -320,7 +326,9 @@ impl World {
         let script = format!("return '{SECRET} and more '.repeat(100)");
         let limits = json!({"maxResultBytes": 1_000});
         let answer = self.call("codecall_execute", json!({"script": script, "limits": limits})).await;
-        let handle = answer["structuredContent"]["truncated"]["handle"].as_str().expect("a handle").to_owned();
+        let text = answer["content"][0]["text"].as_str().expect("a text");
+        let data: Value = serde_json::from_str(text).expect("JSON");
+        let handle = data["truncated"]["handle"].as_str().expect("a handle").to_owned();
         (handle, answer)
     }
 

@@ -45,10 +45,6 @@ async fn step(config: &str, lifecycle: ClientLifecycleMode, request: &Value) -> 
     answer
 }
 
-fn structured(answer: &CallToolResult) -> &Value {
-    answer.structured_content.as_ref().expect("structured content")
-}
-
 /// Both conversations, by tokens and by messages alone, with a new process for each request.
 #[tokio::test]
 async fn conversations_without_state_in_the_server() {
@@ -61,8 +57,7 @@ async fn conversations_without_state_in_the_server() {
             let lifecycle = if made.len() % 2 == 0 { ClientLifecycleMode::Initialize } else { modern() };
             let answer = step(&config, lifecycle, &request).await;
             assert_eq!(answer.is_error, Some(false), "{answer:?}");
-            let step = structured(&answer).clone();
-            assert_eq!(step, serde_json::from_str::<Value>(&text(&answer)).expect("JSON"));
+            let step = data(&answer);
             if step["status"] == "done" {
                 break step;
             }
@@ -85,7 +80,7 @@ async fn conversations_without_state_in_the_server() {
         let by_messages = loop {
             let request = json!({"code": code, "tools": tools(), "id": id, "messages": messages});
             let answer = step(&config, ClientLifecycleMode::Initialize, &request).await;
-            let step = structured(&answer);
+            let step = data(&answer);
             messages.extend(step["messages"].as_array().expect("messages").iter().cloned());
             if step["status"] == "done" {
                 break step["outcome"]["result"].clone();
@@ -119,11 +114,11 @@ async fn messages_of_a_script_are_notified() {
     let logs = || server.recorded.logs.lock().expect("not poisoned").clone();
     until("the first message", || logs().len() == 1).await;
     assert_eq!(logs()[0]["data"]["message"], "one");
-    let step = structured(&first);
+    let step = data(&first);
     request["token"] = step["token"].clone();
     request["results"] = json!([{"id": step["calls"][0]["id"], "result": null}]);
     let done = server.call("codecall_step", request).await.expect("an answer");
-    assert_eq!(structured(&done)["outcome"], json!({"status": "ok", "result": 1}));
+    assert_eq!(data(&done)["outcome"], json!({"status": "ok", "result": 1}));
     until("the others", || logs().len() == 2 && !server.recorded.events.lock().expect("not poisoned").is_empty()).await;
     assert_eq!(logs()[1]["data"]["message"], "[secret]");
     server.end().await;
@@ -139,22 +134,22 @@ async fn invalid_steps_are_refused() {
     assert!(names.contains(&"codecall_step".to_owned()), "{names:?}");
     let ask = |request: Value| server.call("codecall.step", request);
     let first = ask(json!({"code": SEQUENTIAL, "tools": tools()})).await.expect("an answer");
-    let step = structured(&first).clone();
+    let step = data(&first);
     let again = |code: &str, token: &Value, result: Value| {
         ask(
             json!({"code": code, "tools": tools(), "token": token, "results": [{"id": step["calls"][0]["id"], "result": result}]}),
         )
     };
     let resumed = again(SEQUENTIAL, &step["token"], json!([{"title": "one"}])).await.expect("an answer");
-    assert_eq!(structured(&resumed)["calls"][0]["input"]["query"], "news in the US today, not one");
+    assert_eq!(data(&resumed)["calls"][0]["input"]["query"], "news in the US today, not one");
     let changed = again(PARALLEL, &step["token"], json!([])).await.expect("an answer");
     assert_eq!(changed.is_error, Some(true));
     assert_eq!(
-        (&structured(&changed)["status"], &structured(&changed)["error"]["code"]),
+        (&data(&changed)["status"], &data(&changed)["error"]["code"]),
         (&json!("diverged"), &json!("REPLAY_MISMATCH"))
     );
     let failed = again(SEQUENTIAL, &step["token"], json!([])).await.expect("an answer");
-    assert_eq!((failed.is_error, &structured(&failed)["outcome"]["status"]), (Some(true), &json!("runtime_error")));
+    assert_eq!((failed.is_error, &data(&failed)["outcome"]["status"]), (Some(true), &json!("runtime_error")));
     let mut forged = step["token"].as_str().expect("a text").to_owned();
     let at = forged.len() / 2;
     forged.replace_range(at..=at, if &forged[at..=at] == "A" { "B" } else { "A" });

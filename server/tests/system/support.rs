@@ -229,14 +229,13 @@ impl Server {
         }
     }
 
-    /// Calls a meta-tool. Returns its result, and checks that the structured content and the text are the same.
+    /// Calls a meta-tool. Returns its answer, and checks that it is sent once.
     pub async fn ask(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments).await.expect("a result");
-        let structured = result.structured_content.clone().expect("structured content");
-        assert_eq!(structured, serde_json::from_str::<Value>(&text(&result)).expect("JSON"), "both are the same");
-        let failed = structured["status"].as_str().is_some_and(|status| status != "ok");
-        assert_eq!(result.is_error, Some(failed), "{structured}");
-        structured
+        let answer = data(&result);
+        let failed = answer["status"].as_str().is_some_and(|status| status != "ok");
+        assert_eq!(result.is_error, Some(failed), "{answer}");
+        answer
     }
 
     pub async fn execute(&self, script: &str) -> Value {
@@ -253,6 +252,12 @@ impl Server {
         assert_eq!(ended.expect("it ends").code(), Some(0), "{stderr}");
         stderr
     }
+}
+
+/// Returns the answer of a meta-tool, which is its only text.
+pub fn data(result: &CallToolResult) -> Value {
+    assert_eq!(result.structured_content, None, "it is sent once");
+    serde_json::from_str(&text(result)).expect("JSON")
 }
 
 /// Returns the only text of a result.

@@ -62,8 +62,12 @@ async fn upstreams_of_others() {
         let names: Vec<&str> =
             found["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert!(names.contains(&"time:convert_time") && names.contains(&"everything:get-sum"), "{names:?}");
-        let described =
-            server.ask("codecall_describe", json!({"toolNames": ["time:convert_time", "everything:get-sum"]})).await;
+        let described = server
+            .ask(
+                "codecall_describe",
+                json!({"toolNames": ["time:convert_time", "everything:get-sum"], "format": "json_schema"}),
+            )
+            .await;
         assert_eq!(
             described["tools"][0]["inputSchema"]["required"],
             json!(["source_timezone", "time", "target_timezone"])

@@ -6,9 +6,11 @@
 mod listed;
 mod owner;
 mod policy;
+mod quarantine;
 mod waiting;
 
 use crate::index::{Document, Index, Segments};
+use codecall_base::hidden::{is_hiding_name, skeleton};
 use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_base::schema::{CheckError, Schema, SchemaError};
 use codecall_base::text::truncate;
@@ -16,22 +18,31 @@ use codecall_base::tool::{
     Example, MAX_NAME_BYTES, ToolDefinition, ToolDescription, ToolDirectory, ToolFilter, ToolNames,
 };
 use codecall_config::ToolPolicy;
+use codecall_store::{BoxFuture, StoreError};
 use codecall_upstream::Upstream;
 pub use listed::Listed;
 use owner::Owners;
 use policy::Policy;
+pub use quarantine::{Pending, Watch};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 pub use waiting::mentions;
 
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
     sources: Vec<Source>,
     policy: ToolPolicy,
+    watch: Option<Watch>,
     secrets: Arc<SecretRegistry>,
+    /// Approvals that are being stored.
+    storing: Mutex<Vec<JoinHandle<()>>>,
+    /// Names that were reported.
+    reported: Mutex<BTreeSet<String>>,
     snapshot: RwLock<Arc<Snapshot>>,
     version: watch::Sender<u64>,
     /// Held by whoever makes a new snapshot: others wait for it rather than go on with the old one.
@@ -54,6 +65,17 @@ impl Catalogue {
         policy: ToolPolicy,
         secrets: Arc<SecretRegistry>,
     ) -> Self {
+        Self::watched(upstreams, policy, secrets, None)
+    }
+
+    /// Does the same with a watch, which keeps tools back until they are approved.
+    #[must_use]
+    pub fn watched(
+        upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>,
+        policy: ToolPolicy,
+        secrets: Arc<SecretRegistry>,
+        watch: Option<Watch>,
+    ) -> Self {
         let sources = upstreams.into_iter().map(|(upstream, filter)| {
             let seen = Mutex::new(upstream.tools_changed());
             Source { upstream, filter, seen }
@@ -62,7 +84,10 @@ impl Catalogue {
         let catalogue = Self {
             sources,
             policy,
+            watch,
             secrets,
+            storing: Mutex::default(),
+            reported: Mutex::default(),
             snapshot: RwLock::new(Arc::new(Snapshot::default())),
             version: watch::Sender::new(0),
             refreshing: Mutex::default(),
@@ -97,9 +122,22 @@ impl Catalogue {
         self.version.subscribe()
     }
 
+    /// All upstreams with their filters, for another catalogue of the same tools.
+    #[must_use]
+    pub fn filtered_upstreams(&self) -> Vec<(Arc<dyn Upstream>, ToolFilter)> {
+        self.sources.iter().map(|source| (Arc::clone(&source.upstream), source.filter.clone())).collect()
+    }
+
     /// All upstreams.
     pub fn upstreams(&self) -> impl Iterator<Item = &Arc<dyn Upstream>> {
         self.sources.iter().map(|source| &source.upstream)
+    }
+
+    /// Whether who uses this catalogue may know of an upstream whose tools are not known.
+    #[must_use]
+    pub fn may_name(&self, upstream: &dyn Upstream) -> bool {
+        let allowed = self.policy.allowed.as_ref();
+        allowed.is_none_or(|allowed| allowed.iter().any(|filter| filter.names_app(upstream.app())))
     }
 
     /// Ask all upstreams for their tools again.
@@ -119,8 +157,15 @@ impl Catalogue {
         let owners = Arc::new(Owners::new(&apps));
         let redactor = self.secrets.redactor();
         let policy = Policy::new(&self.policy, &redactor);
+        let mut pending: BTreeMap<String, Pending> = BTreeMap::new();
+        let mut lookalikes = Lookalikes::default();
         for source in &self.sources {
+            let mut judge = self.watch.as_ref().and_then(|watch| watch.judge(source.upstream.app()));
             for tool in source.upstream.tools() {
+                if is_hiding_name(&tool.name) {
+                    self.report(&tool.full_name(), "its name has characters that cannot be seen; it is left out");
+                    continue;
+                }
                 let Some(placed) = policy.place(&source.filter, &tool) else { continue };
                 let name = placed.definition.full_name();
                 if name.len() > MAX_NAME_BYTES {
@@ -132,9 +177,19 @@ impl Catalogue {
                     tracing::warn!(tool = name, "its name begins with the name of another app; it is left out");
                     continue;
                 }
-                if indexed.contains_key(&name) || visible.contains_key(&name) {
+                if indexed.contains_key(&name) || visible.contains_key(&name) || pending.contains_key(&name) {
                     tracing::warn!(tool = name, "a second tool of this name is left out");
                     continue;
+                }
+                if let Some(waiting) = judge.as_mut().and_then(|judge| judge.pending(&name, &tool)) {
+                    pending.insert(name, waiting);
+                    continue;
+                }
+                if placed.is_cleaned {
+                    self.report(&name, "its definition has hidden text, such as escape sequences, invisible characters or comments; the text is removed");
+                }
+                if let Some(other) = lookalikes.add(&placed.definition) {
+                    self.report(&name, &format!("its name looks like that of the tool '{other}'"));
                 }
                 // What has not changed keeps what was made of it: compiled schemas, checked examples.
                 let same = known.get(name.as_str()).filter(|entry| {
@@ -149,13 +204,27 @@ impl Catalogue {
                     indexed.insert(name, entry);
                 }
             }
+            if let Some(storing) = judge.and_then(quarantine::Judge::end) {
+                self.store(storing);
+            }
+        }
+        for waiting in pending.values() {
+            let state = match (&waiting.approved, waiting.is_revoked) {
+                (_, true) => "is no longer approved",
+                (Some(_), false) => "has changed",
+                (None, false) => "is new",
+            };
+            self.report(&waiting.name, &format!("it {state} and waits for approval: see 'codecall tools pending'"));
         }
         let listed = Listed::new(&policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         let unknown = self.upstreams().filter(|up| !up.are_tools_known()).map(|up| up.app().to_owned()).collect();
         let rows = indexed.into_values().collect();
+        // A client does not learn which apps it may not use.
+        let apps = if self.policy.allowed.is_some() { BTreeSet::new() } else { apps };
         let mut next = Snapshot::new(rows, apps, unknown, &owners, listed).after(&current);
         next.redactor = redactor;
+        next.pending = pending.into_values().collect();
         let differs = !next.listed.is_same(&current.listed);
         *current = Arc::new(next);
         drop(current);
@@ -163,6 +232,41 @@ impl Catalogue {
         if differs {
             self.version.send_modify(|version| *version += 1);
         }
+    }
+
+    /// Warns of a tool, once.
+    fn report(&self, tool: &str, what: &str) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() < MAX_REPORTED && reported.insert(format!("{tool}: {what}")) {
+            tracing::warn!(tool, "{what}");
+        }
+    }
+
+    /// Stores approvals in the background.
+    fn store(&self, storing: BoxFuture<'static, Result<(), StoreError>>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let task = runtime.spawn(async move {
+            if let Err(error) = storing.await {
+                tracing::warn!("tools that were seen cannot be stored: {error}");
+            }
+        });
+        let mut tasks = self.storing.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Waits until what was approved without being asked about is stored.
+    pub async fn stored(&self) {
+        let tasks = std::mem::take(&mut *self.storing.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in tasks {
+            let _ = task.await;
+        }
+    }
+
+    /// Returns the watch over changes of tools; `None` if there is none.
+    #[must_use]
+    pub fn watch(&self) -> Option<&Watch> {
+        self.watch.as_ref()
     }
 
     /// Refresh if an upstream or the secrets have changed and nobody has looked yet. Afterwards the snapshot knows
@@ -187,6 +291,48 @@ impl Catalogue {
             tokio::spawn(catch_up_at(Arc::downgrade(self), changed));
         }
         tokio::spawn(catch_up_at(Arc::downgrade(self), self.secrets.subscribe()));
+        if self.watch.as_ref().is_some_and(|watch| !watch.is_empty()) {
+            tokio::spawn(follow_approvals(Arc::downgrade(self)));
+        }
+    }
+}
+
+/// How often approvals are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Maximum number of warnings about tools.
+const MAX_REPORTED: usize = 1_000;
+
+/// Refreshes a catalogue when somebody has approved tools, for as long as it is used elsewhere.
+async fn follow_approvals(catalogue: Weak<Catalogue>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Some(catalogue) = catalogue.upgrade() else { return };
+        let Some(watch) = &catalogue.watch else { return };
+        match watch.store().refresh().await {
+            Ok(true) => catalogue.refresh(),
+            Ok(false) => {}
+            Err(error) => tracing::warn!("approvals of tools cannot be read: {error}"),
+        }
+    }
+}
+
+/// Names of tools, to find those that look like that of another app's tool.
+#[derive(Default)]
+struct Lookalikes(HashMap<String, (String, Arc<ToolDefinition>)>);
+
+impl Lookalikes {
+    /// Adds a tool. Returns the full name of another app's tool whose different name looks the same.
+    fn add(&mut self, tool: &Arc<ToolDefinition>) -> Option<String> {
+        match self.0.entry(skeleton(&tool.name)) {
+            std::collections::hash_map::Entry::Vacant(vacant) => {
+                vacant.insert((tool.name.clone(), Arc::clone(tool)));
+                None
+            }
+            std::collections::hash_map::Entry::Occupied(first) => {
+                let (name, other) = first.get();
+                (*name != tool.name && other.app != tool.app).then(|| other.full_name())
+            }
+        }
     }
 }
 
@@ -225,6 +371,12 @@ impl Entry {
         let described = Arc::clone(&definition);
         let description = Arc::new(ToolDescription::new(move || Described::new(&described).to_json()));
         Self { name, definition, upstream, input, output, examples, description }
+    }
+
+    /// The one tool of an upstream that is in no catalogue.
+    pub(crate) fn outside(upstream: Arc<dyn Upstream>) -> Option<Self> {
+        let definition = upstream.tools().into_iter().next()?;
+        Some(Self::new(definition, upstream))
     }
 
     /// The compiled schema of its input; absent where the schema is not one.
@@ -342,6 +494,8 @@ pub struct Snapshot {
     listed: Listed,
     /// What has redacted the definitions.
     redactor: Redactor,
+    /// Tools that wait for approval, by full name.
+    pending: Vec<Pending>,
 }
 
 impl Snapshot {
@@ -406,6 +560,20 @@ impl Snapshot {
     #[must_use]
     pub fn rows(&self) -> &[Arc<Entry>] {
         &self.rows
+    }
+
+    /// All tools that wait for approval, by full name. They are not among the others.
+    #[must_use]
+    pub fn pending(&self) -> &[Pending] {
+        &self.pending
+    }
+
+    /// A tool that waits for approval, by any spelling of its name.
+    #[must_use]
+    pub fn quarantined(&self, name: &str) -> Option<&Pending> {
+        let spelled = |name: &str| name.replace([':', '.'], "_");
+        let wanted = spelled(name);
+        self.pending.iter().find(|tool| spelled(&tool.name) == wanted || tool.own_name() == name)
     }
 
     /// All apps.

@@ -20,12 +20,14 @@ use codecall_base::text::truncate;
 use codecall_base::tool::ToolDefinition;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use thesaurus::synonyms;
+use thesaurus::{concepts, synonyms};
 pub use words::split;
 use words::{Word, stem, words};
 
 /// The weight of a synonym relative to the word itself, and of a part relative to the whole word.
 const SYNONYM: f32 = 0.5;
+/// The weight of a word for what a query describes in several words, relative to a word of the query.
+const CONCEPT: f32 = 0.7;
 /// The weight of a query word that no tool has, relative to one that some have.
 const UNKNOWN: f32 = 0.5;
 /// Limits of a query: bytes, words, and matched tools, each counted once per stem. The last one bounds the work of a
@@ -109,18 +111,18 @@ impl Index {
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let mut scores = Scores::new(self.rows);
         let mut left = MAX_MATCHES;
-        for Term { own, others } in self.terms(query, &mut left) {
+        for Term { own, others, weight } in self.terms(query, &mut left) {
             if left == 0 {
                 break;
             }
             let matches = self.matches(&own, &mut left);
             // A synonym that is rarer than the word itself would outweigh it.
             let max_rarity = if matches.is_empty() { f32::INFINITY } else { self.rarity(matches.len()) };
-            scores.add(matches, 1.0);
+            scores.add(matches, weight);
             for (stem, factor) in others {
                 let matches = self.matches(&stem, &mut left);
                 let rarity = self.rarity(matches.len());
-                scores.add(matches, factor * (max_rarity / rarity).min(1.0));
+                scores.add(matches, weight * factor * (max_rarity / rarity).min(1.0));
             }
             scores.end_of_term();
         }
@@ -162,8 +164,17 @@ impl Index {
                 let joined = before.map(|before| (stem(&format!("{before}{own}")), 1.0));
                 let synonyms = synonyms(&own).iter().cloned().chain(parts).map(|other| (other, SYNONYM));
                 let others = joined.into_iter().chain(synonyms).collect();
-                terms.push(Term { own: own.clone(), others });
+                terms.push(Term { own: own.clone(), others, weight: 1.0 });
                 before = Some(own);
+            }
+        }
+        // Stop words are words of phrases.
+        let all = split(truncate(query, MAX_QUERY_BYTES));
+        let all: HashSet<String> = all.iter().take(2 * MAX_QUERY_WORDS).map(|word| stem(word)).collect();
+        for concept in concepts(&all) {
+            // A concept that no tool has is none of the user's words.
+            if seen.insert(concept.to_owned()) && !self.matches(concept, left).is_empty() {
+                terms.push(Term { own: concept.to_owned(), others: Vec::new(), weight: CONCEPT });
             }
         }
         terms
@@ -176,6 +187,8 @@ struct Term {
     own: String,
     /// Other stems that match it, with their weights.
     others: Vec<(String, f32)>,
+    /// Its weight relative to a word of the user.
+    weight: f32,
 }
 
 /// Scores of all tools, term by term.

@@ -9,4 +9,5 @@ pub mod pipeline;
 pub mod results;
 pub mod sample;
 pub mod search;
+pub mod seen;
 pub mod typescript;

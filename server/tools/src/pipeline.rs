@@ -1,46 +1,56 @@
 //! The chain that every tool call passes, whoever makes it: a script, `invoke`, a direct call.
 //!
-//! lookup → permission → validation of the input → `before` of the hooks (rate limits, personal data, those of embedders,
+//! lookup → permission → validation of the input → approval by a person → `before` of the hooks (rate limits, personal data, those of embedders,
 //! the cache) → the tool, under its concurrency limits and its timeout → validation of the result → `after` of the
 //! hooks → host paths and secrets removed → event and record.
 
+mod admission;
+mod approval;
 mod audit;
 pub mod bound;
 mod cache;
 pub mod check;
+mod clean;
+mod client;
+mod fetch;
 mod hook;
 mod pii;
 mod rate;
+mod reach;
 pub mod sanitize;
 mod trace;
 
 use crate::catalogue::{Catalogue, Entry, Snapshot};
+use crate::seen::Seen;
+use admission::check_name_length;
 pub use bound::{MAX_MESSAGE_BYTES, text as bounded};
 pub use cache::canonical;
+use client::CallClient;
 use codecall_base::call::{CallContext, Caller};
+use codecall_base::client::Client;
 use codecall_base::error::Error;
 use codecall_base::offload::{self, weight, weight_of};
-use codecall_base::redact::{Redactor, SecretRegistry};
-use codecall_base::schema::without_nulls;
-use codecall_base::text::nearest;
-use codecall_base::tool::{
-    ErrorCode, MAX_NAME_BYTES, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, glob_matches,
-    is_reserved,
+use codecall_base::redact::SecretRegistry;
+use codecall_base::telemetry::{self, Span, SpanKind};
+use codecall_base::tool::{ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult};
+use codecall_config::{
+    ApprovalConfig, ChainConfig, CheckOutput, Config, DirectCalls, FetchConfig, InteractionConfig, Sanitization,
 };
-use codecall_config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
-use codecall_store::Stores;
-use codecall_upstream::UpstreamCall;
+use codecall_store::{ApprovalRequests, MemoryShapes, Stores};
+use codecall_upstream::fetch::Fetcher;
 pub use hook::{Before, Hook, HookCall, Record};
+use sanitize::Sanitizer;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use trace::CallTrace;
 
 /// The chain, and what it needs.
 pub struct Pipeline {
     catalogue: Arc<Catalogue>,
-    sanitization: Sanitization,
+    sanitizer: Sanitizer,
+    seen: Arc<Seen>,
     secrets: Arc<SecretRegistry>,
     check_output: CheckOutput,
     /// Whether `null` for an optional property that cannot be `null` is left out of inputs.
@@ -50,7 +60,17 @@ pub struct Pipeline {
     /// What may be called without a script.
     direct_calls: DirectCalls,
     concurrency_limits: Vec<(ToolPattern, Arc<Semaphore>)>,
-    calls: AtomicU64,
+    /// What tools may ask the client of a call.
+    interaction: InteractionConfig,
+    /// Which calls a person has to approve.
+    approval: Arc<ApprovalConfig>,
+    /// Where those wait; absent: they cannot.
+    approval_requests: Option<Arc<dyn ApprovalRequests>>,
+    calls: Arc<AtomicU64>,
+    /// Makes the requests of script tools.
+    fetcher: Fetcher,
+    /// Whose calls these are; absent: of nobody in particular.
+    client: Option<Arc<str>>,
 }
 
 /// A call, as it enters the chain.
@@ -75,14 +95,20 @@ impl Pipeline {
     pub fn new(catalogue: Arc<Catalogue>, sanitization: Sanitization) -> Self {
         Self {
             catalogue,
-            sanitization,
+            sanitizer: Sanitizer::new(sanitization, []),
+            seen: Seen::new(Arc::new(MemoryShapes::default()), false),
             secrets: Arc::default(),
             check_output: CheckOutput::default(),
             lenient_input: true,
             hooks: Arc::default(),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             concurrency_limits: Vec::new(),
-            calls: AtomicU64::new(1),
+            interaction: InteractionConfig::default(),
+            approval: Arc::default(),
+            approval_requests: None,
+            calls: Arc::new(AtomicU64::new(1)),
+            fetcher: Fetcher::new(FetchConfig::default()),
+            client: None,
         }
     }
 
@@ -99,10 +125,16 @@ impl Pipeline {
     ) -> Result<Self, Error> {
         let ChainConfig { rate_limits, concurrency_limits, check_output, pii, cache, audit } = &config.chain;
         let mut pipeline = Self::new(catalogue, config.sanitization);
+        pipeline.sanitizer = Sanitizer::new(config.sanitization, config.paths());
+        pipeline.seen = Seen::new(Arc::clone(&stores.shapes), config.server_cache.learn_results);
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
         pipeline.lenient_input = config.lenient_input;
+        pipeline.interaction = config.interaction;
+        pipeline.approval = Arc::new(config.approval.clone());
+        pipeline.approval_requests = stores.approval_requests.clone();
         pipeline.direct_calls = config.direct_calls.clone();
+        pipeline.fetcher = Fetcher::new(config.fetch);
         let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
         let limits = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
         pipeline.concurrency_limits = limits.collect();
@@ -124,15 +156,52 @@ impl Pipeline {
         Ok(pipeline)
     }
 
+    /// The same chain for a client, in front of its own catalogue. Limits and hooks are those of all clients together.
+    #[must_use]
+    pub fn for_client(&self, catalogue: Arc<Catalogue>, client: Arc<str>) -> Self {
+        Self {
+            catalogue,
+            sanitizer: self.sanitizer.clone(),
+            seen: Arc::clone(&self.seen),
+            secrets: Arc::clone(&self.secrets),
+            check_output: self.check_output,
+            lenient_input: self.lenient_input,
+            hooks: Arc::clone(&self.hooks),
+            direct_calls: self.direct_calls.clone(),
+            interaction: self.interaction,
+            approval: Arc::clone(&self.approval),
+            approval_requests: self.approval_requests.clone(),
+            concurrency_limits: self.concurrency_limits.clone(),
+            calls: Arc::clone(&self.calls),
+            fetcher: self.fetcher.clone(),
+            client: Some(client),
+        }
+    }
+
+    /// Returns the name of the client whose calls these are, if there are several.
+    #[must_use]
+    pub fn client(&self) -> Option<&str> {
+        self.client.as_deref()
+    }
+
     /// Makes a call and returns the plain data of its result, for scripts.
     ///
     /// # Errors
     /// The call is refused or the tool fails.
-    pub async fn data(&self, call: ToolCall) -> Result<Value, ToolError> {
+    // A call is in a box from the start: each future that it is moved through would hold it twice.
+    pub fn data(&self, call: ToolCall) -> impl Future<Output = Result<Value, ToolError>> + Send + '_ {
+        self.data_of(Box::new(call))
+    }
+
+    async fn data_of(&self, call: Box<ToolCall>) -> Result<Value, ToolError> {
         let tool = call.tool.clone();
-        let result = self.call(call).await?;
+        let result = self.call_in_span(call).await?;
+        self.plain_data(result, &tool).await
+    }
+
+    async fn plain_data(&self, result: ToolResult, tool: &str) -> Result<Value, ToolError> {
         // If a text is JSON, its strings are parsed only now.
-        let data = |result: ToolResult| match result.into_data(&tool) {
+        let data = |result: ToolResult| match result.into_data(tool) {
             Ok(mut data) => {
                 self.secrets.redactor().redact_value(&mut data);
                 Ok(data)
@@ -171,61 +240,24 @@ impl Pipeline {
         &self.secrets
     }
 
-    /// Returns the tool that a call would reach: it exists, is allowed, and the input is valid. No hook is called.
-    ///
-    /// # Errors
-    /// The call would be refused.
-    pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
-        let snapshot = self.catalogue.snapshot();
-        let sent = Value::Object(call.input.clone());
-        offload::run_without_permit(weight(&sent), || {
-            let found = self.find(&snapshot, call);
-            let admitted = |entry: &'_ Arc<Entry>| {
-                let entry = Arc::clone(entry);
-                let input = self.lenient(&entry, &sent);
-                self.admitted(&snapshot, &entry, call, input.as_ref().unwrap_or(&sent)).map(|()| entry)
-            };
-            let entry = found.and_then(admitted);
-            entry.map_err(|error| self.cleaned(error, Some(&sent)))
-        })
-    }
-
-    /// Returns a value as notifications and records show it: personal data masked, secrets redacted.
-    #[must_use]
-    pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
-        let mut shown = self.hooks.iter().fold(Arc::clone(sent), |value, hook| hook.mask(value));
-        redact(&self.secrets.redactor(), &mut shown);
-        shown
-    }
-
-    /// Returns a text of an upstream as notifications and records show it.
-    #[must_use]
-    pub fn shown_text(&self, text: &str) -> String {
-        match &*self.shown(&Arc::new(Value::String(text.to_owned()))) {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        }
-    }
-
-    /// Returns an error that no call has caused as clients see it.
-    #[must_use]
-    pub fn shown_error(&self, error: ToolError) -> ToolError {
-        self.cleaned(error, None)
-    }
-
-    /// Returns why tools of some upstreams are unavailable at the moment, for clients.
-    #[must_use]
-    pub fn troubles(&self) -> Vec<String> {
-        let clean = |trouble| self.shown_error(ToolError::new("", trouble)).message;
-        self.catalogue.upstreams().filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
-    }
-
     /// Makes a call.
     ///
     /// # Errors
     /// The call is refused, its tool cannot be reached, or a tool that does not speak MCP fails. If a tool of MCP says
     /// itself that it has failed, that is a result.
-    pub async fn call(&self, mut call: ToolCall) -> Result<ToolResult, ToolError> {
+    pub fn call(&self, call: ToolCall) -> impl Future<Output = Result<ToolResult, ToolError>> + Send + '_ {
+        self.call_in_span(Box::new(call))
+    }
+
+    async fn call_in_span(&self, call: Box<ToolCall>) -> Result<ToolResult, ToolError> {
+        let mut span = Span::begin(SpanKind::Internal, || trace::span_name(&call.tool));
+        trace::describe_call(&mut span, self, &call);
+        let result = telemetry::within(span.context(), self.checked_call(call)).await;
+        trace::describe_result(&mut span, self, &result);
+        result
+    }
+
+    async fn checked_call(&self, mut call: Box<ToolCall>) -> Result<ToolResult, ToolError> {
         let length = check_name_length(&mut call.tool);
         if length.is_ok() && call.context.caller != Caller::Direct {
             let known = call.context.cancel.run_until_cancelled(self.catalogue.wait_for_tool(&call.tool));
@@ -234,6 +266,21 @@ impl Pipeline {
         }
         let snapshot = self.catalogue.snapshot();
         let found = length.and_then(|()| self.find(&snapshot, &call));
+        let definition = found.as_ref().ok().map(|entry| Arc::clone(&entry.definition));
+        let result = self.enter(&snapshot, found, call).await;
+        if let (Ok(result), Some(tool)) = (&result, definition) {
+            self.learn(&tool, result).await;
+        }
+        result
+    }
+
+    /// Makes a call of a tool that was found, or records that none was.
+    async fn enter(
+        &self,
+        snapshot: &Snapshot,
+        found: Result<&Arc<Entry>, ToolError>,
+        call: Box<ToolCall>,
+    ) -> Result<ToolResult, ToolError> {
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
@@ -248,7 +295,7 @@ impl Pipeline {
             }
         };
         let result = match found {
-            Ok(entry) => self.pass(&snapshot, entry, call, &sent, &mut trace).await,
+            Ok(entry) => self.pass(snapshot, entry, call, &sent, &mut trace).await,
             Err(error) => Err(error),
         };
         let result = match result {
@@ -267,47 +314,10 @@ impl Pipeline {
         result
     }
 
-    /// Removes host paths and secrets from a result. `sent` is what the caller has sent.
-    async fn cleaned_result(&self, mut result: ToolResult, sent: &Value) -> Result<ToolResult, ToolError> {
-        let failed = result.is_error();
-        if failed {
-            offload::run(weight(result.value()), || bound::content(result.value_mut())).await?;
-        }
-        let weight = weight(result.value()).max(if failed { weight(sent) } else { 0 });
-        let clean = || {
-            if failed {
-                sanitize::content(result.value_mut(), self.sanitization, sent);
-            }
-            self.secrets.redactor().redact_value(result.value_mut());
-        };
-        offload::run(weight, clean).await?;
-        Ok(result)
-    }
-
-    /// Removes host paths and secrets from an error. `sent` is what the caller has sent.
-    fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
-        let mut error = sanitize::error(bound::error(error), self.sanitization, sent);
-        self.secrets.redactor().redact_error(&mut error);
-        error
-    }
-
-    /// Checks whether a call may proceed to the hooks.
-    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall, sent: &Value) -> Result<(), ToolError> {
-        allow(snapshot, entry, call.allowed.as_deref())?;
-        if call.context.caller == Caller::Invoke {
-            self.allow_direct(snapshot, entry)?;
-        }
-        check::input(entry, sent)
-    }
-
-    /// Returns an input without `null` for optional properties that cannot be `null`; `None` if it stays as it is.
-    fn lenient(&self, entry: &Entry, sent: &Value) -> Option<Value> {
-        if !self.lenient_input || !matches!(entry.validator(), Some(Ok(_))) {
-            return None;
-        }
-        let mut input = sent.clone();
-        without_nulls(&entry.definition.input_schema, &mut input);
-        (input != *sent).then_some(input)
+    /// Returns what was seen of the results of tools.
+    #[must_use]
+    pub fn seen(&self) -> &Arc<Seen> {
+        &self.seen
     }
 
     /// Runs the hooks and calls the tool.
@@ -315,7 +325,7 @@ impl Pipeline {
         &self,
         snapshot: &Snapshot,
         entry: &Arc<Entry>,
-        mut call: ToolCall,
+        mut call: Box<ToolCall>,
         sent: &Value,
         trace: &mut CallTrace<'_>,
     ) -> Result<ToolResult, ToolError> {
@@ -327,6 +337,12 @@ impl Pipeline {
         if let Some(Value::Object(input)) = offload::run(work, admitted).await?? {
             call.input = input;
         }
+        // A question may be one of another call, so the end of this one does not withdraw it.
+        let ended = call.context.cancel.clone();
+        let what = format!("Tool '{}'", entry.name);
+        let client = Arc::new(self.call_client(&call.context.client, &entry.definition.app, &what, ended));
+        self.approved(entry, &call, &client).await?;
+        call.context.client = Client::new(Arc::<CallClient>::clone(&client));
         let known = HookCall {
             id: trace.id(),
             name: entry.name.clone(),
@@ -361,7 +377,7 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                match self.reach(entry, call, trace).await {
+                match self.reach(entry, call, &client, trace).await {
                     Ok(result) => {
                         let work = check::work(entry.output_validator(), result.value());
                         let checked = || check::output(entry, result, self.check_output);
@@ -380,235 +396,7 @@ impl Pipeline {
         }
         result
     }
-
-    fn find<'a>(&self, snapshot: &'a Snapshot, call: &ToolCall) -> Result<&'a Arc<Entry>, ToolError> {
-        let name = call.tool.as_str();
-        if is_reserved(name) {
-            let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
-            return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::SelfReferenceBlocked, message) });
-        }
-        let entry = match call.context.caller {
-            Caller::Direct => snapshot.listed().lookup(name),
-            Caller::Script | Caller::Invoke => snapshot.lookup(name),
-        };
-        let app = match entry {
-            Some(entry) => entry.definition.app.as_str(),
-            None => name.split([':', '.']).next().unwrap_or_default(),
-        };
-        if let Some(apps) = &call.apps
-            && !apps.iter().any(|allowed| allowed == app)
-        {
-            let message = format!("Server '{app}' is not in the list of allowed servers");
-            return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::ServerNotAllowed, message) });
-        }
-        if let Some(entry) = entry {
-            return Ok(entry);
-        }
-        if let Some(owner) = self.catalogue.unknown_owner(name)
-            && let Some(reason) = owner.unavailable_reason()
-        {
-            let (code, advice) = match owner.is_starting() {
-                true => (ErrorCode::ServerStarting, ". Try again soon"),
-                false => (ErrorCode::ServerUnavailable, ""),
-            };
-            return Err(ToolError::new(code, format!("Tool '{name}' is not known: {reason}{advice}")));
-        }
-        // Tools of other upstreams are known, and this one is not among them.
-        let failed = self.catalogue.upstreams().filter(|up| up.app() == app && up.tools().is_empty());
-        if let Some(trouble) = failed.filter_map(|up| up.unavailable_reason()).next() {
-            let message = format!("Tool '{name}' is not known: {trouble}");
-            return Err(ToolError::new(ErrorCode::ServerUnavailable, message));
-        }
-        let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
-        let hint = match near.as_slice() {
-            [] => "Find tools with codecall_search".to_owned(),
-            near => format!("Did you mean {}?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")),
-        };
-        Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' not found. {hint}")))
-    }
-
-    /// Checks whether a tool may be called without a script.
-    fn allow_direct(&self, snapshot: &Snapshot, entry: &Entry) -> Result<(), ToolError> {
-        let DirectCalls { enabled, allowed_tools, filter } = &self.direct_calls;
-        if !enabled {
-            return Err(ToolError::new(ErrorCode::AccessDenied, "Direct calls are switched off; use codecall_execute"));
-        }
-        let allowed = allowed_tools.as_ref().is_none_or(|allowed| is_allowed(snapshot, entry, allowed));
-        if allowed && filter.selects(&entry.definition) {
-            return Ok(());
-        }
-        let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
-        Err(ToolError::new(ErrorCode::AccessDenied, message))
-    }
-
-    /// Calls the tool once its concurrency limits allow it, within the time limit.
-    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, trace: &CallTrace<'_>) -> Result<ToolResult, ToolError> {
-        let cancel = call.context.cancel.child_token();
-        let _cancelled_when_dropped = cancel.clone().drop_guard();
-        // The time that a server takes to start is not that of the call.
-        if entry.upstream.is_starting() {
-            let started = cancel.run_until_cancelled(entry.upstream.first_attempt());
-            if tokio::time::timeout(call.context.timeout, started).await.is_err() {
-                let reason = entry.upstream.unavailable_reason().unwrap_or_default();
-                let message = format!("Tool '{}' cannot be called yet: {reason}. Try again soon", entry.name);
-                return Err(ToolError::new(ErrorCode::ServerStarting, message));
-            }
-        }
-        let answer = async {
-            let _permits = self.permits(&entry.definition).await;
-            let call = UpstreamCall {
-                tool: Arc::clone(&entry.definition),
-                input: call.input,
-                timeout: call.context.timeout,
-                cancel: cancel.clone(),
-                run: call.context.run.clone(),
-                sink: trace.update_sink(),
-            };
-            // While there is no connection, the call may fail without having reached anything.
-            let is_there = || entry.upstream.unavailable_reason().is_none();
-            if is_there() {
-                trace.reached();
-                return entry.upstream.call(call).await;
-            }
-            let answer = entry.upstream.call(call).await;
-            if answer.is_ok() || is_there() {
-                trace.reached();
-            }
-            answer
-        };
-        let timeout_ms = u64::try_from(call.context.timeout.as_millis()).unwrap_or(u64::MAX);
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{}' was cancelled", entry.name))),
-            answer = tokio::time::timeout(call.context.timeout, answer) => match answer {
-                Ok(answer) => answer,
-                Err(_) => Err(ToolError::timeout(&entry.name, timeout_ms)),
-            },
-        }
-    }
-
-    /// Acquires a permit of every limit that applies to a tool, in the order of the rules, so that no two calls wait for
-    /// each other.
-    async fn permits(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
-        let mut permits = Vec::new();
-        for (_, semaphore) in self.concurrency_limits.iter().filter(|(pattern, _)| pattern.matches(tool)) {
-            // The semaphore is never closed.
-            permits.extend(Arc::clone(semaphore).acquire_owned().await.ok());
-        }
-        permits
-    }
-}
-
-fn redact(redactor: &Redactor, value: &mut Arc<Value>) {
-    if !redactor.is_empty() {
-        redactor.redact_value(Arc::make_mut(value));
-    }
-}
-
-/// Refuses a name that no tool can have, and truncates it.
-fn check_name_length(name: &mut String) -> Result<(), ToolError> {
-    if name.len() <= MAX_NAME_BYTES {
-        return Ok(());
-    }
-    let length = name.len();
-    *name = format!("{}…", codecall_base::text::truncate(name, MAX_NAME_BYTES / 4));
-    let message =
-        format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
-    Err(ToolError::new(ErrorCode::ToolNotFound, message))
-}
-
-/// Whether a list of allowed names, in any spelling or as patterns, contains the tool.
-#[must_use]
-fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> bool {
-    allowed.iter().any(|pattern| {
-        glob_matches(pattern, &entry.name) || snapshot.lookup(pattern).is_some_and(|other| other.name == entry.name)
-    })
-}
-
-fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Result<(), ToolError> {
-    match allowed {
-        Some(allowed) if !is_allowed(snapshot, entry, allowed) => {
-            let message = format!("Tool '{}' is not among the allowed tools of this request", entry.name);
-            Err(ToolError::new(ErrorCode::AccessDenied, message))
-        }
-        Some(_) | None => Ok(()),
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalogue::tests::catalogue;
-    use serde_json::json;
-    use std::time::Duration;
-    use tokio_util::sync::CancellationToken;
-
-    fn pipeline() -> Pipeline {
-        let schema = json!({
-            "type": "object",
-            "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
-            "required": ["id"],
-            "additionalProperties": false,
-        });
-        let any = || json!({"type": "object"});
-        let tools = [
-            ("users", "get", "", schema),
-            ("users", "fail", "", any()),
-            ("users", "slow", "", any()),
-            ("odd", "schema", "", json!({"type": "nonsense"})),
-        ];
-        let on = Sanitization { remove_stack_traces: true, remove_file_paths: true };
-        Pipeline::new(Arc::new(catalogue(&tools, ToolFilter::default())), on)
-    }
-
-    async fn call(tool: &str, input: Value, allowed: Option<&[&str]>) -> Result<Value, ToolError> {
-        let Value::Object(input) = input else { panic!("an object") };
-        let allowed = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
-        let timeout = Duration::from_millis(20);
-        let cancel = CancellationToken::new();
-        let call = ToolCall {
-            tool: tool.into(),
-            input,
-            context: CallContext { caller: Caller::Script, run: None, timeout, sink: None, cancel },
-            allowed,
-            apps: None,
-        };
-        pipeline().data(call).await
-    }
-
-    async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String, String) {
-        let error = call(tool, input, allowed).await.expect_err("refused");
-        (error.code, error.message)
-    }
-
-    #[tokio::test]
-    async fn a_call_that_fits_gets_through() {
-        let input = json!({"id": 1});
-        assert_eq!(call("users:get", input.clone(), None).await, Ok(input.clone()));
-        assert_eq!(call("users.get", input.clone(), Some(&["users:*"])).await, Ok(input.clone()));
-        assert_eq!(call("get", input.clone(), Some(&["users.get"])).await, Ok(input));
-        assert_eq!(call("odd:schema", json!({}), None).await, Ok(json!({})));
-    }
-
-    #[tokio::test]
-    async fn each_refusal_has_its_code() {
-        let (code, message) = failure("users:gte", json!({}), None).await;
-        assert_eq!(
-            (code.as_str(), message.as_str()),
-            ("TOOL_NOT_FOUND", "Tool 'users:gte' not found. Did you mean 'users:get'?")
-        );
-        assert_eq!(failure("users:get", json!({"id": 1}), Some(&["users:list"])).await.0, "ACCESS_DENIED");
-        let (code, message) = failure("users:get", json!({"id": "x", "extra": 1}), None).await;
-        assert_eq!(code, "INVALID_INPUT");
-        assert!(message.contains("id: \"x\" is not of type \"integer\"") && message.contains("extra"), "{message}");
-        let (code, message) = failure("users:slow", json!({}), None).await;
-        assert_eq!((code.as_str(), message.as_str()), ("TOOL_TIMEOUT", "Tool 'users:slow' timed out after 20ms"));
-        assert_eq!(failure("codecall:execute", json!({}), None).await.0, "SELF_REFERENCE_BLOCKED");
-    }
-
-    #[tokio::test]
-    async fn paths_of_the_host_stay_there() {
-        let (_, message) = failure("users:fail", json!({}), None).await;
-        assert_eq!(message, "at [path]: broken");
-    }
-}
+mod tests;

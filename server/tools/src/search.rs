@@ -11,4 +11,6 @@ mod model;
 mod vectors;
 
 pub use engine::{Engine, Found};
-pub use fuse::fuse;
+#[cfg(feature = "embeddings")]
+use fuse::fuse;
+pub use fuse::interleave;

@@ -6,6 +6,7 @@
 mod comment;
 
 use codecall_base::tool::ToolDefinition;
+use codecall_store::SeenShape;
 use comment::comment;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -40,10 +41,21 @@ struct Detail {
     comments: bool,
 }
 
-/// Returns `callTool('users:list', input: {…}): Promise<…>`, and the types that it names.
-pub fn signature(tool: &ToolDefinition) -> String {
+/// Maximum length of the type of results that were seen, in bytes.
+pub const MAX_SEEN_BYTES: usize = 2_000;
+
+/// Returns `callTool('users:list', input: {…}): Promise<…>`, and the types that it names. If the tool does not say what its
+/// results are, `seen` is what is known of them.
+pub fn signature(tool: &ToolDefinition, seen: Option<&SeenShape>) -> String {
     let name = quoted(&tool.full_name());
-    let head = |input: &str, output: &str| format!("callTool({name}, input: {input}): Promise<{output}>");
+    let seen = seen.filter(|_| tool.output_schema.is_none()).map(|seen| {
+        let times = if seen.results == 1 { "1 result".into() } else { format!("{} results", seen.results) };
+        (seen.shape.to_type(MAX_SEEN_BYTES), format!("; // seen in {times}; the tool does not promise it"))
+    });
+    let head = |input: &str, output: &str| match &seen {
+        Some((output, note)) => format!("callTool({name}, input: {input}): Promise<{output}>{note}"),
+        None => format!("callTool({name}, input: {input}): Promise<{output}>"),
+    };
     detailed(&tool.input_schema, tool.output_schema.as_ref(), MAX_SIGNATURE_BYTES, &mut Names::default(), &head)
 }
 

@@ -31,8 +31,11 @@ impl Fixture {
         Self::parse(&bytes).map_err(|problem| Error::Config(format!("{name}{problem}")))
     }
 
-    /// Parses the text of a file. An error begins with its position: `:line:column: `.
-    fn parse(text: &[u8]) -> Result<Self, String> {
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// It is not a fixture. The message begins with its position: `:line:column: `.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
         let file: FixtureFile = serde_json::from_slice(text).map_err(|error| {
             let position = format!(" at line {} column {}", error.line(), error.column());
             let message = error.to_string();

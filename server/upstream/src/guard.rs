@@ -48,36 +48,53 @@ mod unix {
         format!("{}-{:x}", std::process::id(), time.as_nanos())
     });
 
-    static GUARD: Mutex<Guard> = Mutex::new(Guard { groups: BTreeSet::new(), running: None });
+    static GUARD: Mutex<Guard> = Mutex::new(Guard { groups: BTreeSet::new(), starting: 0, running: None });
 
     /// The guard, as this process sees it.
     struct Guard {
         groups: BTreeSet<i32>,
+        /// How many servers are being started.
+        starting: usize,
         running: Option<(Child, ChildStdin)>,
     }
 
-    /// Keeps a process group guarded until it is dropped.
-    pub struct Registration(i32);
+    /// Keeps a server guarded until it is dropped.
+    pub struct Registration(Option<i32>);
 
     impl Registration {
-        /// Has the group of a server guarded.
+        /// Begins before a server is started, so that there is no moment without a guard: it finds the processes by their
+        /// mark until it knows the group.
         #[must_use]
-        pub fn new(group: Pid) -> Self {
+        pub fn begin() -> Self {
+            let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
+            guard.starting += 1;
+            guard.tell("\n");
+            Self(None)
+        }
+
+        /// Has the group of the server guarded.
+        pub fn set_group(&mut self, group: Pid) {
             let group = group.as_raw_pid();
             let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.0.replace(group).is_none() {
+                guard.starting -= 1;
+            }
             guard.groups.insert(group);
             guard.tell(&format!("+{group}\n"));
-            Self(group)
         }
     }
 
     impl Drop for Registration {
         fn drop(&mut self) {
             let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
-            guard.groups.remove(&self.0);
-            match guard.groups.is_empty() {
-                true => guard.stop(),
-                false => guard.tell(&format!("-{}\n", self.0)),
+            match self.0 {
+                Some(group) => drop(guard.groups.remove(&group)),
+                None => guard.starting -= 1,
+            }
+            match self.0 {
+                _ if guard.groups.is_empty() && guard.starting == 0 => guard.stop(),
+                Some(group) => guard.tell(&format!("-{group}\n")),
+                None => {}
             }
         }
     }

@@ -46,6 +46,11 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
         Ok(headers) => headers,
         Err(reason) => return reason,
     };
+    let authorizer = match shared.authorizer() {
+        Some(Ok(authorizer)) => Arc::clone(authorizer),
+        Some(Err(reason)) => return reason.clone(),
+        None => return "it is not a server over HTTP".into(),
+    };
     let lost = CancellationToken::new();
     let mut resumes = ExponentialBackoff::default();
     (resumes.max_times, resumes.base_duration) = (Some(MAX_RESUMES), RESUME_AFTER);
@@ -54,12 +59,47 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
         .max_sse_event_size(max_bytes)
         .reinit_on_expired_session(true);
     transport.retry_config = Arc::new(resumes);
-    let client = client::HttpClient { client, lost: lost.clone(), failed_streams: Arc::default() };
+    let plain = client.clone();
+    let failed_streams = Arc::default();
+    let client = client::HttpClient { client, lost: lost.clone(), failed_streams, authorizer: Arc::clone(&authorizer) };
     let open = || {
         let transport = StreamableHttpClientTransport::with_client(client.clone(), transport.clone());
         Ordered::new(transport, Arc::clone(&shared.notifications))
     };
-    shared.run_session(negotiate_over_http(open, plan), lost).await
+    let reason = shared.run_session(negotiate_over_http(open, plan), lost).await;
+    if let Some(login) = authorizer.login_needed() {
+        return login;
+    }
+    if is_refusal_of_method(&reason) && speaks_old_sse(&plain, config).await {
+        return "it speaks only HTTP+SSE of the protocol 2024-11-05, which is not supported; use its address for streamable HTTP, if it has one (often '/mcp' in place of '/sse'), or start a bridge as 'command', such as 'npx -y mcp-remote URL --transport sse-only'".into();
+    }
+    reason
+}
+
+/// Whether a server does not take requests as streamable HTTP has them.
+fn is_refusal_of_method(reason: &str) -> bool {
+    ["404", "405", "400"].iter().any(|status| reason.contains(status))
+}
+
+/// Whether a server speaks the transport that streamable HTTP has replaced: its stream begins with the event `endpoint`.
+async fn speaks_old_sse(client: &reqwest::Client, config: &HttpConfig) -> bool {
+    let looking = async {
+        let request = client.get(&*config.url).header(reqwest::header::ACCEPT, "text/event-stream");
+        let mut response = request.headers(headers(config).ok()?.into_iter().collect()).send().await.ok()?;
+        let is_stream =
+            response.headers().get(reqwest::header::CONTENT_TYPE)?.as_bytes().starts_with(b"text/event-stream");
+        let mut begin = Vec::new();
+        while is_stream && response.status().is_success() && begin.len() < 4096 {
+            begin.extend(response.chunk().await.ok()??);
+            if begin.windows(15).any(|part| part == b"event: endpoint")
+                || begin.windows(14).any(|part| part == b"event:endpoint")
+            {
+                return Some(());
+            }
+        }
+        None
+    };
+    tokio::time::timeout(CONNECT_TIMEOUT, looking).await.ok().flatten().is_some()
 }
 
 /// Negotiates with a connection for each request: a request that hangs blocks its connection.

@@ -9,6 +9,7 @@
 
 pub mod confine;
 pub mod demo;
+pub mod fetch;
 pub mod fixture;
 pub mod guard;
 pub mod http;
@@ -17,7 +18,9 @@ pub mod inline;
 pub mod mcp;
 pub mod negotiate;
 pub mod notifications;
+pub mod oauth;
 pub mod openapi;
+pub mod questions;
 mod ordered;
 mod pagination;
 mod resources;
@@ -25,12 +28,13 @@ pub mod session;
 pub mod stdio;
 
 use codecall_base::call::RunScope;
+use codecall_base::client::Client;
 use codecall_base::error::Error;
 use codecall_base::event::UpdateSink;
 use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall_config::{UpstreamConfig, UpstreamKind};
-use codecall_store::ServerStore;
+use codecall_store::Stores;
 pub use futures_util::future::BoxFuture;
 pub use notifications::UpstreamNotification;
 pub use resources::ResourcesAndPrompts;
@@ -67,6 +71,11 @@ pub trait Upstream: Send + Sync {
     /// Returns why its tools are unavailable at the moment; `None` if they are available.
     fn unavailable_reason(&self) -> Option<String> {
         None
+    }
+
+    /// Whether its tools are unavailable until a person has logged in.
+    fn needs_login(&self) -> bool {
+        false
     }
 
     /// Whether the first attempt to connect has not ended yet.
@@ -116,12 +125,14 @@ pub struct UpstreamCall {
     /// The run whose script makes the call; `None` if no script does. A tool that runs scripts itself passes it on to
     /// them.
     pub run: Option<RunScope>,
+    /// The client that the tool can ask. A tool that runs scripts itself passes it on to them.
+    pub client: Client,
     /// Receives progress and log messages of the call.
     pub sink: UpdateSink,
 }
 
 /// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is
-/// connected, or at once if `store` knows them from an earlier connection. If it does and `is_lazy`, the upstream connects
+/// connected, or at once if `stores` know them from an earlier connection. If it does and `is_lazy`, the upstream connects
 /// only when it is needed. `secrets` are redacted in what it logs.
 ///
 /// # Errors
@@ -130,12 +141,12 @@ pub fn connect(
     app: &str,
     config: &UpstreamConfig,
     secrets: &Arc<SecretRegistry>,
-    store: &Arc<dyn ServerStore>,
+    stores: &Stores,
     is_lazy: bool,
 ) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
         UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => {
-            Ok(session::McpServer::start(app, config, secrets, store, is_lazy))
+            Ok(session::McpServer::start(app, config, secrets, stores, is_lazy))
         }
     }
 }

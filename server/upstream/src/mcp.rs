@@ -3,18 +3,33 @@
 
 use super::incoming;
 use super::notifications::{NotificationRouter, UpstreamNotification};
+use super::questions::{self, Attribution};
+use super::session::Failure;
+use codecall_base::client::Method;
 use codecall_base::event::{CallUpdate, LogMessage};
 use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, Example, ToolDefinition, ToolError, ToolResult};
 use codecall_config::Lifecycle;
 use rmcp::model::{self, *};
-use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, ServiceError};
-use rmcp::{ClientHandler, RoleClient};
-use serde_json::{Map, Value};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, RequestContext, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::{ClientHandler, ErrorData, RoleClient};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Handles the notifications of a server. It declares no client capabilities.
+/// A level of log messages.
+#[expect(deprecated, reason = "current servers still send log messages")]
+pub type LogLevel = LoggingLevel;
+
+/// A server wants a person to open pages before it does anything. The data of the error has their addresses.
+pub const URL_REQUIRED: model::ErrorCode = ErrorCode(-32_042);
+
+/// Handles the notifications of a server, and its requests to the client of a call.
 pub struct NotificationHandler {
     /// Gets a message when the server's tools have changed.
     pub tools_changed: mpsc::Sender<()>,
@@ -25,6 +40,40 @@ pub struct NotificationHandler {
 impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         client_config()
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.ask(Method::Elicitation, params, &context).await
+    }
+
+    #[expect(deprecated, reason = "current servers still ask for it")]
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.ask(Method::Sampling, params, &context).await
+    }
+
+    #[expect(deprecated, reason = "current servers still ask for it")]
+    async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        self.ask(Method::Roots, json!({}), &context).await
+    }
+
+    // A request with parameters that rmcp does not know, such as a schema of a later version, comes here.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        match questions::method(&request.method) {
+            Some(method) => self.ask(method, request.params, &context).await.map(CustomResult::new),
+            None => Err(ErrorData::new(model::ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        }
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -60,11 +109,29 @@ impl ClientHandler for NotificationHandler {
     }
 }
 
+impl NotificationHandler {
+    /// Asks the client of the call that a request belongs to, until the server withdraws the request.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: impl Serialize,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<T, ErrorData> {
+        let invalid = |what: &str| ErrorData::internal_error(format!("{what} is not one of MCP"), None);
+        let params = serde_json::to_value(params).map_err(|_| invalid("the request"))?;
+        let attribution = Attribution::of(&context.extensions, &context.meta);
+        let asking = questions::ask(&self.notifications, attribution, method, params);
+        let answer = context.ct.run_until_cancelled(asking).await;
+        let withdrawn = || ErrorData::internal_error("the request was cancelled", None);
+        serde_json::from_value(answer.ok_or_else(withdrawn)??).map_err(|_| invalid("the client's answer"))
+    }
+}
+
 /// Returns what a client says of itself.
 #[must_use]
 pub fn client_config() -> ClientConfig {
     let own = Implementation::new("codecall", env!("CARGO_PKG_VERSION"));
-    let mut config = ClientConfig::new(ClientCapabilities::default(), own);
+    let mut config = ClientConfig::new(questions::declared(), own);
     // The default is a version without a handshake, which `initialize` must not request.
     config.protocol_version = ProtocolVersion::V_2025_11_25;
     config
@@ -123,29 +190,21 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
             .filter(|example| !example.code.is_empty())
             .collect(),
         source: "mcp",
-        // A server does not decide where its tools are visible.
+        // A server does not decide where its tools are visible, nor who approves their calls.
         visible_in_list_tools: None,
         enabled_in_code_call: None,
+        approval: None,
     }
 }
 
-/// Converts the response to a tool call.
+/// Converts the result of a tool call.
 ///
 /// # Errors
-/// The response is not a result.
-pub fn tool_result(tool: &str, response: CallToolResponse) -> Result<ToolResult, ToolError> {
-    match response {
-        CallToolResponse::Complete(result) => serde_json::to_value(result)
-            .map(ToolResult::Mcp)
-            .map_err(|_| execution_error(format!("Tool '{tool}' returned a response that is not JSON"))),
-        CallToolResponse::InputRequired(_) => {
-            Err(execution_error(format!("Tool '{tool}' asks for input from a person, which is not supported here")))
-        }
-        CallToolResponse::Task(_) => {
-            Err(execution_error(format!("Tool '{tool}' returned a task, which was not requested")))
-        }
-        _ => Err(execution_error(format!("Tool '{tool}' returned a response of an unknown type"))),
-    }
+/// It is not JSON.
+pub fn tool_result(tool: &str, result: &CallToolResult) -> Result<ToolResult, ToolError> {
+    serde_json::to_value(result)
+        .map(ToolResult::Mcp)
+        .map_err(|_| execution_error(format!("Tool '{tool}' returned a response that is not JSON")))
 }
 
 fn execution_error(message: String) -> ToolError {
@@ -164,14 +223,46 @@ pub fn handshake_error(error: ClientInitializeError) -> String {
     }
     match error {
         ClientInitializeError::ConnectionClosed(_) => "it exited before it responded".into(),
-        ClientInitializeError::TransportError { error, .. } => match without_url(&error.to_string()) {
+        ClientInitializeError::TransportError { error, .. } => match transport_error(&error) {
             // Writing to a child that has exited fails like this.
             text if text.starts_with("Broken pipe") => "it exited before it responded".into(),
             text => text,
         },
         ClientInitializeError::JsonRpcError(error) => format!("it refused the handshake: {}", error.message),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(*fallback),
-        other => truncate(&other.to_string(), 300).to_owned(),
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it speaks no version of MCP that is spoken here".into()
+        }
+        ClientInitializeError::Cancelled => "the connection was cancelled".into(),
+        // The words of the library would quote the whole message.
+        _ => "its answer to the handshake is not one of MCP".into(),
+    }
+}
+
+/// Says why a message could not be sent.
+fn transport_error(error: &DynamicTransportError) -> String {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
+    while let Some(error) = cause {
+        // The error of the transport does not name its cause.
+        if let Some(StreamableHttpError::Client(client)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            cause = Some(client);
+            continue;
+        }
+        match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(ErrorKind::ConnectionRefused) => return "nothing accepts connections at its address".into(),
+            Some(ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::UnexpectedEof) => {
+                return "the connection was closed".into();
+            }
+            Some(ErrorKind::TimedOut) => return "it did not accept the connection in time".into(),
+            Some(ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable) => {
+                return "there is no way to its address".into();
+            }
+            Some(_) | None => cause = error.source(),
+        }
+    }
+    match without_url(&error.to_string()).as_str() {
+        "error sending request" => "there is no connection to its address".into(),
+        text => text.to_owned(),
     }
 }
 
@@ -185,6 +276,19 @@ fn without_url(text: &str) -> String {
     }
 }
 
+/// Converts the failure of a request to the error of a tool call.
+#[must_use]
+pub fn failure(app: &str, tool: &str, failure: Failure) -> ToolError {
+    match failure {
+        Failure::Service(error) => call_error(app, tool, error),
+        Failure::Unanswered(unanswered) => ToolError::new(ErrorCode::InputRequired, unanswered.to_string()),
+        Failure::Rounds => {
+            execution_error(format!("The MCP server '{app}' asks for input again and again for '{tool}'"))
+        }
+        Failure::TaskCancelled => execution_error(format!("The MCP server '{app}' has cancelled the task of '{tool}'")),
+    }
+}
+
 /// Converts an error of the protocol or the transport to the error of a tool call.
 #[must_use]
 pub fn call_error(app: &str, tool: &str, error: ServiceError) -> ToolError {
@@ -192,6 +296,7 @@ pub fn call_error(app: &str, tool: &str, error: ServiceError) -> ToolError {
         ServiceError::McpError(error) => {
             // The transport reports a malformed response in this way, and a server a malformed request.
             let code = match error.code {
+                model::ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | URL_REQUIRED => ErrorCode::InputRequired,
                 model::ErrorCode::PARSE_ERROR => ErrorCode::MessageInvalid,
                 incoming::RESPONSE_TOO_LARGE => ErrorCode::MessageTooLarge,
                 _ => ErrorCode::ToolExecutionError,
@@ -204,7 +309,7 @@ pub fn call_error(app: &str, tool: &str, error: ServiceError) -> ToolError {
             unavailable(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
         }
         ServiceError::TransportSend(error) => {
-            unavailable(format!("The MCP server '{app}' cannot be reached: {}", without_url(&error.to_string())))
+            unavailable(format!("The MCP server '{app}' cannot be reached: {}", transport_error(&error)))
         }
         ServiceError::Cancelled { .. } => {
             ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{tool}' was cancelled"))
@@ -212,14 +317,17 @@ pub fn call_error(app: &str, tool: &str, error: ServiceError) -> ToolError {
         ServiceError::UnexpectedResponse => execution_error(format!(
             "The MCP server '{app}' returned a response of the wrong type to a call of '{tool}'"
         )),
-        other => execution_error(format!("The MCP server '{app}': {other}")),
+        ServiceError::Timeout { timeout } => {
+            let ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            ToolError::timeout(&format!("{app}:{tool}"), ms)
+        }
+        _ => execution_error(format!("The MCP server '{app}' did not answer a call of '{tool}' as MCP says")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_tool_of_mcp_becomes_a_definition() {

@@ -2,13 +2,14 @@
 //!
 //! The description is read at the start. If that fails, it is tried again with exponential backoff.
 
-mod client;
+pub(crate) mod client;
 mod documents;
-mod response;
+pub(crate) mod response;
 
 use crate::{BoxFuture, Upstream, UpstreamCall};
 use client::{Client, Refusal};
 use codecall_base::redact::SecretRegistry;
+use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_config::{OpenApiConfig, OperationFilter};
 use codecall_openapi::{Api, Filter, Operation, Settings};
@@ -272,8 +273,24 @@ impl Shared {
         })?;
         let limit = self.config.timeout;
         let answered = async {
-            let response = connection.client.send(request, &connection.headers).await;
-            let response = response.map_err(|refusal| self.failure(refusal))?;
+            let mut span = Span::begin(SpanKind::Client, || format!("{} {}", request.method, call.tool.name));
+            span.set("http.request.method", request.method);
+            span.set("server.address", request.url.host_str().unwrap_or_default());
+            span.set("codecall.app", self.app.as_str());
+            let response =
+                telemetry::within(span.context(), connection.client.send(request, &connection.headers)).await;
+            let response = response.map_err(|refusal| self.failure(refusal));
+            match &response {
+                Ok(response) => {
+                    let status = response.status();
+                    span.set("http.response.status_code", u64::from(status.as_u16()));
+                    if status.is_client_error() || status.is_server_error() {
+                        span.fail(status.as_str(), status.canonical_reason().unwrap_or_default());
+                    }
+                }
+                Err(error) => span.fail(&error.code, &error.message),
+            }
+            let response = response?;
             response::read(response, self.config.max_response_bytes, operation.method == "HEAD", &call.tool).await
         };
         match tokio::time::timeout(limit, answered).await {

@@ -2,8 +2,10 @@
 
 use super::mcp;
 use super::pagination::{ListError, list_all};
-use super::session::McpServer;
+use super::session::{Failure, McpServer};
 use super::{BoxFuture, UpstreamNotification};
+use codecall_base::client::Client;
+use codecall_base::event::UpdateSink;
 use rmcp::ErrorData;
 use rmcp::model::*;
 use rmcp::service::ServiceError;
@@ -21,15 +23,32 @@ pub trait ResourcesAndPrompts: Send + Sync {
     /// Lists all prompts.
     fn list_prompts(&self) -> BoxFuture<'_, Result<Vec<Prompt>, ErrorData>>;
 
-    /// Reads a resource by its URI.
-    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>>;
+    /// Reads a resource by its URI. The server can ask the client.
+    fn read_resource<'a>(
+        &'a self,
+        uri: &'a str,
+        client: Client,
+    ) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>>;
 
-    /// Gets a prompt by its name.
+    /// Gets a prompt by its name. The server can ask the client.
     fn get_prompt<'a>(
         &'a self,
         name: &'a str,
         arguments: Option<Map<String, Value>>,
+        client: Client,
     ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>>;
+
+    /// Completes an argument of a prompt or of the template of a resource.
+    fn complete(&self, _params: CompleteRequestParams) -> BoxFuture<'_, Result<CompleteResult, ErrorData>> {
+        Box::pin(std::future::ready(Err(ErrorData::method_not_found::<CompleteRequestMethod>())))
+    }
+
+    /// Sets the lowest level of log messages that the server sends, also after a reconnect, if it has a session.
+    fn set_level(&self, _level: mcp::LogLevel) {}
+
+    /// Sets the only client of this process, which a server with a session may ask for its roots at any time. Its roots may
+    /// have changed since the last time.
+    fn set_only_client(&self, _client: Client) {}
 
     /// Subscribes to changes of a resource, or unsubscribes from them.
     fn set_subscribed<'a>(&'a self, uri: &'a str, subscribed: bool) -> BoxFuture<'a, Result<(), ErrorData>>;
@@ -91,12 +110,21 @@ impl ResourcesAndPrompts for McpServer {
         })
     }
 
-    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
+    fn read_resource<'a>(
+        &'a self,
+        uri: &'a str,
+        client: Client,
+    ) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
         Box::pin(async move {
-            let response = self.peer()?.read_resource_once(ReadResourceRequestParams::new(uri)).await;
-            match response.map_err(|error| self.service_error(error))? {
-                ReadResourceResponse::Complete(result) => Ok(result),
-                _ => Err(needs_input()),
+            let request = |responses, state| {
+                let mut params = ReadResourceRequestParams::new(uri);
+                (params.input_responses, params.request_state) = (responses, state);
+                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+            };
+            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(request).await {
+                Ok(ServerResult::ReadResourceResult(result)) => Ok(result),
+                Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
+                Err(failure) => Err(self.failure(failure)),
             }
         })
     }
@@ -105,16 +133,40 @@ impl ResourcesAndPrompts for McpServer {
         &'a self,
         name: &'a str,
         arguments: Option<Map<String, Value>>,
+        client: Client,
     ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>> {
         Box::pin(async move {
-            let mut params = GetPromptRequestParams::new(name);
-            params.arguments = arguments;
-            let response = self.peer()?.get_prompt_once(params).await;
-            match response.map_err(|error| self.service_error(error))? {
-                GetPromptResponse::Complete(result) => Ok(result),
-                _ => Err(needs_input()),
+            let request = |responses, state| {
+                let mut params = GetPromptRequestParams::new(name);
+                params.arguments.clone_from(&arguments);
+                (params.input_responses, params.request_state) = (responses, state);
+                ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+            };
+            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(request).await {
+                Ok(ServerResult::GetPromptResult(result)) => Ok(result),
+                Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
+                Err(failure) => Err(self.failure(failure)),
             }
         })
+    }
+
+    fn complete(&self, params: CompleteRequestParams) -> BoxFuture<'_, Result<CompleteResult, ErrorData>> {
+        Box::pin(async move {
+            let peer = self.peer()?;
+            if peer.peer_info().is_some_and(|info| info.capabilities.completions.is_none()) {
+                return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
+            }
+            peer.complete(params).await.map_err(|error| self.service_error(error))
+        })
+    }
+
+    fn set_only_client(&self, client: Client) {
+        self.shared.notifications.set_only_client(client);
+        self.shared.roots_version.send_modify(|version| *version += 1);
+    }
+
+    fn set_level(&self, level: mcp::LogLevel) {
+        self.shared.log_level.send_replace(Some(level));
     }
 
     fn set_subscribed<'a>(&'a self, uri: &'a str, subscribed: bool) -> BoxFuture<'a, Result<(), ErrorData>> {
@@ -161,14 +213,17 @@ impl McpServer {
         }
     }
 
+    fn failure(&self, failure: Failure) -> ErrorData {
+        match failure {
+            Failure::Service(error) => self.service_error(error),
+            other => ErrorData::internal_error(mcp::failure(self.app_id(), "-", other).message, None),
+        }
+    }
+
     fn service_error(&self, error: ServiceError) -> ErrorData {
         match error {
             ServiceError::McpError(error) => error,
             other => ErrorData::internal_error(mcp::call_error(self.app_id(), "-", other).message, None),
         }
     }
-}
-
-fn needs_input() -> ErrorData {
-    ErrorData::internal_error("It asks for input from a person, which is not supported here", None)
 }

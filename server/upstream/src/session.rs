@@ -4,20 +4,26 @@
 //! Until the first attempt to connect has ended, calls wait for it, and the tools are those of the last connection that
 //! the store knows of. While there is no connection later, calls fail at once with the reason.
 
+mod exchange;
 mod record;
 
 use super::mcp::{self, NotificationHandler};
 use super::negotiate::{Negotiated, Plan, Request};
 use super::notifications::{NotificationRouter, UpstreamNotification};
+use super::oauth::Authorizer;
 use super::pagination::{limit_tools, list_all};
 use super::stdio::Child;
 use super::*;
+use codecall_base::client::Client;
+use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::{ErrorCode, ToolResult};
 use codecall_config::{Lifecycle, UpstreamConfig, UpstreamKind};
-use codecall_store::{MemoryServers, ServerStore};
+use codecall_store::{CredentialStore, MemoryCredentials, MemoryServers, ServerStore, Stores};
+pub(super) use exchange::{Exchange, Failure};
 use record::Remembered;
+pub use record::identity;
 use rmcp::model::*;
-use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
 use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleClient};
 use std::collections::BTreeSet;
@@ -60,6 +66,8 @@ pub struct Shared {
     /// Becomes true after `tools_version` has: whoever waits for it finds the tools in the catalogue.
     tools_announced: watch::Sender<bool>,
     remembered: Remembered,
+    /// Has the tokens of a server over HTTP.
+    authorizer: Option<Result<Arc<Authorizer>, String>>,
     /// Cancelled when somebody waits for the connection.
     needed: CancellationToken,
     /// Increases with each change of `tools`.
@@ -69,6 +77,10 @@ pub struct Shared {
     were_lists_missed: AtomicBool,
     /// URIs of the resources that clients have subscribed to.
     pub(super) subscribed: watch::Sender<BTreeSet<String>>,
+    /// The lowest level of log messages that clients want, if one has said so.
+    pub(super) log_level: watch::Sender<Option<mcp::LogLevel>>,
+    /// Increases when the roots of the only client may have changed.
+    pub(super) roots_version: watch::Sender<u64>,
     closing: CancellationToken,
 }
 
@@ -100,16 +112,16 @@ impl ConnectionState {
 }
 
 impl McpServer {
-    /// Starts the connection task. `store` has what is known of the server. If its tools are known and `is_lazy`, the
+    /// Starts the connection task. `stores` have what is known of the server, and its tokens. If its tools are known and `is_lazy`, the
     /// task connects when [`Upstream::first_attempt`] or a call waits for it.
     pub fn start(
         app: &str,
         config: &UpstreamConfig,
         secrets: &Arc<SecretRegistry>,
-        store: &Arc<dyn ServerStore>,
+        stores: &Stores,
         is_lazy: bool,
     ) -> Arc<dyn Upstream> {
-        let shared = Self::shared(app, config, secrets, Arc::clone(store));
+        let shared = Self::shared(app, config, secrets, Arc::clone(&stores.servers), &stores.credentials);
         let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed(is_lazy));
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
@@ -121,7 +133,8 @@ impl McpServer {
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         // There is no child whose stderr could contain a secret.
-        let shared = Self::shared(app, config, &Arc::default(), Arc::new(MemoryServers::default()));
+        let credentials: Arc<dyn CredentialStore> = Arc::new(MemoryCredentials::default());
+        let shared = Self::shared(app, config, &Arc::default(), Arc::new(MemoryServers::default()), &credentials);
         let (task, max_bytes) = (Arc::clone(&shared), config.max_message_bytes);
         let connection_task = tokio::spawn(async move {
             let plan = Plan::new(Lifecycle::Initialize, None);
@@ -136,7 +149,15 @@ impl McpServer {
         config: &UpstreamConfig,
         secrets: &Arc<SecretRegistry>,
         store: Arc<dyn ServerStore>,
+        credentials: &Arc<dyn CredentialStore>,
     ) -> Arc<Shared> {
+        let authorizer = match &config.kind {
+            UpstreamKind::Http(http) => {
+                let authorizer = Authorizer::new(app, http, Arc::clone(credentials), Arc::clone(secrets));
+                Some(authorizer.map(Arc::new))
+            }
+            UpstreamKind::Stdio(_) => None,
+        };
         Arc::new(Shared {
             app: app.to_owned(),
             config: config.clone(),
@@ -148,11 +169,14 @@ impl McpServer {
             are_tools_known: AtomicBool::new(false),
             tools_announced: watch::Sender::new(false),
             remembered: Remembered::new(app, config, store),
+            authorizer,
             needed: CancellationToken::new(),
             tools_version: watch::Sender::new(0),
             notifications: Arc::default(),
             were_lists_missed: AtomicBool::new(false),
             subscribed: watch::Sender::default(),
+            log_level: watch::Sender::default(),
+            roots_version: watch::Sender::default(),
             closing: CancellationToken::new(),
         })
     }
@@ -184,7 +208,11 @@ impl McpServer {
         let state = state.wait_for(ConnectionState::is_decided).await;
         match state.map(|state| state.clone()) {
             Ok(ConnectionState::Connected(connection)) => Ok(connection),
-            Ok(ConnectionState::Disconnected(reason)) => Err(ToolError::new(ErrorCode::ServerUnavailable, reason)),
+            Ok(ConnectionState::Disconnected(reason)) => {
+                let needs_login = self.shared.login_needed().is_some();
+                let code = if needs_login { ErrorCode::LoginRequired } else { ErrorCode::ServerUnavailable };
+                Err(ToolError::new(code, reason))
+            }
             Ok(ConnectionState::Idle | ConnectionState::Starting) | Err(_) => {
                 Err(ToolError::new(ErrorCode::ServerStarting, self.shared.starting()))
             }
@@ -192,57 +220,45 @@ impl McpServer {
     }
 
     /// Calls a tool once the first attempt to connect has ended.
-    async fn call_tool(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
+    async fn call_tool(&self, call: UpstreamCall) -> Result<CallToolResult, ToolError> {
         let Connection { peer, lost } = self.connection().await?;
-        let name = call.tool.name.clone();
-        let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-        let response = tokio::select! {
-            response = self.request_tool(&peer, params, call.sink) => response,
-            () = lost.cancelled() => Err(ServiceError::TransportClosed),
+        let (app, name) = (&self.shared.app, call.tool.name.clone());
+        let request = |responses, state| {
+            let mut params = CallToolRequestParams::new(name.clone()).with_arguments(call.input.clone());
+            (params.input_responses, params.request_state) = (responses, state);
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
-        response.map_err(|error| {
-            // Over HTTP a response can break off while the server is well.
-            if matches!(error, ServiceError::TransportSend(_)) || peer.is_transport_closed() {
-                lost.cancel();
+        let exchange = self.exchange(&peer, call.sink, call.client);
+        let mut span = Span::begin(SpanKind::Client, || format!("tools/call {name}"));
+        exchange::describe_call(&mut span, &self.shared.config, app, &name, &peer);
+        let answered = async {
+            tokio::select! {
+                result = exchange.run(request) => result,
+                () = lost.cancelled() => Err(ServiceError::TransportClosed.into()),
             }
-            mcp::call_error(&self.shared.app, &name, error)
-        })
-    }
-
-    /// Does the same as rmcp's `call_tool_once`, which does not return the progress token of the call.
-    async fn request_tool(
-        &self,
-        peer: &Peer<RoleClient>,
-        params: CallToolRequestParams,
-        sink: UpdateSink,
-    ) -> Result<CallToolResponse, ServiceError> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let in_flight = self.shared.notifications.register_call(sink);
-        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        in_flight.set_token(handle.progress_token.clone());
-        let mut cancel = CancelOnDrop(Some((peer.clone(), handle.id.clone())));
-        let response = handle.await_response().await;
-        cancel.0 = None;
-        match response? {
-            ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
-            ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
-            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-            _ => Err(ServiceError::UnexpectedResponse),
+        };
+        let result = telemetry::within(span.context(), answered).await;
+        exchange::describe_result(&mut span, &result);
+        match result {
+            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(_) => Err(mcp::call_error(app, &name, ServiceError::UnexpectedResponse)),
+            Err(Failure::Service(error)) => {
+                if let Some(login) = self.shared.login_needed() {
+                    return Err(ToolError::new(ErrorCode::LoginRequired, login));
+                }
+                // Over HTTP a response can break off while the server is well.
+                if matches!(error, ServiceError::TransportSend(_)) || peer.is_transport_closed() {
+                    lost.cancel();
+                }
+                Err(mcp::call_error(app, &name, error))
+            }
+            Err(failure) => Err(mcp::failure(app, &name, failure)),
         }
     }
-}
 
-/// Sends `notifications/cancelled` for a call when it is dropped, unless it was emptied before.
-struct CancelOnDrop(Option<(Peer<RoleClient>, RequestId)>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        let Some((peer, id)) = self.0.take() else { return };
-        // When the process ends, there is no runtime any more, and the server ends too.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let params = CancelledNotificationParam::new(Some(id), Some("the result is no longer wanted".into()));
-            runtime.spawn(async move { peer.notify_cancelled(params).await });
-        }
+    /// Returns a request to the server.
+    pub(super) fn exchange<'a>(&'a self, peer: &'a Peer<RoleClient>, sink: UpdateSink, client: Client) -> Exchange<'a> {
+        Exchange { peer, router: &self.shared.notifications, sink, client }
     }
 }
 
@@ -272,7 +288,7 @@ impl Upstream for McpServer {
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let name = call.tool.name.clone();
-            mcp::tool_result(&name, self.call_tool(call).await?)
+            mcp::tool_result(&name, &self.call_tool(call).await?)
         })
     }
 
@@ -290,6 +306,10 @@ impl Upstream for McpServer {
             ConnectionState::Starting => Some(self.shared.starting()),
             ConnectionState::Disconnected(reason) => Some(reason.clone()),
         }
+    }
+
+    fn needs_login(&self) -> bool {
+        self.shared.login_needed().is_some()
     }
 
     fn is_starting(&self) -> bool {
@@ -346,7 +366,7 @@ impl Shared {
             }
         }
         let mut backoff = INITIAL_BACKOFF;
-        let mut has_failed = false;
+        let (mut has_failed, mut was_login_needed) = (false, false);
         loop {
             let started = Instant::now();
             // Some older servers exit on a handshake that they do not know, so every other attempt makes no other one.
@@ -358,10 +378,10 @@ impl Shared {
             let (reason, child) = self.run_connection(plan).await;
             has_failed = self.remembered.connections() == connections && !has_failed;
             let seconds = backoff.as_secs();
-            self.disconnected(format!(
-                "The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s",
-                self.app
-            ));
+            let login = self.login_needed();
+            self.disconnected(login.clone().unwrap_or_else(|| {
+                format!("The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s", self.app)
+            }));
             let last_output = match child {
                 Some(child) => child.shut_down().await,
                 None => String::new(),
@@ -374,9 +394,21 @@ impl Shared {
                 backoff = INITIAL_BACKOFF;
             }
             // The output of the child may contain anything, so only the log gets it.
-            tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}");
+            match &login {
+                Some(login) => {
+                    if !std::mem::replace(&mut was_login_needed, true) {
+                        tracing::warn!(app = self.app, "{login}");
+                    }
+                    backoff = MAX_BACKOFF / 2;
+                }
+                None => {
+                    was_login_needed = false;
+                    tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}");
+                }
+            }
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
+                () = self.logged_in(), if login.is_some() => backoff = INITIAL_BACKOFF / 2,
                 () = self.closing.cancelled() => {}
             }
             backoff = (backoff * 2).min(MAX_BACKOFF);
@@ -385,6 +417,25 @@ impl Shared {
 
     fn disconnected(&self, reason: String) {
         self.state.send_replace(ConnectionState::Disconnected(reason));
+    }
+
+    /// Returns what has the tokens of a server over HTTP.
+    pub(super) fn authorizer(&self) -> Option<&Result<Arc<Authorizer>, String>> {
+        self.authorizer.as_ref()
+    }
+
+    /// Returns that a person must log in, for people; `None`: nobody must.
+    fn login_needed(&self) -> Option<String> {
+        let login = self.authorizer.as_ref()?.as_ref().ok()?.login_needed()?;
+        Some(format!("The MCP server '{}' {login}", self.app))
+    }
+
+    /// Waits until somebody has logged in.
+    async fn logged_in(&self) {
+        match &self.authorizer {
+            Some(Ok(authorizer)) => authorizer.changed().await,
+            Some(Err(_)) | None => std::future::pending().await,
+        }
     }
 
     /// Says that the server is still starting.
@@ -456,6 +507,8 @@ impl Shared {
             tools_changed,
             notifications: Arc::clone(&self.notifications),
             subscribed: self.subscribed.subscribe(),
+            log_level: self.log_level.subscribe(),
+            roots_version: self.roots_version.subscribe(),
         };
         let forwarding = tokio::spawn(forward_notifications(peer.clone(), sink));
         self.state.send_replace(ConnectionState::Connected(Connection { peer: peer.clone(), lost: lost.clone() }));
@@ -527,11 +580,14 @@ struct NotificationSink {
     tools_changed: mpsc::Sender<()>,
     notifications: Arc<NotificationRouter>,
     subscribed: watch::Receiver<BTreeSet<String>>,
+    log_level: watch::Receiver<Option<mcp::LogLevel>>,
+    roots_version: watch::Receiver<u64>,
 }
 
 /// Subscribes to the notifications of a server and forwards them.
 ///
-/// A server with sessions sends them by itself; only the resource subscriptions of the previous connection are renewed.
+/// A server with sessions sends them by itself; the resource subscriptions of the previous connection are renewed, and the
+/// level of log messages is set.
 /// A server without sessions gets one `subscriptions/listen` request, which is repeated when the resources that clients
 /// have subscribed to change.
 async fn forward_notifications(peer: Peer<RoleClient>, mut sink: NotificationSink) {
@@ -542,7 +598,23 @@ async fn forward_notifications(peer: Peer<RoleClient>, mut sink: NotificationSin
             #[expect(deprecated, reason = "servers with sessions support no other way")]
             let _ = peer.subscribe(SubscribeRequestParams::new(uri)).await;
         }
-        return;
+        let has_levels = info.capabilities.logging.is_some();
+        loop {
+            let level = *sink.log_level.borrow_and_update();
+            if let Some(level) = level.filter(|_| has_levels) {
+                #[expect(deprecated, reason = "servers with sessions support no other way")]
+                let _ = peer.set_level(SetLevelRequestParams::new(level)).await;
+            }
+            tokio::select! {
+                changed = sink.log_level.changed() => if changed.is_err() { return },
+                changed = sink.roots_version.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let _ = peer.notify_roots_list_changed().await;
+                }
+            }
+        }
     }
     loop {
         let wanted = sink.subscribed.borrow_and_update().clone();

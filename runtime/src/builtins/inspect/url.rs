@@ -1,4 +1,4 @@
-//! `URL`, `URLSearchParams`, `TextEncoder` and `TextDecoder` as Node prints them, by their own rules.
+//! `URL`, `URLSearchParams`, `TextEncoder`, `TextDecoder`, `Headers` and responses as Node prints them, by their own rules.
 
 use super::Inspector;
 use crate::charge::Buffer;
@@ -29,6 +29,8 @@ impl Inspector<'_> {
                 }
                 Some(InternalSlots::TextEncoder) => "{ encoding: 'utf-8' }".into(),
                 Some(InternalSlots::TextDecoder(state)) => state.shown(),
+                Some(InternalSlots::Headers(_)) => self.headers(value)?,
+                Some(InternalSlots::Response(_)) => self.response(value)?,
                 Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
                 _ => return Ok(None),
             },
@@ -95,6 +97,26 @@ impl Inspector<'_> {
             output.push(self.alone(item)?);
         }
         Ok(braced("URLSearchParams Iterator", &output, if is_long { ",\n  " } else { ", " }))
+    }
+
+    /// `Headers { … }`: as an object of the names as they were first written.
+    fn headers(&mut self, headers: Value) -> Result<String> {
+        let shown = crate::builtins::headers::shown(self.vm, headers)?;
+        Ok(format!("Headers {}", self.alone(shown)?)) // charged: by check
+    }
+
+    /// `Response { … }`
+    fn response(&mut self, response: Value) -> Result<String> {
+        let (shown, is_used) = crate::builtins::response::shown(self.vm, response)?;
+        let text = self.alone(shown)?;
+        let stream = match is_used {
+            None => return Ok(format!("Response {text}")), // charged: by check
+            Some(false) => "{ locked: false, state: 'readable', supportsBYOB: true }",
+            Some(true) => "{ locked: true, state: 'closed', supportsBYOB: true }",
+        };
+        self.check(2 * text.len())?;
+        let text = text.replacen("\n  body: null,", &format!("\n  body: ReadableStream {stream},"), 1); // charged: above
+        Ok(format!("Response {text}")) // charged: above
     }
 
     /// A value as it is shown by itself.

@@ -1,5 +1,7 @@
 //! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the Unicode collation algorithm with the orders of CLDR.
 
+mod pieces;
+
 use super::locale::{Available, Resolved, available_collator};
 use super::{MATCHERS, canonical_locales, choice, flag, option, word};
 use crate::builtins::string::normalize;
@@ -168,13 +170,22 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
     }
     let is_ascii = a.is_ascii() && b.is_ascii();
     let length = a.bytes as usize + b.bytes as usize;
-    vm.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
-    let Some(collator) = order.collator() else { return Ok(Value::ZERO) };
     let is_root = order.tailoring.0.is_empty();
-    if length > SHORT && (!is_ascii || order.numeric || !is_root) {
-        let mut runs = Runs::default();
+    let may_have_runs = length > SHORT && (!is_ascii || order.numeric || !is_root);
+    let mut runs = Runs::default();
+    if may_have_runs {
         runs.look(vm, left, order.numeric)?;
         runs.look(vm, right, order.numeric)?;
+    }
+    if length > pieces::LARGE && is_root && runs.longest <= LONG {
+        vm.work(runs.expanding)?;
+        if let Some(ordering) = pieces::compare(vm, left, right, order)? {
+            return Ok(Value::number(f64::from(ordering as i8)));
+        }
+    }
+    vm.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
+    let Some(collator) = order.collator() else { return Ok(Value::ZERO) };
+    if may_have_runs {
         vm.charge_piece(runs.expanding, 300)?;
         // Where letters are tailored, any may belong to a contraction.
         if runs.longest > LONG || !is_root {

@@ -35,6 +35,18 @@ impl Vm {
             Err(error) => Err(error),
         };
         let answer = match (result, style) {
+            (Ok(data), Style::Fetch) => match crate::builtins::response::of_answer(self, data)? {
+                Some(response) => response,
+                None => {
+                    let error = ToolError::new(ErrorCode::ToolExecutionError, "The host gave no response");
+                    self.reject_fetch(&error, &call.input, promise, place);
+                    return Ok(());
+                }
+            },
+            (Err(error), Style::Fetch) => {
+                self.reject_fetch(&error, &call.input, promise, place);
+                return Ok(());
+            }
             (Ok(data), Style::Throws | Style::Function) => data,
             (Ok(data), Style::Success) => self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]),
             (Ok(data), Style::Ok) => self.object_of(&[(known::OK, Value::TRUE), (known::RESULT, data)]),

@@ -74,7 +74,7 @@ fn cost((name, value): &Pair) -> usize {
 }
 
 /// The cost of a text; the allocator gives at least 32 bytes.
-fn text_cost(bytes: usize) -> usize {
+pub(in crate::builtins) fn text_cost(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { block(bytes).max(32) }
 }
 
@@ -98,7 +98,7 @@ impl Pairs {
 }
 
 /// A value as text of its own, charged for and counted until it is dropped.
-fn text_of(vm: &mut Vm, value: Value) -> Result<(String, Hold)> {
+pub(in crate::builtins) fn text_of(vm: &mut Vm, value: Value) -> Result<(String, Hold)> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.str(string).bytes as usize;
     vm.work(bytes / 16)?;
@@ -551,16 +551,24 @@ impl Vm {
         format!("type string ({quoted})") // bounded: the same
     }
 
-    /// The pair at a position of a `URLSearchParams`; the caller has reserved [`Vm::pair_bytes`].
+    /// The pair at a position of a `URLSearchParams` or `Headers`; the caller has reserved [`Vm::pair_bytes`].
     pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
-        let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return None };
-        let (name, value) = state.pairs.get(position)?.clone();
+        let (name, value) = match self.heap.internal_slots_of(params) {
+            Some(InternalSlots::Params(state)) => state.pairs.get(position)?.clone(),
+            Some(InternalSlots::Headers(state)) => state.pair(position)?,
+            _ => return None,
+        };
         Some((self.string(&name), self.string(&value)))
     }
 
     /// How long the texts of a pair are.
     pub fn pair_bytes(&self, params: Value, position: usize) -> usize {
-        let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return 0 };
-        state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len())
+        match self.heap.internal_slots_of(params) {
+            Some(InternalSlots::Params(state)) => {
+                state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len())
+            }
+            Some(InternalSlots::Headers(state)) => state.pair_bytes(position),
+            _ => 0,
+        }
     }
 }

@@ -247,6 +247,6 @@ fn json_without_secrets_is_copied_unchanged() {
 fn debug_output_does_not_contain_secrets() {
     assert!(!format!("{:?}", redactor()).contains("sk-"));
     assert!(Redactor::new(["", "abc"]).is_empty());
-    let hidden = Redactor { finder: Some(Arc::new(hide_everything())) };
+    let hidden = Redactor { finder: Some(Arc::new(hide_everything())), spellings: None };
     assert!(!hidden.redact_text("abc").contains('a'));
 }

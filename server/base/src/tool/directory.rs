@@ -3,7 +3,7 @@
 //!
 //! A directory does not decide which tools exist, nor whether a call is allowed.
 
-use super::{ToolDescription, ToolLookups, ToolNames, is_reserved};
+use super::{ToolDescription, ToolLookups, ToolNames, is_reserved, similar_app_key};
 use agentscript::Tools;
 use agentscript::stateless::ClientTools;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,11 @@ impl Tools for ToolDirectory {
     fn similar(&self, name: &str) -> Vec<String> {
         let known = || self.names.similar(name).into_iter().map(str::to_owned).collect();
         self.answers.similar.get(name).cloned().unwrap_or_else(known)
+    }
+
+    fn similar_app(&self, name: &str) -> Option<String> {
+        let recorded = || self.answers.similar.get(&similar_app_key(name))?.first().cloned();
+        recorded().or_else(|| self.names.similar_app(name))
     }
 
     fn is_reserved(&self, name: &str) -> bool {

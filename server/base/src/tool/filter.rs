@@ -58,7 +58,34 @@ pub struct ToolPattern {
     pub tag: Option<String>,
 }
 
+impl ToolFilter {
+    /// Whether the filter names an app whose tools are not known, so that it may select some of them. One that only says
+    /// which tags or own names it selects names no app.
+    #[must_use]
+    pub fn names_app(&self, app: &str) -> bool {
+        let is_denied =
+            |pattern: &ToolPattern| pattern.tag.is_none() && pattern.source.is_none() && pattern.is_of_all(app);
+        let names = |patterns: &Vec<ToolPattern>| patterns.iter().any(|pattern| pattern.names_app(app));
+        self.allow.as_ref().is_none_or(names) && !self.deny.iter().any(is_denied)
+    }
+}
+
 impl ToolPattern {
+    fn names_app(&self, app: &str) -> bool {
+        let of_name = self.name.as_ref().map(|pattern| match pattern.split_once(':') {
+            Some((named, _)) => matches_ignoring_case(named, app),
+            None => matches_ignoring_case(pattern, &format!("{app}:")),
+        });
+        let of_app = self.app.as_ref().map(|pattern| matches_ignoring_case(pattern, app));
+        (of_name.is_some() || of_app.is_some()) && of_name.unwrap_or(true) && of_app.unwrap_or(true)
+    }
+
+    /// Whether it matches all tools of an app.
+    fn is_of_all(&self, app: &str) -> bool {
+        let is_any = |pattern: &String| pattern == "*" || pattern.split_once(':').is_some_and(|(_, own)| own == "*");
+        self.name.as_ref().is_none_or(is_any) && self.names_app(app)
+    }
+
     /// Creates a pattern of names.
     #[must_use]
     pub fn by_name(name: impl Into<String>) -> Self {
@@ -165,6 +192,24 @@ mod tests {
             ("a*a", "a", false),
         ] {
             assert_eq!(glob_matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_filter_names_apps() {
+        for (filter, expected) in [
+            (r#"{}"#, true),
+            (r#"{"allow": ["users:list"]}"#, true),
+            (r#"{"allow": ["us*"]}"#, true),
+            (r#"{"allow": [{"app": "users", "tag": "read"}]}"#, true),
+            (r#"{"allow": ["users:*"], "deny": ["users:delete"]}"#, true),
+            (r#"{"allow": ["orders:*", "list"]}"#, false),
+            (r#"{"allow": [{"tag": "read"}]}"#, false),
+            (r#"{"allow": ["*"], "deny": ["users:*"]}"#, false),
+            (r#"{"deny": [{"app": "users"}]}"#, false),
+        ] {
+            let parsed: ToolFilter = serde_json::from_str(filter).expect("a filter");
+            assert_eq!(parsed.names_app("users"), expected, "{filter}");
         }
     }
 

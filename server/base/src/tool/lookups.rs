@@ -19,7 +19,7 @@ pub struct ToolLookups {
     pub positional: BTreeMap<String, String>,
     /// JSON text of what `getTool` returns, by the requested name.
     pub descriptions: BTreeMap<String, String>,
-    /// Similar names, by a name that does not exist.
+    /// Similar names, by a name that does not exist. The [key](similar_app_key) of an app ends with a dot.
     pub similar: BTreeMap<String, Vec<String>>,
 }
 
@@ -46,6 +46,11 @@ impl ToolLookups {
         self.descriptions.extend(descriptions);
         self.similar.extend(similar);
     }
+}
+
+/// The key of an app that does not exist, among the similar names.
+pub fn similar_app_key(app: &str) -> String {
+    format!("{app}.")
 }
 
 /// A directory that records what is looked up in it.
@@ -112,6 +117,12 @@ impl Tools for LookupRecorder {
             self.lookups().similar.insert(name.to_owned(), similar.clone());
         }
         similar
+    }
+
+    fn similar_app(&self, name: &str) -> Option<String> {
+        let app = self.directory.similar_app(name)?;
+        self.lookups().similar.insert(similar_app_key(name), vec![app.clone()]);
+        Some(app)
     }
 
     fn is_reserved(&self, name: &str) -> bool {

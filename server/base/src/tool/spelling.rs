@@ -117,6 +117,13 @@ impl ToolNames {
         self.apps.iter().filter(|(name, app)| name == app).map(|(name, _)| name.as_str())
     }
 
+    /// Returns the app, as a script writes it, that is most similar to `name`.
+    #[must_use]
+    pub fn similar_app(&self, name: &str) -> Option<String> {
+        // A script writes the identifier, and most apps are one.
+        nearest(name, self.apps.keys().map(String::as_str), 1).first().map(|app| identifier(app))
+    }
+
     /// Returns the full names that are similar to `name`, the most similar first.
     #[must_use]
     pub fn similar(&self, name: &str) -> Vec<&str> {

@@ -62,7 +62,8 @@ fn every_key_is_found_by_its_variable() {
         let variable = environment::variable(path);
         let (overrides, warnings) = environment::apply(&mut json!({}), &[(variable.clone(), "x".into())]);
         assert_eq!(warnings, [""; 0], "{path}");
-        assert_eq!(overrides[0].path, path.replace("NAME", "name"), "{variable}");
+        let found = path.replace("NAME", "name").replace("SCOPE", "scope");
+        assert_eq!(overrides[0].path, found, "{variable}");
         checked += 1;
     }
     assert!(checked > 120, "{checked} keys");
@@ -78,7 +79,7 @@ fn mistakes_name_the_variable() {
         ),
         ("CODECALL_TOP_K", "99", "topK: must be from 1 to 50 (the value is"),
         ("CODECALL_POOL", "99", "pool: wrong value, expected a table (the value is"),
-        ("CODECALL_STRUCTURED", "maybe", "structured: wrong value, expected a boolean (the value is"),
+        ("CODECALL_STRUCTURED", "maybe", "structured: must be \"auto\", true or false (the value is"),
     ] {
         let message = with("", &[(name, value)]).expect_err(name);
         assert!(message.starts_with(expected) && !message.contains("soon"), "{message}");

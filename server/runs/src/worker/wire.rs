@@ -16,6 +16,7 @@ pub struct WirePolicy {
     loops: u8,
     allow_console: bool,
     timers: bool,
+    fetch: bool,
     disabled_builtins: Vec<String>,
     disabled_globals: Vec<String>,
 }
@@ -45,7 +46,7 @@ pub enum WireProgress {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WireCall {
     id: u32,
-    is_function: bool,
+    kind: u8,
     tool: String,
     input: String,
     timeout_ms: u64,
@@ -115,6 +116,7 @@ struct WireIssue {
     location: (u32, u32),
 }
 
+const KINDS: [CallKind; 3] = [CallKind::Tool, CallKind::Function, CallKind::Fetch];
 const LOOPS: [Loops; 3] = [Loops::None, Loops::Bounded, Loops::All];
 const STATUSES: [Status; 6] =
     [Status::Ok, Status::SyntaxError, Status::IllegalAccess, Status::RuntimeError, Status::ToolError, Status::Timeout];
@@ -149,12 +151,13 @@ fn decode_location((line, column): (u32, u32)) -> Location {
 
 impl From<&Policy> for WirePolicy {
     fn from(policy: &Policy) -> Self {
-        let Policy { limits, loops, allow_console, timers, disabled_builtins, disabled_globals } = policy;
+        let Policy { limits, loops, allow_console, timers, fetch, disabled_builtins, disabled_globals } = policy;
         Self {
             limits: LIMITS.iter().map(|limit| limit.get(limits)).collect(),
             loops: encode_variant(&LOOPS, *loops),
             allow_console: *allow_console,
             timers: *timers,
+            fetch: *fetch,
             disabled_builtins: disabled_builtins.clone(),
             disabled_globals: disabled_globals.clone(),
         }
@@ -165,14 +168,15 @@ impl TryFrom<WirePolicy> for Policy {
     type Error = String;
 
     fn try_from(policy: WirePolicy) -> Result<Self, String> {
-        let WirePolicy { limits: values, loops, allow_console, timers, disabled_builtins, disabled_globals } = policy;
+        let WirePolicy { limits: values, loops, allow_console, timers, fetch, disabled_builtins, disabled_globals } =
+            policy;
         if values.len() != LIMITS.len() {
             return Err(format!("{} limits instead of {}", values.len(), LIMITS.len()));
         }
         let mut limits = Limits::preset(Preset::LockedDown);
         LIMITS.iter().zip(values).for_each(|(limit, value)| limit.set(&mut limits, value));
         let loops = decode_variant(&LOOPS, loops)?;
-        Ok(Self { limits, loops, allow_console, timers, disabled_builtins, disabled_globals })
+        Ok(Self { limits, loops, allow_console, timers, fetch, disabled_builtins, disabled_globals })
     }
 }
 
@@ -220,14 +224,15 @@ impl From<WireMessage> for Message {
 
 impl From<Call> for WireCall {
     fn from(Call { id: CallId(id), kind, tool, input, timeout_ms }: Call) -> Self {
-        Self { id, is_function: kind == CallKind::Function, tool, input, timeout_ms }
+        Self { id, kind: encode_variant(&KINDS, kind), tool, input, timeout_ms }
     }
 }
 
-impl From<WireCall> for Call {
-    fn from(WireCall { id, is_function, tool, input, timeout_ms }: WireCall) -> Self {
-        let kind = if is_function { CallKind::Function } else { CallKind::Tool };
-        Self { id: CallId(id), kind, tool, input, timeout_ms }
+impl TryFrom<WireCall> for Call {
+    type Error = String;
+
+    fn try_from(WireCall { id, kind, tool, input, timeout_ms }: WireCall) -> Result<Self, String> {
+        Ok(Self { id: CallId(id), kind: decode_variant(&KINDS, kind)?, tool, input, timeout_ms })
     }
 }
 
@@ -246,7 +251,9 @@ impl TryFrom<WireProgress> for Progress {
 
     fn try_from(progress: WireProgress) -> Result<Self, String> {
         Ok(match progress {
-            WireProgress::Calls(calls) => Self::Calls(calls.into_iter().map(Into::into).collect()),
+            WireProgress::Calls(calls) => {
+                Self::Calls(calls.into_iter().map(TryInto::try_into).collect::<Result<_, String>>()?)
+            }
             WireProgress::Yielded => Self::Yielded,
             WireProgress::Done(outcome) => Self::Done(Box::new((*outcome).try_into()?)),
         })

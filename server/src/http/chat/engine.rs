@@ -292,10 +292,14 @@ impl Engine<'_> {
 
     /// Evaluates a block with the results that the client has sent.
     async fn step(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Stepped, ErrorResponse> {
+        let began = Instant::now();
         let evaluation = self.evaluate(block, tools).await.map_err(|refusal| match refusal {
             Refusal::Invalid(problem) => ErrorResponse::invalid(problem).with_param("messages"),
             Refusal::Unavailable(_) => refusal.into(),
         })?;
+        if let Some(history) = self.hub.history() {
+            history.step(&block.code, None, &evaluation.to_record(), evaluation.is_error(), began.elapsed());
+        }
         let invalid_messages = |error: HttpError| Err(ErrorResponse::from(error).with_param("messages"));
         match evaluation.step {
             StepResult::Calls(calls) => match calls.message() {

@@ -9,6 +9,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use codecall_base::error::Error;
 use codecall_base::redact::SecretRegistry;
+use codecall_base::telemetry::{Span, SpanKind};
 use codecall_config::ModelConfig;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
@@ -141,7 +142,27 @@ impl ModelServer {
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
         }
-        let response = request.send().await.map_err(|error| unreachable(&error))?;
+        let model = body.and_then(|body| body["model"].as_str()).unwrap_or_default();
+        let mut span =
+            Span::begin(SpanKind::Client, || if body.is_some() { format!("chat {model}") } else { "GET".into() });
+        if body.is_some() {
+            span.set("gen_ai.operation.name", "chat");
+            span.set("gen_ai.request.model", model);
+        }
+        if let Some(trace) = span.context() {
+            request = request.header("traceparent", trace.parent());
+            request =
+                trace.state.as_deref().into_iter().fold(request, |request, state| request.header("tracestate", state));
+        }
+        let response = request.send().await.map_err(|error| unreachable(&error));
+        match &response {
+            Ok(response) if !response.status().is_success() => {
+                span.fail(response.status().as_str(), "The model server answers with an error");
+            }
+            Ok(_) => {}
+            Err(_) => span.fail("unreachable", "The model server cannot be reached"),
+        }
+        let response = response?;
         if response.status().is_success() {
             return Ok(response);
         }

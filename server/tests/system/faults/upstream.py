@@ -14,7 +14,7 @@ import time
 
 TOOLS = [
     "ok", "lie", "hang", "crash", "half", "half_crash", "flood", "utf8", "twice", "other", "late", "long", "deep", "asks", "news",
-    "noise", "wide", "control", "slow",
+    "noise", "wide", "control", "slow", "grow",
 ]  # fmt: skip
 PAGE = 1_000
 
@@ -148,6 +148,10 @@ class Wrong:
                 for _ in range(5_000):
                     self.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
                 self.answer(number, text("told"))
+            case "grow":
+                TOOLS.append("grown")
+                self.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+                self.answer(number, text("grew"))
             case "noise":
                 sys.stderr.write("noise\n" * 100_000 + "x" * 10_000_000)
                 self.answer(number, text("loud"))
@@ -198,8 +202,22 @@ def over_http(mode, port_file):
         def do_DELETE(self):
             self.do_GET()
 
+        expired = False
+
+        def expire(self, _):
+            type(self).expired = True
+            self.refuse()
+
+        def refuse(self):
+            self.send_response(401)
+            self.send_header("www-authenticate", 'Bearer error="invalid_token"')
+            self.send_header("content-length", "0")
+            self.end_headers()
+
         def do_POST(self):
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            if self.expired and self.headers.get("authorization") != "Bearer renewed-0123456789":
+                return self.refuse()
             message = json.loads(body)
             name = (message.get("params") or {}).get("name") if message.get("method") == "tools/call" else None
             wrong = name if name in WAYS else (mode if mode in WAYS and message.get("method") == "tools/list" else None)
@@ -287,7 +305,7 @@ def over_http(mode, port_file):
             while True:
                 self.wfile.write(b"x-header: xxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n" * 100)
 
-    ways = "hang half_header half_body cut kind error teapot around endless endless_events endless_event headers_flood"
+    ways = "hang half_header half_body cut kind error teapot around endless endless_events endless_event headers_flood expire"
     WAYS = {way: getattr(Handler, way) for way in ways.split()}
     TOOLS[1:] = list(WAYS)
 

@@ -166,3 +166,58 @@ async fn nested_answers() {
     victim.recovers("a nested answer").await;
     victim.end().await;
 }
+
+/// A token that expires is no timeout: each call says so, until the configuration has another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn expired_tokens() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let port_file = folder.path("port");
+    let mut upstream = Command::new("python3");
+    let _upstream = upstream.args([&program, "--http", "good", &port_file]).kill_on_drop(true).spawn().expect("starts");
+    until("the port", || Path::new(&port_file).exists()).await;
+    let url = format!("http://127.0.0.1:{}/mcp", std::fs::read_to_string(&port_file).expect("a port"));
+    let configured = |token: &str| {
+        let server = json!({"url": url, "headers": {"Authorization": format!("Bearer {token}-0123456789")}});
+        folder.file("config.json", json!({"mcpServers": {"web": server}}).to_string())
+    };
+    let victim = Victim::start(&["--config", &configured("first")]).await;
+    assert_eq!(victim.call("web:ok", 20 * SECOND).await, Ok(json!("fine")));
+    for tool in ["web:expire", "web:ok", "web:ok"] {
+        let began = Instant::now();
+        let (code, message) = victim.call(tool, 20 * SECOND).await.expect_err("the token is refused");
+        assert!(
+            // Later calls may find that the connection is being made again.
+            code == "SERVER_UNAVAILABLE" && (tool != "web:expire" || message.contains("refuses the credentials")),
+            "{tool}: {code}: {message}"
+        );
+        assert!(!message.contains("0123456789"), "{message}");
+        assert!(began.elapsed() < AT_ONCE, "{tool}: {:?}", began.elapsed());
+    }
+    configured("renewed");
+    let began = Instant::now();
+    while victim.call("web:ok", SECOND).await != Ok(json!("fine")) {
+        assert!(began.elapsed() < TIMEOUT, "the new token is not used");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    victim.end().await;
+}
+
+/// Tools that come while a script runs are there for the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changing_tools() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let config = configured(&folder, &program, &[("good", "good")], json!({"expose": "direct"}));
+    let victim = Victim::start(&["--config", &config]).await;
+    let missing = victim.call("good:grown", SECOND).await.expect_err("it is not there yet");
+    assert_eq!(missing.0, "TOOL_NOT_FOUND");
+    assert_eq!(victim.call("good:grow", 20 * SECOND).await, Ok(json!("grew")));
+    let began = Instant::now();
+    while victim.call("good:grown", SECOND).await != Ok(json!("fine")) {
+        assert!(began.elapsed() < TIMEOUT, "the new tool does not come");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    until("the notification", || victim.client.service().changes.load(std::sync::atomic::Ordering::Relaxed) > 0).await;
+    victim.end().await;
+}

@@ -3,6 +3,7 @@
 //! A tool is *indexed* (found, described, called by scripts and `invoke`), *listed* (in the list of tools, called by its
 //! listed name), both, or it does not exist.
 
+use codecall_base::hidden;
 use codecall_base::redact::Redactor;
 use codecall_base::tool::{RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
 use codecall_config::{Expose, Mode, ToolMetadata, ToolPolicy};
@@ -22,6 +23,8 @@ pub struct Placed {
     pub indexed: bool,
     /// Whether it is in the list of tools.
     pub listed: bool,
+    /// Whether hidden text was removed from the definition.
+    pub is_cleaned: bool,
 }
 
 impl<'a> Policy<'a> {
@@ -35,8 +38,15 @@ impl<'a> Policy<'a> {
         if is_reserved(&tool.full_name()) || !own.selects(tool) {
             return None;
         }
-        let definition = self.described(tool);
+        let cleaned = hidden::cleaned(tool).map(Arc::new);
+        let is_cleaned = cleaned.is_some();
+        let definition = self.described(cleaned.as_ref().unwrap_or(tool));
         if is_reserved(&definition.full_name()) || !self.rules.include.selects_any(&[tool, &definition]) {
+            return None;
+        }
+        if let Some(allowed) = &self.rules.allowed
+            && !allowed.iter().any(|filter| filter.selects_any(&[tool, &definition]))
+        {
             return None;
         }
         let indexed = match self.rules.mode {
@@ -44,7 +54,7 @@ impl<'a> Policy<'a> {
             Mode::CodecallOptIn | Mode::MetadataDriven => definition.enabled_in_code_call == Some(true),
         };
         let listed = definition.visible_in_list_tools.unwrap_or(self.rules.expose == Expose::Direct);
-        (indexed || listed).then_some(Placed { definition, indexed, listed })
+        (indexed || listed).then_some(Placed { definition, indexed, listed, is_cleaned })
     }
 
     /// Returns the tool with the metadata of the configuration, and without secrets.

@@ -9,10 +9,11 @@ impl Catalogue {
     /// Waits until a tool is known, if it may belong to servers whose tools are not known yet. It takes as long as these
     /// servers take to start.
     pub async fn wait_for_tool(&self, name: &str) {
-        let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
-        if unknown.is_empty() || self.snapshot().lookup(name).is_some() {
+        if self.snapshot().lookup(name).is_some() {
             return;
         }
+        // Tools that have become known this moment may not be in the snapshot yet.
+        let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
         join_all(unknown.into_iter().filter(|up| self.may_own(name, up.app())).map(|up| up.tools_known())).await;
         self.catch_up();
     }
@@ -21,9 +22,6 @@ impl Catalogue {
     /// servers take to start.
     pub async fn wait_for_mentioned(&self, texts: &[&str]) {
         let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
-        if unknown.is_empty() {
-            return;
-        }
         let is_mentioned = |up: &&Arc<dyn Upstream>| texts.iter().any(|text| mentions(text, up.app()));
         join_all(unknown.into_iter().filter(is_mentioned).map(|up| up.tools_known())).await;
         self.catch_up();

@@ -4,7 +4,7 @@
 //! the word itself.
 
 use super::words::stem;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Each row has words for one thing. A word may be in several rows.
@@ -130,6 +130,157 @@ const ROWS: &[&str] = &[
     "regex pattern glob",
 ];
 
+/// What people say in several words for what tools call by one. All words of the first part must be in the query, in any
+/// order, where `|` separates words of which one is enough; then the words of the second part are searched too. A row
+/// applies only where its words stand together, so it may have words that mean many things alone.
+const PHRASES: &[(&str, &str)] = &[
+    // Browsers and the web.
+    ("open|visit|go|load|launch page|site|website|webpage|url|link|browser", "navigate url"),
+    ("back page|site|browser", "navigate back previous"),
+    (
+        "grab|get|download|copy|take text|content|article page|site|website|webpage|web|article",
+        "scrape fetch url content",
+    ),
+    ("press|push|hit|tap button|link|icon", "click element"),
+    ("write|enter|put|type word|text|name|password|value box|field|input|form", "type text"),
+    ("pick|choose|select dropdown|menu|list", "select option"),
+    ("fill out|in form", "fill form field"),
+    ("snap|take picture|photo|shot page|site|screen|browser|website", "screenshot"),
+    ("look like page|site|website", "screenshot snapshot"),
+    ("google|lookup|look something|anything|it|that", "web search"),
+    ("look internet|online|web|google", "web search"),
+    ("every|all|whole page|link site|website", "crawl website"),
+    ("gather|collect|harvest page|content|text site|website", "crawl website"),
+    ("eye|notified|notify|alert|tell page|site|website|price change|eye|different", "monitor watch"),
+    ("keep eye", "monitor watch"),
+    ("step|problem|think another|through|careful|hard|tricky", "sequential thinking thought"),
+    ("study|literature|science|scientific paper|article|subject|topic|about|sleep|health", "research paper search"),
+    // Files.
+    ("where file|document|folder|picture", "search files find"),
+    ("what|show inside|in|content file", "read file contents"),
+    ("what|show|list in|inside folder|directory", "list directory"),
+    ("put|bring file|folder else|elsewhere|other|another|somewhere", "move file"),
+    ("name file|folder new|another|different|change", "move rename"),
+    ("picture|photo|image|song|video disk|file|folder", "media file read"),
+    ("turn|convert pdf|document|file markdown|text", "parse document convert"),
+    ("comma separated", "csv"),
+    // Spreadsheets.
+    (
+        "bold|italic|color|colour|font|underline|background cell|row|column|header|sheet|spreadsheet|range|text|title",
+        "format range style font",
+    ),
+    (
+        "color|colour|highlight|mark when|above|below|if|greater|less|big|small|negative cell|value|number|row",
+        "conditional format",
+    ),
+    ("wide|wider|narrow|narrower|tall|taller|width|height column|row|cell", "layout width column sheet"),
+    ("glue|join|combine|put cell together|cell|one", "merge cells"),
+    ("number|data|value|sale pie|bar|graph|line|curve", "chart create"),
+    ("pie|bar|graph|plot|curve", "chart"),
+    ("add|sum|total|count up|per|each|by shop|region|month|category|group|person|customer", "pivot table aggregate"),
+    ("alphabetical|ascending|descending|order list|row|table|column|name|by", "sort range"),
+    ("swap|exchange|substitute|replace word|text|value sheet|spreadsheet|file|everywhere|document", "replace find"),
+    ("double|duplicate|same row|entry|line", "duplicate remove transform"),
+    ("new tab|page|sheet spreadsheet|workbook|excel", "create sheet"),
+    // Memory.
+    (
+        "remember|note|memorize|memorise|store|save fact|person|birthday|preference|that|something|someone|friend|my",
+        "memory entity observation add",
+    ),
+    ("jot|note|write|put down", "note observation add"),
+    (
+        "learned|learnt|heard|found about|out someone|person|colleague|friend|customer|something",
+        "memory observation entity add",
+    ),
+    ("what know|remember|recall about|someone|person|me|us", "memory search node knowledge graph"),
+    ("forget told|said|know|person|fact|what|about", "memory delete observation entity"),
+    // Messages.
+    ("text|tell|ping|write|message|let team|everyone|colleague|people|know|channel|group", "post message channel send"),
+    ("what say|said|write|wrote|happen|discuss people|channel|chat|team", "channel history message"),
+    ("thumb|heart|emoji|smiley|like up|message|post|give", "reaction emoji add"),
+    ("room|group chat|talk|message", "channel list"),
+    // Code and version control.
+    ("who|what|when change|changed|touch|edit last|recent|recently|project|repo|file|code", "log commit history"),
+    ("save|store|keep|record change|code|state|work version|git|code|state|snapshot", "commit git"),
+    ("what change|changed|differ|different since|last|commit|yet|now", "diff status"),
+    ("go|switch|move|change branch", "checkout branch switch"),
+    ("send|submit|propose|offer change|code|work review|look|looked|approve|merge", "pull request create"),
+    ("let|accept|take|bring change|work|code in|into", "merge pull request"),
+    ("something broken|wrong|bug|crash|fail", "issue create bug report"),
+    ("tell|report|file broken|wrong|bug|problem|crash", "issue create"),
+    ("still|left|open|todo do|done|todo|task|tracker|work", "issue list open"),
+    ("pass|green|ok check|test|ci|build", "status check"),
+    // Databases.
+    ("what|show in|inside database|db", "list tables collections"),
+    ("who|which|get|show|how customer|order|row|record|user list|database|table|db", "query select table"),
+    ("throw|get|rid|remove out|away|rid document|record|row|entry", "delete"),
+    ("throw|get out|away|rid", "delete remove"),
+    ("put|insert|add new|another record|document|entry|row", "insert create"),
+    ("get|fetch|look thing|entry|record|document out|of|in|from collection", "find"),
+    ("how many record|document|row|match|entry|item", "count"),
+    // Clusters.
+    ("up|run|running|alive|healthy app|service|pod|website|site|server cluster|kubernetes|k8s|pod", "get status pod"),
+    ("what|why|show print|printed|output|say|crash container|pod|app|service", "logs"),
+    ("more|fewer|number copy|instance|replica service|app|deployment|pod", "scale replica deployment"),
+    ("take|bring|node|server out node|service|rotation|maintenance", "drain cordon node"),
+    // Places and times.
+    ("how get|drive|go|walk|travel|way|home to|from|there|home|here", "directions route"),
+    ("how long|far drive|way|trip|walk|apart|town|city", "distance directions"),
+    ("far apart|away|from", "distance"),
+    ("place|somewhere|where|spot|something eat|drink|sleep|stay|shop", "local search places restaurant"),
+    ("near|close|around here|me|by|home|office", "local places nearby"),
+    ("when|open|close|opening shop|store|restaurant|museum|place close|open|hours|opening", "place details opening"),
+    ("which|what street|address|place at|spot|here|point|coordinate", "reverse geocode address"),
+    ("what|how clock|late|time say|is|in|now", "current time"),
+    // Documents.
+    ("write|put|take up|down thought|note|idea|meeting page|document|notion", "create page post"),
+    ("add|append|put paragraph|text|line|block|sentence|heading page|document|notion|note", "append block children"),
+    ("leave|make|write remark|comment|note page|document|issue|task", "comment create"),
+];
+
+/// A row of [`PHRASES`] by stems.
+struct Phrase {
+    /// For each word, the stems of which one is enough.
+    words: Vec<Vec<String>>,
+    concepts: Vec<String>,
+}
+
+static PHRASE_STEMS: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
+    let stems = |text: &str, separator: char| text.split(separator).map(stem).collect::<Vec<_>>();
+    let phrase = |(words, concepts): &(&str, &str)| Phrase {
+        words: words.split(' ').map(|word| stems(word, '|')).collect(),
+        concepts: stems(concepts, ' '),
+    };
+    PHRASES.iter().map(phrase).collect()
+});
+
+/// Returns the stems of the concepts that a query describes in several words, each once.
+pub fn concepts(query: &HashSet<String>) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for phrase in PHRASE_STEMS.iter() {
+        if has_each(&phrase.words, query, &mut Vec::new()) {
+            for concept in &phrase.concepts {
+                if !query.contains(concept) && !found.contains(&concept.as_str()) {
+                    found.push(concept.as_str());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a query has a word of its own for each word of a phrase. `used` are those of the words before.
+fn has_each<'q>(words: &[Vec<String>], query: &'q HashSet<String>, used: &mut Vec<&'q str>) -> bool {
+    let Some((first, rest)) = words.split_first() else { return true };
+    first.iter().any(|stem| {
+        let Some(own) = query.get(stem).filter(|own| !used.contains(&own.as_str())) else { return false };
+        used.push(own);
+        let found = has_each(rest, query, used);
+        used.pop();
+        found
+    })
+}
+
 static SYNONYMS: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     let mut synonyms: HashMap<String, Vec<String>> = HashMap::new();
     for row in ROWS {
@@ -161,5 +312,14 @@ mod tests {
         assert!(synonyms(&stem("removes")).contains(&stem("delete")));
         assert!(!synonyms(&stem("get")).contains(&stem("get")), "no word is its own synonym");
         assert!(synonyms("quux").is_empty());
+    }
+
+    #[test]
+    fn concepts_of_several_words() {
+        let of = |query: &str| concepts(&query.split(' ').map(stem).collect()).join(" ");
+        assert_eq!(of("open a web page"), "navig url");
+        assert_eq!(of("navigate page open"), "url", "words of the query are left out");
+        assert_eq!(of("open"), "");
+        assert_eq!(of("page"), "", "each word of a phrase is another word of the query");
     }
 }

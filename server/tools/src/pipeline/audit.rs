@@ -67,6 +67,9 @@ impl Hook for Audit {
             "status": if record.error.is_some() { "error" } else { "ok" },
             "durationMs": (record.duration.as_secs_f64() * 1e6).round() / 1e3,
         });
+        if let Some(client) = record.client {
+            line["client"] = client.into();
+        }
         if let Some(run) = &record.context.run {
             line["runId"] = run.id.as_str().into();
         }

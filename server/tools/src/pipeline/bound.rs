@@ -36,7 +36,8 @@ pub fn error(mut error: ToolError) -> ToolError {
     error.code = text(error.code, MAX_CODE_BYTES);
     error.message = text(error.message, MAX_MESSAGE_BYTES);
     if let Some(details) = error.details.take_if(|details| details.len() > MAX_DETAILS_BYTES) {
-        let cut = json!({"cut": true, "bytes": details.len(), "beginning": truncate(&details, MAX_DETAILS_BYTES / 8)});
+        let beginning = format!("{}…", truncate(&details, MAX_DETAILS_BYTES / 8));
+        let cut = json!({"cut": true, "bytes": details.len(), "beginning": beginning});
         error.details = Some(cut.to_string());
     }
     error

@@ -54,7 +54,8 @@ impl Cache {
     async fn store(&self, call: &HookCall, result: &Result<ToolResult, ToolError>) {
         let pending = self.pending().remove(&call.id);
         let (Some((key, ttl)), Ok(result)) = (pending, result) else { return };
-        if result.is_error() {
+        // What a client has answered is not for others.
+        if result.is_error() || call.context.client.has_asked() {
             return;
         }
         if let Err(error) = self.answers.put(key, result.clone(), ttl).await {

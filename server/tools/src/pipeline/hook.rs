@@ -38,12 +38,16 @@ pub struct Record<'a> {
     pub name: &'a str,
     /// Who made it, and in what run.
     pub context: &'a CallContext,
+    /// The name of the client, if there are several.
+    pub client: Option<&'a str>,
     /// The input of the caller, with personal data masked and secrets redacted.
     pub input: &'a Value,
     /// The duration.
     pub duration: Duration,
     /// The error of a call that failed.
     pub error: Option<&'a ToolError>,
+    /// The result of one that did not, as its caller gets it.
+    pub result: Option<&'a ToolResult>,
     /// The name of the hook that has answered it instead of the tool.
     pub answered_by: Option<&'a str>,
 }

@@ -1,5 +1,5 @@
-//! Removes host paths and host stacks from errors. A path that the caller itself has sent stays: it reveals nothing, and
-//! file tools cannot be used without it.
+//! Removes host paths and host stacks from errors. What the caller needs stays: paths that it has sent itself, also in a
+//! longer form, and paths of the configuration, such as the folders that a server of files may use.
 //!
 //! Errors are truncated before ([`super::bound`]), so that they contain few paths. All of these are searched in one pass
 //! over what the caller has sent.
@@ -8,39 +8,153 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use codecall_base::tool::ToolError;
 use codecall_config::Sanitization;
 use serde_json::Value;
-use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// Maximum length of a path that is searched there, in bytes: no file system has longer ones.
 const MAX_PATH_BYTES: usize = 4_096;
 /// Maximum number of paths of one error that are searched in what the caller has sent. Further ones are removed.
 const MAX_PATHS: usize = 200;
 
-/// Sanitizes an error. `sent` is what the caller has sent.
-pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&Value>) -> ToolError {
-    let known = known(what, sent, [Some(error.message.as_str()), error.details.as_deref()].into_iter().flatten());
-    error.message = text(&error.message, what, &known);
-    if what.remove_file_paths {
-        error.details = error.details.map(|details| without_paths(&details, &known));
-    }
-    error
+/// Maximum number of strings of what the caller has sent that are compared with paths.
+const MAX_SENT: usize = 1_000;
+/// Maximum length of a string that is compared with paths, in bytes.
+const MAX_SENT_BYTES: usize = 1_024;
+/// The length of a name that the caller has sent from which on the names of files below it stay, in bytes.
+const MIN_FOLDER_BYTES: usize = 3;
+
+/// Sanitizes errors.
+#[derive(Clone)]
+pub struct Sanitizer {
+    what: Sanitization,
+    /// Paths of the configuration, without a separator at the end.
+    roots: Arc<[String]>,
 }
 
-/// Sanitizes all strings of a value.
-pub fn data(value: &mut Value, what: Sanitization) {
-    texts(value, &mut |string| *string = text(string, what, &HashSet::new()));
+impl Sanitizer {
+    /// Creates a sanitizer. Paths at and below the `roots` stay.
+    #[must_use]
+    pub fn new(what: Sanitization, roots: impl IntoIterator<Item = String>) -> Self {
+        let trimmed = |root: String| root.trim_end_matches(['/', '\\']).to_owned();
+        let mut roots: Vec<String> = roots.into_iter().map(trimmed).filter(|root| !root.is_empty()).collect();
+        roots.sort();
+        roots.dedup();
+        Self { what, roots: roots.into() }
+    }
+
+    /// Sanitizes an error. `sent` is what the caller has sent.
+    #[must_use]
+    pub fn error(&self, mut error: ToolError, sent: Option<&Value>) -> ToolError {
+        let known = self.known(sent, [Some(error.message.as_str()), error.details.as_deref()].into_iter().flatten());
+        error.message = self.text(&error.message, &known);
+        if self.what.remove_file_paths {
+            error.details = error.details.map(|details| self.without_paths(&details, &known));
+        }
+        error
+    }
+
+    /// Sanitizes all strings of a value.
+    pub fn data(&self, value: &mut Value) {
+        texts(value, &mut |string| *string = self.text(string, &HashMap::new()));
+    }
+
+    /// Sanitizes the texts of a result of MCP that says that its tool has failed.
+    pub fn content(&self, result: &mut Value, sent: &Value) {
+        let mut strings = Vec::new();
+        for value in failed_texts(result) {
+            texts(value, &mut |string| strings.push(string.clone()));
+        }
+        let known = self.known(Some(sent), strings.iter().map(String::as_str));
+        for value in failed_texts(result) {
+            texts(value, &mut |string| *string = self.text(string, &known));
+        }
+    }
+
+    fn text(&self, text: &str, known: &Known) -> String {
+        let text = if self.what.remove_stack_traces { without_stack(text) } else { text.to_owned() };
+        if self.what.remove_file_paths { self.without_paths(&text, known) } else { text }
+    }
+
+    fn without_paths(&self, text: &str, known: &Known) -> String {
+        let mut out = String::with_capacity(text.len());
+        let rest = each_path_between(text, &mut |before, path| {
+            out.push_str(before);
+            out.push_str(match known.get(path) {
+                Some(shown) => shown,
+                None if self.is_configured(path) => path,
+                None => "[path]",
+            });
+            true
+        });
+        out.push_str(rest);
+        out
+    }
+
+    fn is_configured(&self, path: &str) -> bool {
+        let path = path.replace("\\\\", "\\");
+        self.roots.iter().any(|root| is_within(&path, root))
+    }
+
+    /// Returns the paths in texts that the caller knows from what it has sent.
+    fn known<'a>(&self, sent: Option<&Value>, texts: impl Iterator<Item = &'a str>) -> Known {
+        let (true, Some(sent)) = (self.what.remove_file_paths, sent) else { return Known::new() };
+        let mut paths: Vec<String> = Vec::new();
+        for text in texts {
+            each_path(text, &mut |path| {
+                // Inside JSON a backslash is doubled; both spellings are looked for.
+                for path in [path.to_owned(), path.replace("\\\\", "\\")] {
+                    if path.len() <= MAX_PATH_BYTES && !paths.contains(&path) && !self.is_configured(&path) {
+                        paths.push(path);
+                    }
+                }
+                paths.len() < MAX_PATHS
+            });
+        }
+        if paths.is_empty() {
+            return Known::new();
+        }
+        let mut known = sent_paths(&paths, sent);
+        let mut names: Vec<&str> = Vec::new();
+        search(sent, &mut |text| {
+            if text.len() <= MAX_SENT_BYTES && !text.trim().is_empty() {
+                names.push(text);
+            }
+            names.len() < MAX_SENT
+        });
+        names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+        for path in paths {
+            if !known.contains_key(&path)
+                && let Some(shown) = names.iter().find_map(|name| as_sent(&path, name))
+            {
+                known.insert(path, shown);
+            }
+        }
+        known
+    }
 }
 
-/// Sanitizes the texts of a result of MCP that says that its tool has failed.
-pub fn content(result: &mut Value, what: Sanitization, sent: &Value) {
-    let mut strings = Vec::new();
-    for value in failed_texts(result) {
-        texts(value, &mut |string| strings.push(string.clone()));
+/// Paths that the caller knows, and how they are shown.
+type Known = HashMap<String, String>;
+
+/// Whether a path is `root` or below it.
+fn is_within(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
+}
+
+/// Returns a path as the caller knows it, who has sent `name`: the path itself if it is below a folder that was sent, and
+/// the relative path if that was sent.
+fn as_sent(path: &str, name: &str) -> Option<String> {
+    let name = name.trim_end_matches(['/', '\\']);
+    if name.starts_with('/') || name.get(1..3) == Some(":\\") {
+        // Neither the root of the file system nor one of its folders.
+        let is_folder = name.split(['/', '\\']).filter(|part| !part.is_empty()).count() > 1;
+        return (is_folder && is_within(path, name)).then(|| path.to_owned());
     }
-    let known = known(what, Some(sent), strings.iter().map(String::as_str));
-    for value in failed_texts(result) {
-        texts(value, &mut |string| *string = text(string, what, &known));
-    }
+    let relative = name.trim_start_matches("./").trim_start_matches("../");
+    let at = path.find(relative).filter(|at| *at > 0 && !relative.is_empty())?;
+    let (before, rest) = (&path[..at], &path[at + relative.len()..]);
+    let is_whole = before.ends_with(['/', '\\']) && (rest.is_empty() || rest.starts_with(['/', '\\']));
+    (is_whole && (rest.is_empty() || relative.len() >= MIN_FOLDER_BYTES)).then(|| format!("{name}{rest}"))
 }
 
 /// Returns the values of a failed result that are or contain texts for people.
@@ -69,32 +183,11 @@ fn texts(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
     }
 }
 
-fn text(text: &str, what: Sanitization, known: &HashSet<String>) -> String {
-    let text = if what.remove_stack_traces { without_stack(text) } else { text.to_owned() };
-    if what.remove_file_paths { without_paths(&text, known) } else { text }
-}
-
-/// Returns the paths in texts that also occur in what the caller has sent.
-fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item = &'a str>) -> HashSet<String> {
-    let (true, Some(sent)) = (what.remove_file_paths, sent) else { return HashSet::new() };
-    let mut paths: Vec<String> = Vec::new();
-    for text in texts {
-        each_path(text, &mut |path| {
-            // Inside JSON a backslash is doubled; both spellings are looked for.
-            for path in [path.to_owned(), path.replace("\\\\", "\\")] {
-                if path.len() <= MAX_PATH_BYTES && !paths.contains(&path) {
-                    paths.push(path);
-                }
-            }
-            paths.len() < MAX_PATHS
-        });
-    }
-    if paths.is_empty() {
-        return HashSet::new();
-    }
+/// Returns the paths that occur in what the caller has sent.
+fn sent_paths(paths: &[String], sent: &Value) -> Known {
     // An automaton of another kind takes long to be built.
-    let finder = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(&paths);
-    let Ok(finder) = finder else { return HashSet::new() };
+    let finder = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(paths);
+    let Ok(finder) = finder else { return Known::new() };
     let mut found = vec![false; paths.len()];
     let mut left = paths.len();
     search(sent, &mut |text| {
@@ -112,11 +205,11 @@ fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item
         let other = path.replace("\\\\", "\\");
         paths.iter().zip(&found).any(|(wanted, found)| *found && (wanted == path || *wanted == other))
     };
-    paths.iter().filter(|path| is_known(path)).cloned().collect()
+    paths.iter().filter(|path| is_known(path)).map(|path| (path.clone(), path.clone())).collect()
 }
 
 /// Passes all strings and keys of a value to `look`, until it returns false.
-fn search(value: &Value, look: &mut dyn FnMut(&str) -> bool) -> bool {
+fn search<'a>(value: &'a Value, look: &mut dyn FnMut(&'a str) -> bool) -> bool {
     match value {
         Value::String(text) => look(text),
         Value::Array(items) => items.iter().all(|item| search(item, look)),
@@ -144,17 +237,6 @@ fn without_stack(text: &str) -> String {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
-fn without_paths(text: &str, known: &HashSet<String>) -> String {
-    let mut out = String::with_capacity(text.len());
-    let rest = each_path_between(text, &mut |before, path| {
-        out.push_str(before);
-        out.push_str(if known.contains(path) { path } else { "[path]" });
-        true
-    });
-    out.push_str(rest);
-    out
 }
 
 /// Passes each path in a text to `visit`, until it returns false.
@@ -270,7 +352,8 @@ mod tests {
     fn clean(text: &str, sent: &str) -> String {
         let all = Sanitization { remove_stack_traces: true, remove_file_paths: true };
         let sent = serde_json::from_str(sent).unwrap_or_default();
-        error(ToolError::new("X", text), all, Some(&sent)).message
+        let roots = ["/srv/files/".to_owned(), "D:\\data".to_owned()];
+        Sanitizer::new(all, roots).error(ToolError::new("X", text), Some(&sent)).message
     }
 
     #[test]
@@ -285,6 +368,24 @@ mod tests {
             ("/tmp/asked/for.txt is not there", "/tmp/asked/for.txt is not there"),
         ] {
             assert_eq!(clean(text, r#"{"path":"/tmp/asked/for.txt"}"#), expected);
+        }
+    }
+
+    #[test]
+    fn paths_that_the_caller_needs_stay() {
+        for (text, sent, expected) in [
+            ("allowed directories: /srv/files, /srv/filesystem", "", "allowed directories: /srv/files, [path]"),
+            ("no /srv/files/a/b.txt, no D:\\data\\x.db", "", "no /srv/files/a/b.txt, no D:\\data\\x.db"),
+            ("open '/home/me/notes/a.txt'", r#"{"path":"notes/a.txt"}"#, "open 'notes/a.txt'"),
+            ("open '/home/me/notes/a.txt'", r#"{"path":"./notes/"}"#, "open './notes/a.txt'"),
+            ("open '/home/me/a.txt'", r#"{"path":"../a.txt"}"#, "open '../a.txt'"),
+            ("open '/home/me/a.txt'", r#"{"path":"me"}"#, "open '[path]'"),
+            ("open '/home/me/xa.txt'", r#"{"path":"a.txt"}"#, "open '[path]'"),
+            ("no /var/lib/x/y.txt", r#"{"path":"/var/lib/x/"}"#, "no /var/lib/x/y.txt"),
+            ("no /var/lib/x/y.txt", r#"{"path":"/"}"#, "no [path]"),
+            ("see a/b/c.txt and ../d", "", "see a/b/c.txt and ../d"),
+        ] {
+            assert_eq!(clean(text, sent), expected, "{sent}");
         }
     }
 
@@ -311,7 +412,7 @@ mod tests {
         error.details = Some(r#"{"at":"C:\\Users\\me\\x.txt"}"#.into());
         let all = Sanitization { remove_stack_traces: true, remove_file_paths: true };
         let sent = serde_json::json!({"path": "C:\\Users\\me\\x.txt"});
-        let cleaned = super::error(error, all, Some(&sent));
+        let cleaned = Sanitizer::new(all, []).error(error, Some(&sent));
         assert_eq!(cleaned.message, "in C:\\Users\\me\\x.txt and [path]");
         assert_eq!(cleaned.details.as_deref(), Some(r#"{"at":"C:\\Users\\me\\x.txt"}"#));
     }

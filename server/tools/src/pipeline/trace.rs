@@ -1,15 +1,69 @@
 //! Events and the record of a call: its start, its updates and its end, also if it is cancelled or crashes.
 
-use super::{Pipeline, Record, bound, redact, sanitize};
+use super::clean::redact;
+use super::{Pipeline, Record, ToolCall, bound};
 use codecall_base::call::CallContext;
 use codecall_base::event::{CallUpdate, LogMessage, RunEvent, UpdateSink};
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
-use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
+use codecall_base::telemetry::Span;
+use codecall_base::text::truncate;
+use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// Maximum size of an input or a result in a span, in bytes.
+const MAX_CONTENT_BYTES: usize = 8_192;
+
+/// Returns the name of the span of a call.
+pub fn span_name(tool: &str) -> String {
+    format!("execute_tool {}", truncate(tool, MAX_NAME_BYTES))
+}
+
+/// Adds to a span what is called. The input is only added if the operator asks for it.
+pub fn describe_call(span: &mut Span, pipeline: &Pipeline, call: &ToolCall) {
+    if !span.is_recorded() {
+        return;
+    }
+    span.set("gen_ai.operation.name", "execute_tool");
+    span.set("gen_ai.tool.name", truncate(&call.tool, MAX_NAME_BYTES));
+    span.set("gen_ai.tool.type", "function");
+    span.set("codecall.caller", call.context.caller.as_str());
+    if let Some(run) = &call.context.run {
+        span.set("codecall.run.id", run.id.as_str());
+    }
+    if span.records_content() {
+        let input = pipeline.shown(&bound::for_event(Arc::new(Value::Object(call.input.clone()))));
+        span.set("gen_ai.tool.call.arguments", truncate(&input.to_string(), MAX_CONTENT_BYTES));
+    }
+}
+
+/// Adds to a span how its call has ended.
+pub fn describe_result(span: &mut Span, pipeline: &Pipeline, result: &Result<ToolResult, ToolError>) {
+    if !span.is_recorded() {
+        return;
+    }
+    match result {
+        Ok(result) => {
+            if result.is_error() {
+                span.fail("tool_error", "The tool says that it has failed");
+            }
+            if span.records_content() {
+                let value = pipeline.shown(&bound::for_event(Arc::new(result.value().clone())));
+                span.set("gen_ai.tool.call.result", truncate(&value.to_string(), MAX_CONTENT_BYTES));
+            }
+        }
+        Err(error) => {
+            let error = pipeline.hooks.iter().fold(error.clone(), |mut error, hook| {
+                hook.mask_error(&mut error);
+                error
+            });
+            span.fail(&error.code, &error.message);
+        }
+    }
+}
 
 /// A call in progress. If it is dropped without [`CallTrace::end`], the call was abandoned or has crashed, and ends with
 /// that error.
@@ -53,12 +107,12 @@ impl<'a> CallTrace<'a> {
     pub fn update_sink(&self) -> UpdateSink {
         let Some(sink) = self.context.sink.clone() else { return UpdateSink::default() };
         let (secrets, hooks) = (Arc::clone(&self.pipeline.secrets), Arc::clone(&self.pipeline.hooks));
-        let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
+        let (sanitizer, name) = (self.pipeline.sanitizer.clone(), self.name.clone());
         UpdateSink::new(move |update| {
             let clean = |value: Value| {
                 let masked = hooks.iter().fold(bound::for_event(Arc::new(value)), |value, hook| hook.mask(value));
                 let mut value = Arc::unwrap_or_clone(masked);
-                sanitize::data(&mut value, sanitization);
+                sanitizer.data(&mut value);
                 secrets.redactor().redact_value(&mut value);
                 value
             };
@@ -95,12 +149,12 @@ impl<'a> CallTrace<'a> {
     /// Ends the call: sends the last event, and records it.
     pub fn end(mut self, result: &Result<ToolResult, ToolError>) {
         match result {
-            Ok(result) => self.finish(result.failure(&self.name).as_ref()),
-            Err(error) => self.finish(Some(error)),
+            Ok(result) => self.finish(result.failure(&self.name).as_ref(), Some(result)),
+            Err(error) => self.finish(Some(error), None),
         }
     }
 
-    fn finish(&mut self, error: Option<&ToolError>) {
+    fn finish(&mut self, error: Option<&ToolError>, result: Option<&ToolResult>) {
         self.ended = true;
         let duration = self.began.elapsed();
         self.redact_again();
@@ -114,9 +168,11 @@ impl<'a> CallTrace<'a> {
             id: self.id,
             name: &self.name,
             context: &self.context,
+            client: self.pipeline.client(),
             input: &self.recorded_input,
             duration,
             error,
+            result: result.filter(|_| error.is_none()),
             answered_by: self.answered_by,
         };
         self.pipeline.hooks.iter().for_each(|hook| hook.recorded(&record));
@@ -152,6 +208,6 @@ impl Drop for CallTrace<'_> {
         } else {
             ToolError::new(ErrorCode::ExecutionAborted, "Nobody waits for the result any more")
         };
-        self.finish(Some(&error));
+        self.finish(Some(&error), None);
     }
 }

@@ -21,7 +21,7 @@ pub struct Engine {
 }
 
 /// The hits of each query, and a warning for the client.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// The tools that answer each query, the best first.
     pub hits: Vec<Vec<Hit>>,

@@ -34,9 +34,46 @@ pub fn fuse(mut lists: Vec<Vec<Hit>>) -> Vec<Hit> {
     hits
 }
 
+/// Joins the results of several queries: the best tools of each query come first, then the second ones, and so on. Among
+/// tools of the same rank, the order is that of [`fuse`]. So no need of a client is displaced by tools that fit all of them
+/// a little. The score of a tool is its best one, but not more than that of the tool before it.
+#[must_use]
+pub fn interleave(mut lists: Vec<Vec<Hit>>) -> Vec<Hit> {
+    lists.retain(|list| !list.is_empty());
+    if lists.len() < 2 {
+        return lists.pop().unwrap_or_default();
+    }
+    let mut best: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+    for list in &lists {
+        for (rank, (at, score)) in list.iter().enumerate() {
+            let (first, highest) = best.entry(*at).or_insert((rank, *score));
+            (*first, *highest) = ((*first).min(rank), highest.max(*score));
+        }
+    }
+    let mut hits = fuse(lists);
+    hits.sort_by_key(|(at, _)| best[at].0);
+    let mut before = 1.0;
+    for (at, score) in &mut hits {
+        *score = best[at].1.min(before);
+        before = *score;
+    }
+    hits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_query_gets_its_best_tools() {
+        // 9 is good enough for all three, and the best for none.
+        let lists = [vec![(1, 0.9), (9, 0.8)], vec![(2, 0.7), (9, 0.6), (3, 0.5)], vec![(4, 0.95), (9, 0.2)]];
+        let hits = interleave(lists.to_vec());
+        let order: Vec<usize> = hits.iter().map(|(at, _)| *at).collect();
+        assert_eq!(order, [1, 2, 4, 9, 3]);
+        assert_eq!(hits.iter().map(|(_, score)| *score).collect::<Vec<_>>(), [0.9, 0.7, 0.7, 0.7, 0.5]);
+        assert_eq!(interleave(vec![vec![(1, 0.9)], vec![]]), [(1, 0.9)]);
+    }
 
     fn order(lists: &[&[Hit]]) -> Vec<usize> {
         fuse(lists.iter().map(|list| list.to_vec()).collect()).into_iter().map(|(at, _)| at).collect()

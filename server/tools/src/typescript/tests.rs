@@ -73,7 +73,7 @@ fn types() {
 
 fn of(input: Value) -> String {
     let catalogue = catalogue(&[("a", "b", "", input)], ToolFilter::default());
-    signature(&catalogue.snapshot().rows()[0].definition)
+    signature(&catalogue.snapshot().rows()[0].definition, None)
 }
 
 #[test]

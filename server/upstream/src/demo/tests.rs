@@ -33,6 +33,7 @@ impl TestShop {
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
             run: None,
+            client: codecall_base::client::Client::default(),
             sink: crate::UpdateSink::default(),
         };
         let output = runtime().block_on(app.call(call))?.into_data(name)?;

@@ -4,6 +4,7 @@
 //! not the connection.
 
 use crate::incoming::{self, Incoming};
+use crate::oauth::{Authorizer, Challenge};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -29,9 +30,56 @@ pub struct HttpClient {
     pub lost: CancellationToken,
     /// How many streams in a row could not be opened.
     pub failed_streams: Arc<AtomicU32>,
+    /// Has the tokens of the server.
+    pub authorizer: Arc<Authorizer>,
+}
+
+/// A token cannot be had. The authorizer knows the reason.
+fn no_token(reason: String) -> TransportError {
+    StreamableHttpError::UnexpectedServerResponse(reason.into())
+}
+
+/// Returns the challenge of a request that was refused before it was dispatched; `None`: it was not.
+fn challenge<T>(sent: &Result<T, TransportError>) -> Option<Challenge> {
+    match sent {
+        Err(StreamableHttpError::AuthRequired(error)) => Some(Challenge::parse(&error.www_authenticate_header)),
+        Err(StreamableHttpError::InsufficientScope(error)) => {
+            Some(Challenge::parse(&error.www_authenticate_header)).filter(|challenge| challenge.is_insufficient)
+        }
+        // Without a challenge, as some servers answer.
+        Err(StreamableHttpError::UnexpectedServerResponse(text)) if text.starts_with("HTTP 401") => {
+            Some(Challenge::default())
+        }
+        Err(StreamableHttpError::Client(error)) if error.status() == Some(reqwest::StatusCode::UNAUTHORIZED) => {
+            Some(Challenge::default())
+        }
+        Ok(_) | Err(_) => None,
+    }
 }
 
 impl HttpClient {
+    /// Sends a request with the token of the moment. If the server refuses that, which it does before it looks at the
+    /// request, the request is sent once more with another one.
+    async fn authorized<T, F>(&self, send: impl Fn(Option<String>) -> F) -> Result<T, TransportError>
+    where
+        F: Future<Output = Result<T, TransportError>>,
+    {
+        let token = self.authorizer.token().await.map_err(no_token)?;
+        let sent = send(token.clone()).await;
+        let Some(challenge) = challenge(&sent) else {
+            if sent.is_ok() {
+                self.authorizer.accepted();
+            }
+            return sent;
+        };
+        let token = self.authorizer.refused(token.as_deref(), challenge).await.map_err(no_token)?;
+        let sent = send(Some(token.clone())).await;
+        match self::challenge(&sent) {
+            Some(challenge) => Err(no_token(self.authorizer.refused_again(challenge))),
+            None => sent,
+        }
+    }
+
     /// Notes whether a stream could be opened. Only one that broke off, or that of a session, is opened, so there was a
     /// server: it is gone if it accepts no connection, or refuses again and again, as one that was restarted does.
     fn note_stream<T>(&self, opened: &Result<T, TransportError>) {
@@ -106,8 +154,12 @@ impl StreamableHttpClient for HttpClient {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
         };
-        let sent =
-            self.client.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes).await;
+        let send = |token: Option<String>| {
+            let (uri, message, session, headers) = (uri.clone(), message.clone(), session.clone(), headers.clone());
+            let auth = token.or_else(|| auth.clone());
+            self.client.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes)
+        };
+        let sent = self.authorized(send).await;
         match (sent, call) {
             (Ok(StreamableHttpPostResponse::Sse(events, session)), call) => {
                 Ok(StreamableHttpPostResponse::Sse(replace_malformed(events, call), session))
@@ -133,7 +185,11 @@ impl StreamableHttpClient for HttpClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<(), TransportError> {
-        self.client.delete_session(uri, session, auth, headers).await.map_err(without_url)
+        let send = |token: Option<String>| {
+            let (uri, session, headers) = (uri.clone(), session.clone(), headers.clone());
+            self.client.delete_session(uri, session, token.or_else(|| auth.clone()), headers)
+        };
+        self.authorized(send).await.map_err(without_url)
     }
 
     async fn get_stream(
@@ -156,8 +212,12 @@ impl StreamableHttpClient for HttpClient {
         headers: Headers,
         max_bytes: usize,
     ) -> Result<Events, TransportError> {
-        let opened = self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
-        let opened = opened.await;
+        let send = |token: Option<String>| {
+            let (uri, session, last_event) = (uri.clone(), session.clone(), last_event.clone());
+            let (auth, headers) = (token.or_else(|| auth.clone()), headers.clone());
+            self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes)
+        };
+        let opened = self.authorized(send).await;
         self.note_stream(&opened);
         opened.map(|events| replace_malformed(events, None)).map_err(without_url)
     }

@@ -6,6 +6,7 @@
 //! themselves.
 
 use codecall_base::address::is_public;
+use codecall_base::telemetry;
 use codecall_openapi::{Credential, Request};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -111,6 +112,7 @@ impl Client {
             let value = HeaderValue::try_from(value).map_err(|_| not_allowed("the value of a header is not valid"))?;
             common.append(name, value);
         }
+        trace_headers(&mut common);
         for _ in 0..=MAX_REDIRECTS {
             let is_same = url.origin() == origin;
             let mut sent = if is_same { common.clone() } else { accept_only(&common) };
@@ -237,4 +239,15 @@ fn refusal(error: reqwest::Error) -> Refusal {
         "the connection ended before there was a response".to_owned()
     };
     Refusal::Unreachable(what)
+}
+
+/// Adds the trace context of the current task.
+fn trace_headers(headers: &mut HeaderMap) {
+    let Some(trace) = telemetry::current() else { return };
+    let members = [("traceparent", Some(trace.parent())), ("tracestate", trace.state.as_deref().map(str::to_owned))];
+    for (name, value) in members {
+        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+            headers.insert(name, value);
+        }
+    }
 }

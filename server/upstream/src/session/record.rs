@@ -102,7 +102,8 @@ fn digest(record: &ServerRecord) -> Option<Digest> {
 
 /// Returns a digest of what identifies a server. Values of its environment and of its headers, which change with every
 /// renewed token, are not part of it.
-fn identity(app: &str, config: &UpstreamConfig) -> Digest {
+#[must_use]
+pub fn identity(app: &str, config: &UpstreamConfig) -> Digest {
     let mut digest = Sha256::new();
     let mut add = |part: &[u8]| {
         // With its length, so that different lists of parts never have the same text.
@@ -119,7 +120,7 @@ fn identity(app: &str, config: &UpstreamConfig) -> Digest {
             env.keys().for_each(|name| add(name.as_bytes()));
             add(cwd.as_deref().map_or(&[], |cwd| cwd.as_os_str().as_encoded_bytes()));
         }
-        UpstreamKind::Http(HttpConfig { url, headers }) => {
+        UpstreamKind::Http(HttpConfig { url, headers, .. }) => {
             add(b"http");
             add(url.as_bytes());
             headers.keys().for_each(|name| add(name.as_bytes()));

@@ -79,7 +79,7 @@ pub struct Child {
     marker: Arc<guard::Marker>,
     /// Ends the group if this process cannot.
     #[cfg(unix)]
-    _guarded: Option<guard::Registration>,
+    _guarded: guard::Registration,
     last_output: Arc<Mutex<VecDeque<String>>>,
     stderr_task: JoinHandle<()>,
 }
@@ -124,6 +124,8 @@ impl Child {
         let marker = Arc::new(guard::Marker::new());
         #[cfg(unix)]
         command.env(guard::VARIABLE, marker.value());
+        #[cfg(unix)]
+        let mut guarded = guard::Registration::begin();
         // Clients see the message, so it must not contain folders of the host.
         let program = Path::new(&config.command).file_name().unwrap_or_default().display();
         let mut process = command.spawn().map_err(|error| match error.kind() {
@@ -143,6 +145,10 @@ impl Child {
         let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, redactor, Arc::clone(&last_output)));
         #[cfg(unix)]
         let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        #[cfg(unix)]
+        if let Some(group) = group {
+            guarded.set_group(group);
+        }
         let child = Self {
             process,
             #[cfg(unix)]
@@ -150,7 +156,7 @@ impl Child {
             #[cfg(unix)]
             marker,
             #[cfg(unix)]
-            _guarded: group.map(guard::Registration::new),
+            _guarded: guarded,
             last_output,
             stderr_task,
         };

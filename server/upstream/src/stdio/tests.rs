@@ -29,8 +29,8 @@ fn start(script: &str) -> Arc<dyn Upstream> {
         "command": "sh", "args": ["-c", script], "env": {"GIVEN": "given"}, "maxMessageBytes": 100_000, "startTimeoutMs": 5_000,
     }}});
     let config = Config::parse(&text.to_string().replace("${", "$${"), Format::Json, &|_| None).expect("valid");
-    let store = Stores::in_memory(&config).servers;
-    connect("sh", &config.upstreams["sh"], &config.secrets, &store, false).expect("starts")
+    let stores = Stores::in_memory(&config);
+    connect("sh", &config.upstreams["sh"], &config.secrets, &stores, false).expect("starts")
 }
 
 async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
@@ -41,6 +41,7 @@ async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolErr
         timeout: Duration::from_secs(5),
         cancel: CancellationToken::new(),
         run: None,
+        client: Client::default(),
         sink: UpdateSink::default(),
     };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")?.into_data(name)

@@ -378,7 +378,7 @@ fn context() -> CallContext {
         black_box(&event);
     }));
     let (timeout, cancel) = (std::time::Duration::from_secs(600), CancellationToken::new());
-    CallContext { caller: Caller::Script, run: None, timeout, sink, cancel }
+    CallContext { caller: Caller::Script, run: None, timeout, client: Default::default(), sink, cancel }
 }
 
 fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {

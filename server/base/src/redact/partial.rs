@@ -1,0 +1,122 @@
+//! Parts of secrets beside a mark that says that a text was cut there. What cuts a text may not know the secrets, and a
+//! part of one is found by nothing else.
+
+use base64::Engine as _;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// The mark of a cut.
+const MARK: char = '…';
+/// What stands before the end of a text whose middle was cut out.
+const BEFORE_END: &str = " bytes, cut) …";
+/// The shortest part that is masked, in bytes. A shorter one says little, and occurs by accident.
+const MIN_PART_BYTES: usize = 4;
+/// How many marks of a text are looked at, from its beginning and from its end. A text that was cut has one, so the others are
+/// the text's own.
+const MAX_MARKS: usize = 128;
+/// How many bytes base64 encodes together.
+const GROUP: usize = 3;
+
+/// The spellings of secrets of which a part may stand beside a mark.
+pub(super) struct Spellings(Vec<String>);
+
+impl Spellings {
+    pub(super) fn new<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+        let mut spellings = Vec::new();
+        for secret in secrets {
+            spellings.push(secret.to_owned());
+            spellings.push(Value::from(secret).to_string().trim_matches('"').to_owned());
+            spellings.push(utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string());
+            let hex = secret.bytes().fold(String::new(), |mut hex, byte| {
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            });
+            spellings.push(hex.to_ascii_uppercase());
+            spellings.push(hex);
+            for alphabet in [STANDARD, URL_SAFE] {
+                let engine = GeneralPurpose::new(&alphabet, NO_PAD);
+                // At each offset within encoded data, the letters that depend on the secret only.
+                for skipped in 0..GROUP {
+                    let rest = secret.as_bytes().get(skipped..).unwrap_or_default();
+                    spellings.push(engine.encode(&rest[..rest.len() - rest.len() % GROUP]));
+                }
+            }
+        }
+        spellings.sort_unstable();
+        spellings.dedup();
+        spellings.retain(|spelling| spelling.len() > MIN_PART_BYTES);
+        Self(spellings)
+    }
+
+    /// Replaces parts beside marks by `mask`. Returns `None` if there are none.
+    pub(super) fn mask(&self, text: &str, mask: &str) -> Option<String> {
+        if !text.contains(MARK) {
+            return None;
+        }
+        let mut out = String::new();
+        let mut done = 0;
+        let marks: Vec<usize> = text.match_indices(MARK).map(|(at, _)| at).collect();
+        let last = marks.len().saturating_sub(MAX_MARKS).max(MAX_MARKS.min(marks.len()));
+        let looked_at = marks.iter().take(MAX_MARKS).chain(&marks[last..]).copied();
+        for at in looked_at {
+            if at < done {
+                continue;
+            }
+            let length = self.longest(|spelling, length| text.as_bytes()[done..at].ends_with(&spelling[..length]));
+            let start = text.floor_char_boundary(at - length);
+            out.push_str(&text[done..start]);
+            if length > 0 {
+                out.push_str(mask);
+            }
+            let mut end = at + MARK.len_utf8();
+            out.push_str(&text[at..end]);
+            if text[..end].ends_with(BEFORE_END) {
+                let rest = &text.as_bytes()[end..];
+                let length = self.longest(|spelling, length| rest.starts_with(&spelling[spelling.len() - length..]));
+                if length > 0 {
+                    out.push_str(mask);
+                    end = text.ceil_char_boundary(end + length);
+                }
+            }
+            done = end;
+        }
+        out.push_str(&text[done..]);
+        (out != text).then_some(out)
+    }
+
+    /// Returns the length of the longest part that `is_there`; 0 if there is none.
+    fn longest(&self, is_there: impl Fn(&[u8], usize) -> bool) -> usize {
+        let longest_of = |spelling: &String| {
+            let bytes = spelling.as_bytes();
+            (MIN_PART_BYTES..bytes.len()).rev().find(|&length| is_there(bytes, length)).unwrap_or(0)
+        };
+        self.0.iter().map(longest_of).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_beside_marks_are_masked() {
+        let spellings = Spellings::new(["s3cret \"Välue\"/with+more".to_owned()].iter().map(String::as_str));
+        let mask = |text: &str| spellings.mask(text, "[secret]");
+        for (text, expected) in [
+            ("key: s3cret \"Väl… (90 bytes, cut) …th+more end", "key: [secret]… (90 bytes, cut) …[secret] end"),
+            ("a s3cre… [cut: 100000 bytes in all]", "a [secret]… [cut: 100000 bytes in all]"),
+            ("a s3cret%20%22… (90 bytes, cut) …nothing", "a [secret]… (90 bytes, cut) …nothing"),
+            ("733363726574… (90 bytes, cut) …", "[secret]… (90 bytes, cut) …"),
+            ("czNjcmV0… (90 bytes, cut) …", "[secret]… (90 bytes, cut) …"),
+            ("s3cret \\\"V… x", "[secret]… x"),
+        ] {
+            assert_eq!(mask(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["s3cret", "s3c… (90 bytes, cut) …re", "a … b", "more … s3cret", ""] {
+            assert_eq!(mask(text), None, "{text}");
+        }
+    }
+}

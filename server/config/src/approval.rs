@@ -1,0 +1,101 @@
+//! `approval`: which calls of tools a person has to approve.
+
+use super::duration::WithUnit;
+use codecall_base::tool::{Approval, ToolDefinition, ToolPattern};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Which calls of tools a person has to approve. The first rule that matches decides, else what the tool itself says, else
+/// its annotations.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct ApprovalConfig {
+    /// Tools, and when their calls have to be approved.
+    pub rules: Vec<ApprovalRule>,
+    /// When calls of other tools have to be approved that may destroy something: those that say neither that they only
+    /// read (`readOnlyHint`) nor that they destroy nothing (`destructiveHint: false`).
+    pub destructive: Approval,
+    /// How long a call waits for a decision. Then it fails with `APPROVAL_EXPIRED`.
+    #[serde(with = "WithUnit")]
+    pub expiry: Duration,
+    /// How long the outcome of a run that has waited is kept for its client.
+    #[serde(with = "WithUnit")]
+    pub keep: Duration,
+    /// How many runs may wait at once. Calls of further ones fail with `APPROVAL_REQUIRED`.
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub max_waiting: u64,
+}
+
+/// Tools, and when their calls have to be approved.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalRule {
+    /// The tools.
+    pub tool: ToolPattern,
+    /// When: `"always"`, `"once"` for each client, or `"never"`.
+    pub approval: Approval,
+}
+
+impl Default for ApprovalConfig {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            destructive: Approval::Never,
+            expiry: Duration::from_secs(7 * 86_400),
+            keep: Duration::from_secs(7 * 86_400),
+            max_waiting: 10_000,
+        }
+    }
+}
+
+impl ApprovalConfig {
+    /// Returns when calls of a tool have to be approved.
+    #[must_use]
+    pub fn of(&self, tool: &ToolDefinition) -> Approval {
+        if let Some(rule) = self.rules.iter().find(|rule| rule.tool.matches(tool)) {
+            return rule.approval;
+        }
+        let says = |hint: &str| tool.annotations.get(hint).and_then(Value::as_bool);
+        let is_harmless = says("readOnlyHint") == Some(true) || says("destructiveHint") == Some(false);
+        match tool.approval {
+            Some(approval) => approval,
+            None if is_harmless => Approval::Never,
+            None => self.destructive,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_rule_decides_before_the_tool_and_its_annotations() {
+        let config: ApprovalConfig = serde_json::from_value(json!({
+            "rules": [{"tool": "bank:balance", "approval": "never"}, {"tool": "bank:*", "approval": "always"}],
+            "destructive": "once",
+        }))
+        .expect("a section");
+        let tool = |app: &str, name: &str, annotations: Value, approval| {
+            let annotations = annotations.as_object().expect("an object").clone();
+            ToolDefinition { app: app.into(), name: name.into(), annotations, approval, ..ToolDefinition::default() }
+        };
+        let harmless = json!({"readOnlyHint": true});
+        for (tool, expected) in [
+            (tool("bank", "balance", json!({}), Some(Approval::Always)), Approval::Never),
+            (tool("bank", "transfer", harmless.clone(), None), Approval::Always),
+            (tool("users", "get", harmless, None), Approval::Never),
+            (tool("users", "rename", json!({"destructiveHint": false}), None), Approval::Never),
+            (tool("users", "rename", json!({"destructiveHint": false}), Some(Approval::Always)), Approval::Always),
+            (tool("users", "delete", json!({"destructiveHint": true}), None), Approval::Once),
+            (tool("users", "delete", json!({"destructiveHint": true}), Some(Approval::Never)), Approval::Never),
+            (tool("users", "unsaid", json!({}), None), Approval::Once),
+        ] {
+            assert_eq!(config.of(&tool), expected, "{tool:?}");
+        }
+        assert_eq!(ApprovalConfig::default().of(&tool("users", "delete", json!({}), None)), Approval::Never);
+    }
+}

@@ -1,0 +1,66 @@
+//! `mcpServers.….auth`: how CodeCall is authorized towards an MCP server over HTTP.
+
+use super::secrets::Secret;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the environment variable of the key that credentials are encrypted with: 32 bytes in base64.
+pub const MASTER_KEY_VARIABLE: &str = "CODECALL_MASTER_KEY";
+
+/// How CodeCall is authorized towards a server. A server that wants OAuth says so itself; the keys are for what it does
+/// not say.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct AuthConfig {
+    /// Whose the access is.
+    #[serde(rename = "type")]
+    pub kind: AuthKind,
+    /// The scopes to ask for.
+    #[schemars(extend("x-default" = "those that the server asks for"))]
+    pub scopes: Vec<String>,
+    /// The id of the client that was registered for CodeCall. Without it CodeCall registers itself where the
+    /// authorization server allows that.
+    pub client_id: Option<String>,
+    /// The secret of that client.
+    pub client_secret: Option<Secret>,
+    /// The `https` address of a client id metadata document, which is the id of the client where the authorization server
+    /// accepts such documents. The document must allow the redirect to `http://127.0.0.1:PORT/callback`.
+    pub client_metadata_url: Option<String>,
+    /// The port of this machine to which the browser returns. Default: any free one.
+    #[schemars(range(min = 1, max = 65535), extend("x-default" = "any"))]
+    pub redirect_port: Option<u16>,
+    /// The issuer to use, where the server names several or none.
+    #[schemars(extend("x-default" = "first that the server names"))]
+    pub issuer: Option<String>,
+    /// Hosts (`login.internal`, `10.0.0.5:8080`) of authorization servers that may have private addresses, and be reached
+    /// without TLS.
+    pub allow_private: Vec<String>,
+}
+
+/// Whose the access to a server is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthKind {
+    /// That of a person, who logs in with `codecall auth login`.
+    #[default]
+    Oauth,
+    /// That of the client itself, by its id and secret.
+    ClientCredentials,
+    /// There is none: the server is used without tokens.
+    None,
+}
+
+impl AuthConfig {
+    pub(super) fn check(&self, path: &str) -> Result<(), String> {
+        if self.kind == AuthKind::ClientCredentials && (self.client_id.is_none() || self.client_secret.is_none()) {
+            return Err(format!("{path}: 'client_credentials' needs 'clientId' and 'clientSecret'"));
+        }
+        if self.client_metadata_url.as_ref().is_some_and(|url| !url.starts_with("https://")) {
+            return Err(format!("{path}.clientMetadataUrl: must begin with https://"));
+        }
+        if self.scopes.iter().any(|scope| scope.is_empty() || scope.contains(char::is_whitespace)) {
+            return Err(format!("{path}.scopes: a scope has no spaces"));
+        }
+        Ok(())
+    }
+}

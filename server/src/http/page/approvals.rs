@@ -1,0 +1,111 @@
+//! Calls that wait for the decision of a person, and those that were decided.
+
+use super::layout::{csrf, page, problem, time, value};
+use super::query::address;
+use super::run::short;
+use super::{CLIENT, Visit, see_other};
+use axum::http::StatusCode;
+use axum::response::Response;
+use codecall_base::json;
+use codecall_store::{ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, SqlApprovalRequests};
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Maximum number of calls that are shown.
+const MAX_SHOWN: u64 = 200;
+/// Number of decided calls that are shown.
+const DECIDED: usize = 50;
+
+impl Visit {
+    fn approvals(&self) -> Option<SqlApprovalRequests> {
+        self.hub.database().map(|database| SqlApprovalRequests(database.clone()))
+    }
+
+    /// Returns how many calls wait for a decision.
+    pub(super) async fn waiting_calls(&self) -> usize {
+        let Some(approvals) = self.approvals() else { return 0 };
+        approvals.list(Some(ApprovalState::Waiting), MAX_SHOWN).await.map_or(0, |calls| calls.len())
+    }
+}
+
+/// `GET /ui/approvals`
+pub async fn show(visit: &Visit) -> Response {
+    let Some(approvals) = visit.approvals() else {
+        return page(visit, "Approvals", &html! { p.alert { "There is no store." } });
+    };
+    let calls = match approvals.list(None, MAX_SHOWN).await {
+        Ok(calls) => calls,
+        Err(error) => return problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.0),
+    };
+    let (waiting, decided): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.state == ApprovalState::Waiting);
+    let content = html! {
+        @if waiting.is_empty() { p.empty { "No call waits for a decision." } }
+        @for (at, call) in waiting.iter().enumerate() { (request(visit, at, call)) }
+        @if !decided.is_empty() {
+            section aria-labelledby="decided" {
+                h2 #decided { "Decided" }
+                table.list {
+                    caption.hidden { "Calls that were decided, the latest first" }
+                    thead { tr { th scope="col" { "Asked (UTC)" } th scope="col" { "State" } th scope="col" { "Tool" } th scope="col" { "By" } th scope="col" { "Reason" } } }
+                    tbody { @for call in decided.iter().take(DECIDED) { tr {
+                        td { (time(call.asked_ms)) }
+                        td { (call.state.as_str()) }
+                        td { a href=(address("/ui/tool", [("name", call.tool.as_str())])) { (call.tool) } @if let Some(run) = &call.run { ", " (run_of(run)) } }
+                        td { (visit.clean(call.decided_by.as_deref().unwrap_or_default())) }
+                        td { (visit.clean(call.reason.as_deref().unwrap_or_default())) }
+                    } } }
+                }
+            }
+        }
+    };
+    page(visit, "Approvals", &content)
+}
+
+fn run_of(run: &str) -> Markup {
+    html! { a href={ "/ui/runs/" (run) } { "run " (short(run)) } }
+}
+
+/// Creates the form of a call that waits.
+fn request(visit: &Visit, at: usize, call: &ApprovalRequest) -> Markup {
+    let input = visit.hub.secrets().redactor().redact_json(&call.input).into_owned();
+    let input = json::parse(&input).unwrap_or(Value::String(input));
+    html! {
+        section.pending aria-labelledby={ "call-" (at) } {
+            h2 #{ "call-" (at) } { code { (call.tool) } }
+            p {
+                @if let Some(client) = &call.client { "Asked by " (visit.clean(client)) ", " }
+                (time(call.asked_ms)) " UTC"
+                @if let Some(run) = &call.run { ", " (run_of(run)) }
+                "; it waits until " (time(call.expires_ms)) "."
+                @if call.once { " An approval holds for further calls of this tool by this client." }
+            }
+            (value(&input))
+            form.decide method="post" action="/ui/approvals" {
+                (csrf(visit))
+                input type="hidden" name="id" value=(call.id);
+                label { "Reason " input name="reason" maxlength="500"; }
+                button name="decision" value="approve" { "Approve " (call.tool) }
+                button.quiet name="decision" value="deny" { "Deny " (call.tool) }
+            }
+        }
+    }
+}
+
+/// `POST /ui/approvals`: decides about a call.
+pub async fn decide(visit: &Visit) -> Response {
+    let wrong = |text: &str| problem(Some(visit), StatusCode::CONFLICT, text);
+    let Some(approvals) = visit.approvals() else { return wrong("There is no store.") };
+    let is_approved = match visit.form.get("decision") {
+        Some("approve") => true,
+        Some("deny") => false,
+        Some(_) | None => return problem(Some(visit), StatusCode::BAD_REQUEST, "Approve or deny the call."),
+    };
+    let reason = visit.form.filled("reason").map(str::to_owned);
+    let decision = Decision { is_approved, by: CLIENT.into(), reason };
+    match approvals.decide(visit.form.get("id").unwrap_or_default(), &decision).await {
+        Ok(Decided::Done(_)) => see_other("/ui/approvals"),
+        Ok(Decided::TooLate(call)) => wrong(&format!("It is too late: the call is {}.", call.state.as_str())),
+        Ok(Decided::Unknown) => wrong("There is no such call any more."),
+        Err(error) => problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.0),
+    }
+}

@@ -1,0 +1,97 @@
+//! The hub of a client of the HTTP server: the tools, limits and stored results of one token.
+
+use super::Hub;
+use agentscript::Policy;
+use codecall_base::error::Error;
+use codecall_base::tool::ToolFilter;
+use codecall_config::vm;
+use codecall_store::OwnedResults;
+use codecall_tools::catalogue::Catalogue;
+use codecall_tools::results::Results;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// A client, as the configuration or a token describes it.
+#[derive(Clone, Debug)]
+pub struct Principal {
+    /// Its name in logs, records and figures.
+    pub name: Arc<str>,
+    /// Filters, one of which must select a tool; `None`: it may use all tools.
+    pub allowed: Option<Vec<ToolFilter>>,
+    /// Limits of its scripts, which are lower than those of the configuration.
+    pub limits: Map<String, Value>,
+    /// How many scripts it may run at once; `None`: as many as the pool allows.
+    pub runs: Option<Arc<Semaphore>>,
+    /// What makes handles of its results its own.
+    pub key: [u8; 32],
+}
+
+impl Principal {
+    /// Returns a text that differs if the client may use other tools.
+    pub(super) fn permissions(&self) -> String {
+        let digest = Sha256::digest(format!("{:?}", self.allowed).as_bytes());
+        digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
+
+    fn policy(&self, policy: &Policy) -> Result<Policy, Error> {
+        vm::lowered(policy, self.limits.clone()).map_err(Error::Config)
+    }
+}
+
+impl Hub {
+    /// Whether it is the hub of this client, which may use the same tools as when it had these permissions.
+    #[must_use]
+    pub fn is_of(&self, name: Option<&str>, permissions: Option<&str>) -> bool {
+        match &self.principal {
+            Some(own) => Some(&*own.name) == name && permissions == Some(own.permissions().as_str()),
+            None => name.is_none(),
+        }
+    }
+
+    /// Creates the hub of a client. It shares everything with this one but the tools that exist, the limits of scripts and
+    /// the handles of results.
+    ///
+    /// # Errors
+    /// The limits of the client are not valid.
+    pub fn for_principal(self: &Arc<Self>, principal: &Principal) -> Result<Arc<Self>, Error> {
+        let mut config = self.config.clone();
+        config.policy = principal.policy(&config.policy)?;
+        config.tools.allowed.clone_from(&principal.allowed);
+        let upstreams = self.catalogue.filtered_upstreams();
+        let watch = super::change_watch(&config, &self.kept)?;
+        let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
+        let catalogue = Arc::new(catalogue);
+        catalogue.follow();
+        let pipeline = Arc::new(self.pipeline.for_client(Arc::clone(&catalogue), Arc::clone(&principal.name)));
+        let with_tools = |runs: &codecall_runs::Runs| runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline));
+        let results = Arc::new(OwnedResults::new(Arc::clone(&self.kept.stores.results), principal.key));
+        Ok(Arc::new(Self {
+            runs: Arc::new(with_tools(&self.runs)),
+            code_runs: self.code_runs.as_ref().map(with_tools),
+            results: Results::new(results, config.result_store, Arc::clone(&config.secrets)),
+            stateless: self.stateless.with_policy(&config),
+            kept: self.kept.clone(),
+            configured: self.configured.clone(),
+            script_tools: self.script_tools.clone(),
+            catalogue,
+            search: Arc::clone(&self.search),
+            pipeline,
+            notifications: self.notifications.clone(),
+            remembers_tools: self.remembers_tools,
+            only_client: Arc::clone(&self.only_client),
+            log_level: Arc::clone(&self.log_level),
+            subscribed: Arc::clone(&self.subscribed),
+            confined: self.confined.clone(),
+            requests: self.requests.clone(),
+            started: self.started,
+            created: self.created,
+            start_times: Arc::clone(&self.start_times),
+            needs_approval: std::sync::Mutex::default(),
+            principal: Some(principal.clone()),
+            base: Some(Arc::clone(self)),
+            config,
+        }))
+    }
+}

@@ -1,0 +1,138 @@
+//! Requests whose tools ask the client that has made them.
+
+use super::suspended::{self, Proceeded, Work};
+use super::{Handler, client, trace};
+use codecall_base::client::Client;
+use codecall_base::event::EventSink;
+use codecall_base::telemetry;
+use codecall_base::tool::{ErrorCode, ToolError};
+use codecall_tools::pipeline::canonical;
+use codecall_upstream::BoxFuture;
+use codecall_upstream::mcp::URL_REQUIRED;
+use rmcp::model::*;
+use rmcp::service::RequestContext;
+use rmcp::task_manager::TaskOptions;
+use rmcp::{ErrorData, Peer, RoleServer};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a suspended request stays after the last time at which its tools wait for the client.
+const SUSPENDED_AFTER_WAIT: Duration = Duration::from_secs(60);
+
+/// The work of a request. In a box: each future that it is moved through would hold it twice.
+pub type Start = Box<dyn FnOnce(Client, EventSink, CancellationToken) -> BoxFuture<'static, suspended::Answer> + Send>;
+
+impl Handler {
+    /// Answers a request whose tools can ask its client: `start` is its work. A client with a session is asked meanwhile. One
+    /// without gets the questions as the result, and repeats the request with `repeated`. If it `can_be_task` and takes long,
+    /// a client that knows tasks gets one.
+    pub(super) async fn interact(
+        &self,
+        context: &RequestContext<RoleServer>,
+        subject: Subject,
+        repeated: (Option<InputResponses>, Option<String>),
+        sink: EventSink,
+        can_be_task: bool,
+        start: Start,
+    ) -> suspended::Answer {
+        let mut span = trace::begin(context, &subject);
+        let trace = span.context();
+        let start: Start =
+            Box::new(move |client, sink, cancel| Box::pin(telemetry::within(trace, start(client, sink, cancel))));
+        let config = self.hub().config().interaction;
+        let is_modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
+        let (responses, state) = repeated;
+        let (client, questions) = client::of_request(context, self.number, config);
+        let knows_tasks = context.client_capabilities().is_some_and(|own| own.supports_tasks());
+        let task_after = (can_be_task && is_modern && knows_tasks).then_some(config.task_after);
+        let answering: BoxFuture<'_, suspended::Answer> = match state {
+            Some(state) => match self.suspended.take(&state, &subject) {
+                Ok(work) => Box::pin(self.proceed(work, responses, sink, &context.ct, task_after)),
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            },
+            None if is_modern && (client.can_be_asked() || task_after.is_some()) => {
+                let work = Work::begin(subject, questions, |sink, cancel| start(client, sink, cancel));
+                Box::pin(self.proceed(work, responses, sink, &context.ct, task_after))
+            }
+            None => {
+                let mut answer = start(client, sink, context.ct.child_token());
+                let asking = client::ask_session(context.peer.clone(), questions);
+                Box::pin(async move {
+                    tokio::select! {
+                        answer = &mut answer => answer,
+                        () = asking => answer.await,
+                    }
+                })
+            }
+        };
+        let answer = answering.await;
+        trace::describe_answer(&mut span, &answer);
+        answer
+    }
+
+    async fn proceed(
+        &self,
+        work: Work,
+        responses: Option<InputResponses>,
+        sink: EventSink,
+        cancel: &CancellationToken,
+        task_after: Option<Duration>,
+    ) -> suspended::Answer {
+        work.send_events_to(sink);
+        let expiry = self.hub().config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
+        match self.suspended.proceed(work, responses.unwrap_or_default(), cancel, expiry, task_after).await {
+            Proceeded::Answered(answer) => *answer,
+            Proceeded::Long(work) => {
+                let longest = Duration::from_millis(self.hub().config().policy.limits.max_duration_ms) + expiry;
+                let ttl_ms = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+                let options = TaskOptions::new().with_ttl_ms(ttl_ms);
+                let task = self.tasks.spawn(options, |context| Box::pin(suspended::run_as_task(work, context)));
+                Ok(ServerResult::CreateTaskResult(CreateTaskResult::new(task)))
+            }
+        }
+    }
+
+    /// Lets servers ask for the roots of the client, if it is the only one.
+    pub(super) fn announce_roots(&self, peer: &Peer<RoleServer>) {
+        let client = client::of_session(peer, self.number, self.hub().config().interaction);
+        if let Some(client) = client.filter(|_| self.is_only) {
+            self.hub().set_only_client(&client);
+        }
+    }
+}
+
+/// What is requested; it identifies a request among the suspended ones.
+#[derive(PartialEq, Eq)]
+pub struct Subject {
+    pub method: &'static str,
+    /// The tool, prompt or resource.
+    pub name: String,
+    arguments: [u8; 32],
+}
+
+impl Subject {
+    pub fn new(method: &'static str, name: &str, arguments: &Map<String, Value>) -> Self {
+        let arguments = Sha256::digest(canonical(arguments).as_bytes()).into();
+        Self { method, name: name.to_owned(), arguments }
+    }
+}
+
+pub fn wrong_result() -> ErrorData {
+    ErrorData::internal_error("the result is that of another request", None)
+}
+
+/// Returns the error of the protocol for a tool that needs something of the client before it begins: a capability, or that a
+/// person opens a page.
+pub fn client_error(error: &ToolError) -> Option<ErrorData> {
+    if error.code != ErrorCode::InputRequired {
+        return None;
+    }
+    let details = serde_json::from_str::<Value>(error.details.as_deref()?).ok()?;
+    let code = match details.get("requiredCapabilities") {
+        Some(_) => rmcp::model::ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+        None => details.get("elicitations").map(|_| URL_REQUIRED)?,
+    };
+    Some(ErrorData::new(code, error.message.clone(), Some(details)))
+}

@@ -1,0 +1,257 @@
+//! Requests of clients without a session whose tools ask the client.
+//!
+//! Such a client gets its questions as the result of its request (`input_required`), and repeats the request with the
+//! answers. Meanwhile the work of the request goes on, or waits. The state that the client sends back is a random name of
+//! that work, which is used once: it says nothing, and cannot be guessed.
+
+use super::client::{Asked, Questions};
+use super::interact::Subject;
+use codecall_base::client::Unanswered;
+use codecall_base::event::{EventSink, RunId};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use rmcp::ErrorData;
+use rmcp::model::*;
+use rmcp::task_manager::{TaskContext, TaskExit};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Questions within this time go to the client together.
+const SETTLE: Duration = Duration::from_millis(25);
+/// Maximum number of suspended requests. One more drops the oldest.
+const MAX_SUSPENDED: usize = 1_000;
+
+/// How often a question of a task is asked whose answer is none.
+const MAX_ATTEMPTS: usize = 3;
+
+/// The result of a request.
+pub type Answer = Result<ServerResult, ErrorData>;
+
+/// How far the work of a request has come.
+pub enum Proceeded {
+    /// The request is answered.
+    Answered(Box<Answer>),
+    /// It takes so long that it becomes a task.
+    Long(Work),
+}
+
+/// The suspended requests of a server, by the state that their clients have.
+#[derive(Default)]
+pub struct Suspended(Mutex<HashMap<String, (Instant, Work)>>);
+
+/// The work of a request. Dropping it cancels the work.
+pub struct Work {
+    /// What is requested. The repeated request must request the same.
+    subject: Subject,
+    task: JoinHandle<Answer>,
+    questions: Questions,
+    /// Questions without an answer, by their keys.
+    open: BTreeMap<String, Asked>,
+    /// The sink of the request that is being answered.
+    sink: Arc<Mutex<EventSink>>,
+    _cancel: DropGuard,
+}
+
+impl Suspended {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Work)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the work of a repeated request.
+    ///
+    /// # Errors
+    /// There is none, or it is that of another request.
+    pub fn take(&self, state: &str, subject: &Subject) -> Result<Work, ErrorData> {
+        let mut all = self.lock();
+        let is_same = all.get(state).is_some_and(|(_, work)| work.subject == *subject);
+        let work = if is_same { all.remove(state) } else { None };
+        let unknown = "This requestState is unknown, has expired, was used before, or is that of another request; \
+            send the request again without it";
+        work.map(|(_, work)| work).ok_or_else(|| ErrorData::invalid_params(unknown, None))
+    }
+
+    /// Stores work whose client is asked, for `expiry`, and returns its questions.
+    fn put(&self, work: Work, expiry: Duration) -> InputRequiredResult {
+        let requests = work.open.iter().filter_map(|(key, asked)| Some((key.clone(), input_request(asked)?)));
+        let (requests, state) = (requests.collect(), RunId::random().to_string());
+        let mut all = self.lock();
+        all.retain(|_, (since, _)| since.elapsed() < expiry);
+        if all.len() >= MAX_SUSPENDED {
+            let oldest = all.iter().min_by_key(|(_, (since, _))| *since).map(|(state, _)| state.clone());
+            oldest.and_then(|oldest| all.remove(&oldest));
+        }
+        all.insert(state.clone(), (Instant::now(), work));
+        InputRequiredResult::new(Some(requests), Some(state))
+    }
+
+    /// Cancels all work.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// Continues work until it is done, its client has to answer, or `task_after` is over. `provided` are the answers that
+    /// the request brings.
+    pub async fn proceed(
+        &self,
+        mut work: Work,
+        mut provided: InputResponses,
+        cancel: &CancellationToken,
+        expiry: Duration,
+        task_after: Option<Duration>,
+    ) -> Proceeded {
+        let became_long = async {
+            match task_after {
+                Some(after) => tokio::time::sleep(after).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut became_long = std::pin::pin!(became_long);
+        for (key, answer) in std::mem::take(&mut provided) {
+            match work.open.remove(&key) {
+                Some(asked) => {
+                    // What is no answer is asked again.
+                    if let Err(asked) = asked.answered(answer) {
+                        work.open.insert(key, asked);
+                    }
+                }
+                // It may be the answer to a question that comes.
+                None => drop(provided.insert(key, answer)),
+            }
+        }
+        loop {
+            work.open.retain(|_, asked| !asked.answer.is_closed());
+            tokio::select! {
+                biased;
+                result = &mut work.task => {
+                    return Proceeded::Answered(Box::new(answer(result)));
+                }
+                () = cancel.cancelled() => {
+                    let cancelled = ErrorData::internal_error("the request was cancelled", None);
+                    return Proceeded::Answered(Box::new(Err(cancelled)));
+                }
+                Some(asked) = work.questions.recv() => work.asked(*asked, &mut provided),
+                () = tokio::time::sleep(SETTLE), if !work.open.is_empty() => {
+                    work.send_events_to(None);
+                    let required = self.put(work, expiry);
+                    return Proceeded::Answered(Box::new(Ok(ServerResult::InputRequiredResult(required))));
+                }
+                () = &mut became_long, if work.open.is_empty() => {
+                    work.send_events_to(None);
+                    return Proceeded::Long(work);
+                }
+            }
+        }
+    }
+}
+
+impl Work {
+    /// Begins the work of a request. `start` gets the sink of its events, and its cancellation.
+    pub fn begin(
+        subject: Subject,
+        questions: Questions,
+        start: impl FnOnce(EventSink, CancellationToken) -> BoxFuture<'static, Answer>,
+    ) -> Self {
+        let (cancel, sink) = (CancellationToken::new(), Arc::new(Mutex::new(None::<Arc<dyn Fn(_) + Send + Sync>>)));
+        let current = Arc::clone(&sink);
+        let forward: EventSink = Some(Arc::new(move |event| {
+            let sink = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(sink) = sink {
+                sink(event);
+            }
+        }));
+        let task = tokio::spawn(start(forward, cancel.clone()));
+        Self { subject, task, questions, open: BTreeMap::new(), sink, _cancel: cancel.drop_guard() }
+    }
+
+    /// Sends events to the request that is being answered. There are none while none is.
+    pub fn send_events_to(&self, sink: EventSink) {
+        *self.sink.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+    }
+
+    /// Adds a question, unless the request has brought the answer.
+    fn asked(&mut self, asked: Asked, provided: &mut InputResponses) {
+        let own = key_of(&asked);
+        let asked = match provided.remove(&own) {
+            Some(answer) => match asked.answered(answer) {
+                Ok(()) => return,
+                Err(asked) => asked,
+            },
+            None => asked,
+        };
+        if input_request(&asked).is_none() {
+            return refuse(asked);
+        }
+        let mut key = own.clone();
+        let mut number = 1;
+        while self.open.contains_key(&key) {
+            number += 1;
+            key = format!("{own}-{number}");
+        }
+        self.open.insert(key, asked);
+    }
+}
+
+/// Continues work as a task until it is done. Its questions are those of the task.
+///
+/// # Errors
+/// The request fails, or its client has cancelled the task.
+pub async fn run_as_task(mut work: Work, context: TaskContext) -> Result<CallToolResult, TaskExit> {
+    let mut asking = FuturesUnordered::new();
+    let mut number = 0;
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut work.task => {
+                return match answer(result)? {
+                    ServerResult::CallToolResult(result) => Ok(result),
+                    _ => Err(ErrorData::internal_error("the result is not one of a tool", None).into()),
+                };
+            }
+            () = context.cancelled() => return Err(TaskExit::Cancelled),
+            Some(asked) = work.questions.recv() => {
+                number += 1;
+                // A key is used once in a task.
+                asking.push(ask(&context, format!("{}-{number}", key_of(&asked)), *asked));
+            }
+            Some(()) = asking.next() => {}
+        }
+    }
+}
+
+/// Asks a question of a task, again if the answer is none.
+async fn ask(context: &TaskContext, key: String, mut asked: Asked) {
+    for attempt in 1..=MAX_ATTEMPTS {
+        let Some(request) = input_request(&asked) else { break };
+        let key = if attempt == 1 { key.clone() } else { format!("{key}-{attempt}") };
+        let Ok(answer) = context.request_input(key, request).await else { return };
+        match asked.answered(answer) {
+            Ok(()) => return,
+            Err(again) => asked = again,
+        }
+    }
+    refuse(asked);
+}
+
+fn refuse(asked: Asked) {
+    let reason = "question or answer are not of MCP".to_owned();
+    let _ = asked.answer.send(Err(Unanswered::Refused(reason)));
+}
+
+fn answer(result: Result<Answer, JoinError>) -> Answer {
+    result.unwrap_or_else(|_| Err(ErrorData::internal_error("the request has crashed", None)))
+}
+
+/// Returns the name of a question: that of its upstream, if there is one.
+fn key_of(asked: &Asked) -> String {
+    asked.question.key.clone().unwrap_or_else(|| asked.question.method.as_str().replace('/', "-"))
+}
+
+fn input_request(asked: &Asked) -> Option<InputRequest> {
+    let request: Value = json!({"method": asked.question.method.as_str(), "params": asked.question.params});
+    serde_json::from_value(request).ok()
+}

@@ -1,0 +1,256 @@
+//! Runs that wait for a person: what their client gets meanwhile, how they go on, and their outcome.
+
+use super::{Answer, AnswerContent, execute, listed_name};
+use crate::hub::{Durable, Hub, LiveHub, NotResumed, Standing};
+use codecall_base::call::with_client;
+use codecall_base::event::RunId;
+use codecall_base::tool::ErrorCode;
+use codecall_store::{ApprovalRequest, JournalProblem};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How long a client that asks for an outcome waits for it.
+const OUTCOME_WAIT: Duration = Duration::from_secs(20);
+/// How often the store is asked for the outcome meanwhile.
+const OUTCOME_LOOK: Duration = Duration::from_millis(250);
+/// How often this process looks for runs that can go on.
+const LOOK: Duration = Duration::from_millis(400);
+/// How often it does if no tool needs an approval: only runs of an earlier configuration could go on.
+const IDLE_LOOK: Duration = Duration::from_secs(30);
+/// How often requests expire, and old outcomes are deleted.
+const EXPIRE: Duration = Duration::from_secs(5);
+/// How long a run that cannot go on here is left to others.
+const RETRY: Duration = Duration::from_secs(20);
+
+/// Codes of outcomes that say nothing about the run: it can go on later.
+const PASSING: [ErrorCode; 4] =
+    [ErrorCode::QueueFull, ErrorCode::QueueTimeout, ErrorCode::PoolDisposed, ErrorCode::ExecutionAborted];
+
+/// Returns the answer to the request whose run has paused.
+pub async fn paused(hub: &Hub, run: &RunId) -> Answer {
+    let Some(durable) = hub.durable() else { return Answer::cancelled() };
+    match durable.standing(hub, run).await {
+        Ok(Some(Standing::Open(requests))) => open(hub, run, &requests),
+        Ok(Some(Standing::Ended(outcome))) => ended(&outcome),
+        // It is stored.
+        Ok(None) | Err(_) => open(hub, run, &[]),
+    }
+}
+
+/// Returns the answer of a run that has paused, once it has ended, or after a while where it stands. `None`: there is no
+/// such run of this client.
+pub async fn outcome(hub: &Hub, run: &RunId, cancel: &CancellationToken) -> Option<Answer> {
+    let durable = hub.durable()?;
+    let began = Instant::now();
+    loop {
+        match durable.standing(hub, run).await {
+            Ok(Some(Standing::Ended(outcome))) => return Some(ended(&outcome)),
+            Ok(Some(Standing::Open(requests))) if began.elapsed() >= OUTCOME_WAIT => {
+                return Some(open(hub, run, &requests));
+            }
+            Ok(Some(Standing::Open(_))) => {}
+            Ok(None) => return None,
+            Err(error) => return Some(Answer::refused(format!("The run cannot be read: {error}"))),
+        }
+        if cancel.run_until_cancelled(tokio::time::sleep(OUTCOME_LOOK)).await.is_none() {
+            return Some(Answer::cancelled());
+        }
+    }
+}
+
+/// Returns the answer of a run that has not ended.
+fn open(hub: &Hub, run: &RunId, requests: &[ApprovalRequest]) -> Answer {
+    let approvals = requests.iter().map(|request| {
+        let input = serde_json::from_str::<Value>(&request.input).unwrap_or_else(|_| request.input.as_str().into());
+        json!({"id": request.id, "tool": request.tool, "input": input, "expiresMs": request.expires_ms})
+    });
+    let approvals: Vec<Value> = approvals.collect();
+    let tool = listed_name(&execute::Execute, hub.config().tools.names);
+    let handle = json!({"handle": run.as_str()});
+    let next = format!(
+        "Do not send the script again: call {tool} with {handle} for its outcome, also later, and after a restart of the server"
+    );
+    let note = match approvals.is_empty() {
+        true => format!("The script goes on. {next}"),
+        false => format!(
+            "The script waits for a person, who decides with 'codecall approve ID' or 'codecall deny ID', ID as in 'approvals'. {next}"
+        ),
+    };
+    let value = json!({"status": "waiting", "handle": run.as_str(), "approvals": approvals, "note": note});
+    Answer::ok(value).with_meta(Map::from_iter([("codecall/run".to_owned(), run.as_str().into())]))
+}
+
+/// Converts an answer to the text that is kept.
+fn to_text(answer: &Answer) -> String {
+    let (content, is_refusal) = match &answer.content {
+        AnswerContent::Structured(value) => (value.clone(), false),
+        AnswerContent::Refusal(text) => (text.as_str().into(), true),
+    };
+    json!({"content": content, "isRefusal": is_refusal, "isError": answer.is_error, "meta": answer.meta}).to_string()
+}
+
+/// Converts it back.
+fn ended(text: &str) -> Answer {
+    let mut kept: Value = serde_json::from_str(text).unwrap_or_default();
+    let content = match (kept["isRefusal"].as_bool(), kept["content"].take()) {
+        (Some(true), Value::String(text)) => AnswerContent::Refusal(text),
+        (_, value) => AnswerContent::Structured(value),
+    };
+    let meta = match kept["meta"].take() {
+        Value::Object(meta) => Some(meta),
+        _ => None,
+    };
+    Answer { content, is_error: kept["isError"] == true, meta }
+}
+
+/// Lets runs of this process wait for people, and goes on with those that can: of this process, or of one that has ended.
+pub fn resume_runs(live: &LiveHub, cancel: &CancellationToken) {
+    if let Some(durable) = live.get().durable().cloned() {
+        durable.begin_serving();
+        let following = follow(live.clone(), durable);
+        tokio::spawn(cancel.clone().run_until_cancelled_owned(following));
+    }
+}
+
+async fn follow(live: LiveHub, durable: Arc<Durable>) {
+    // Runs that could not go on here.
+    let left: Arc<Mutex<HashMap<String, Instant>>> = Arc::default();
+    let renewing = Arc::clone(&durable);
+    let renew = async move {
+        loop {
+            tokio::time::sleep(renewing.renewal()).await;
+            if let Err(error) = renewing.renew().await {
+                tracing::warn!("runs that wait for people: {error}");
+            }
+        }
+    };
+    let renewing = tokio::spawn(renew);
+    let _abort = AbortOnDrop(renewing);
+    let (mut expired, mut has_failed) = (None::<Instant>, false);
+    loop {
+        let not: Vec<String> = {
+            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.retain(|_, since| since.elapsed() < RETRY);
+            left.keys().cloned().collect()
+        };
+        let claimed = match expired.is_some_and(|at| at.elapsed() < EXPIRE) {
+            true => durable.claim(&not).await,
+            false => {
+                expired = Some(Instant::now());
+                match durable.expire(&live.get().config().approval).await {
+                    Ok(()) => durable.claim(&not).await,
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        match claimed {
+            Ok(Some(id)) => {
+                has_failed = false;
+                let (live, durable, left) = (live.clone(), Arc::clone(&durable), Arc::clone(&left));
+                tokio::spawn(async move {
+                    if let Err(why) = resume(&live, &durable, &id).await {
+                        tracing::warn!(run = id, "a run that waited cannot go on here now: {why}");
+                        left.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), Instant::now());
+                        if let Err(error) = durable.release(&id).await {
+                            tracing::warn!(run = id, "{error}");
+                        }
+                    }
+                });
+                continue;
+            }
+            Ok(None) => has_failed = false,
+            Err(error) => {
+                if !std::mem::replace(&mut has_failed, true) {
+                    tracing::warn!("runs that wait for people cannot go on: {error}");
+                }
+            }
+        }
+        let has_more = !left.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        tokio::time::sleep(LOOK).await;
+        let since = Instant::now();
+        // Tools may become known, or the configuration may change.
+        while !has_more && !live.get().needs_approval() && since.elapsed() < IDLE_LOOK {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Ends a task when it is dropped.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Goes on with a run of this process until it has ended, or waits again.
+///
+/// # Errors
+/// It cannot go on here at the moment: why.
+async fn resume(live: &LiveHub, durable: &Arc<Durable>, id: &str) -> Result<(), String> {
+    let base = live.get();
+    let resumed = match durable.resume(base.config(), id).await {
+        Ok(resumed) => resumed,
+        Err(NotResumed::Now(why)) => return Err(why),
+        Err(NotResumed::Never(why)) => {
+            let error =
+                json!({"code": ErrorCode::ReplayMismatch.as_str(), "message": format!("The run cannot go on: {why}")});
+            let answer = Answer::structured(json!({"status": "runtime_error", "error": error}), true);
+            return end(durable, &base, id, &answer).await;
+        }
+    };
+    let hub = live.of_client(resumed.principal.as_deref(), resumed.permissions.as_deref());
+    let hub = hub.ok_or("its client has not been here, or may use other tools now")?;
+    let _request = hub.begin_request();
+    let mut request = resumed.request;
+    request.policy.limits.max_result_bytes = hub.results().max_bytes(resumed.max_result_bytes);
+    let running = hub.execute(request, None, CancellationToken::new());
+    let finished = match resumed.client {
+        Some(client) => with_client(client, running).await,
+        None => running.await,
+    };
+    if finished.is_paused {
+        return Ok(());
+    }
+    if let Err(failure) = &finished.outcome.result
+        && PASSING.iter().any(|code| failure.code == *code)
+    {
+        return Err(failure.message.clone());
+    }
+    let mut answer = execute::finish(&hub, finished, resumed.max_result_bytes, false).await;
+    let redactor = hub.secrets().redactor();
+    answer.content.redact(&redactor);
+    answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
+    end(durable, &hub, id, &answer).await
+}
+
+/// Stores the outcome of a run.
+async fn end(durable: &Durable, hub: &Hub, id: &str, answer: &Answer) -> Result<(), String> {
+    match durable.end(hub.config(), id, &to_text(answer)).await {
+        // The other process stores its outcome.
+        Ok(()) | Err(JournalProblem::Lost) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_kept_as_it_is() {
+        let meta = Map::from_iter([("codecall/run".to_owned(), "abc".into())]);
+        for answer in [
+            Answer::ok(json!({"status": "ok", "result": [1, null]})).with_meta(meta),
+            Answer::structured(json!({"status": "tool_error"}), true),
+            Answer::refused("no".into()),
+        ] {
+            let kept = ended(&to_text(&answer));
+            assert_eq!((kept.content, kept.is_error, kept.meta), (answer.content, answer.is_error, answer.meta));
+        }
+    }
+}

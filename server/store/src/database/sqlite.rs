@@ -1,0 +1,225 @@
+//! The database in a file. One thread has the only connection of the process; other processes may use the file too.
+
+use super::schema::{APPLIED, CREATE, NOTE, missing};
+use super::{Dialect, Problem, Row, Statement, Value};
+use crate::now_ms;
+use crate::state::create_folder;
+use codecall_base::files;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, ToSql, TransactionBehavior, params_from_iter};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The `application_id` of the file: `CCst`.
+const APPLICATION: i32 = 0x4343_7374;
+/// How long an operation waits for other processes, which write for milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A file, and the thread that uses it. The thread is started by the first use and ends with the last one.
+pub struct Sqlite {
+    path: PathBuf,
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+}
+
+/// What the thread does.
+pub enum Work {
+    /// Statements in one transaction.
+    Batch(Vec<Statement>),
+    /// Reads all of the file. Rows are what is wrong.
+    Check,
+    /// Writes the file anew without the space of deleted rows.
+    Vacuum,
+}
+
+struct Job {
+    work: Work,
+    reply: oneshot::Sender<Result<Vec<Row>, Problem>>,
+}
+
+impl Sqlite {
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), jobs: Mutex::default() }
+    }
+
+    pub fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Does work on the thread.
+    pub async fn work(&self, work: Work) -> Result<Vec<Row>, Problem> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Job { work, reply })?;
+        answer.await.unwrap_or(Err(Problem::Closed))
+    }
+
+    fn send(&self, job: Job) -> Result<(), Problem> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if jobs.is_none() {
+            let (sender, receiver) = mpsc::channel();
+            let path = self.path.clone();
+            let thread = std::thread::Builder::new().name("codecall-store".into());
+            thread.spawn(move || serve(&path, &receiver)).map_err(|error| Problem::Failed(error.to_string()))?;
+            *jobs = Some(sender);
+        }
+        jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(Problem::Closed)
+    }
+}
+
+/// Does the work of a file until nobody has more.
+fn serve(path: &Path, jobs: &mpsc::Receiver<Job>) {
+    let mut open: Option<Connection> = None;
+    while let Ok(Job { work, reply }) = jobs.recv() {
+        let done = match &mut open {
+            Some(db) => execute(db, work),
+            None => self::open(path).and_then(|db| execute(open.insert(db), work)),
+        };
+        // Another process may have replaced or mended the file.
+        if done.as_ref().is_err_and(|problem| !matches!(problem, Problem::Busy | Problem::Full)) {
+            open = None;
+        }
+        // Nobody may wait for it any more.
+        let _ = reply.send(done);
+    }
+}
+
+fn execute(db: &mut Connection, work: Work) -> Result<Vec<Row>, Problem> {
+    match work {
+        Work::Batch(statements) => batch(db, &statements),
+        Work::Check => {
+            let rows = rows(db, "PRAGMA integrity_check(20)", [])?;
+            Ok(rows.into_iter().filter(|row| row.first().and_then(Value::text) != Some("ok")).collect())
+        }
+        Work::Vacuum => {
+            db.execute_batch("VACUUM")?;
+            rows(db, "PRAGMA wal_checkpoint(TRUNCATE)", []).map(|_| Vec::new())
+        }
+    }
+}
+
+fn batch(db: &mut Connection, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
+    let is_reading = statements.iter().all(|statement| statement.sql.starts_with("SELECT"));
+    let kind = if is_reading { TransactionBehavior::Deferred } else { TransactionBehavior::Immediate };
+    let transaction = db.transaction_with_behavior(kind)?;
+    let mut last = Vec::new();
+    for Statement { sql, values } in statements {
+        last = rows(&transaction, &Dialect::Sqlite.sql(sql), params_from_iter(values))?;
+    }
+    transaction.commit()?;
+    Ok(last)
+}
+
+fn rows(db: &Connection, sql: &str, values: impl Params) -> Result<Vec<Row>, Problem> {
+    let mut statement = db.prepare_cached(sql)?;
+    let columns = statement.column_count();
+    let mut found = statement.query(values)?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next()? {
+        let values: Result<Row, _> = (0..columns).map(|at| row.get_ref(at).map(value)).collect();
+        rows.push(values?);
+    }
+    Ok(rows)
+}
+
+fn value(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Int(number),
+        // No column has fractions.
+        ValueRef::Real(number) => Value::Int(number as i64),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn open(path: &Path) -> Result<Connection, Problem> {
+    // SQLite gives some relative paths a meaning of their own, such as `:memory:`.
+    let path = std::path::absolute(path).map_err(|error| Problem::Refused(error.kind()))?;
+    if let Some(folder) = path.parent() {
+        create_folder(folder).map_err(|error| Problem::NoFolder(error.kind()))?;
+    }
+    // Opening a pipe may block forever.
+    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(Problem::NoFile);
+    }
+    // SQLite creates the files beside a database with the permissions of the database.
+    files::ensure_writable(&path).map_err(|error: io::Error| Problem::Refused(error.kind()))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(64);
+    // After a power loss the last transactions may be missing, but the file is intact.
+    db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;")?;
+    let is_new = is_new(&db)?;
+    if is_new {
+        // Stored in the file: readers and a writer do not wait for each other. Another process may be creating it.
+        match db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(Problem::from) {
+            Ok(()) | Err(Problem::Busy) => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    migrate(&mut db)?;
+    Ok(db)
+}
+
+/// Whether the file is empty.
+fn is_new(db: &Connection) -> Result<bool, Problem> {
+    let number = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0));
+    match number("PRAGMA application_id")? {
+        application if application == i64::from(APPLICATION) => Ok(false),
+        0 if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(true),
+        _ => Err(Problem::Foreign),
+    }
+}
+
+fn migrate(db: &mut Connection) -> Result<(), Problem> {
+    let applied = |db: &Connection| -> Result<Vec<(i64, String)>, Problem> {
+        let rows = rows(db, APPLIED, [])?;
+        Ok(rows.iter().map(|row| (row[0].int(), row[1].text().unwrap_or_default().to_owned())).collect())
+    };
+    // Most starts need not write.
+    let is_current = !is_new(db)? && missing(&applied(db)?, Dialect::Sqlite)?.is_empty();
+    if is_current {
+        return Ok(());
+    }
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it meanwhile.
+    is_new(&transaction)?;
+    transaction.execute_batch(CREATE)?;
+    for migration in missing(&applied(&transaction)?, Dialect::Sqlite)? {
+        transaction.execute_batch(&migration.sql)?;
+        transaction.execute(NOTE, (migration.version, migration.digest, now_ms()))?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    Ok(transaction.commit()?)
+}
+
+impl From<rusqlite::Error> for Problem {
+    /// Messages of SQLite may contain paths and values, so they are not used.
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::ReadOnly,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            // Unknown: there is no such table or column. None: a column has a value of another type.
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) | None => {
+                tracing::debug!(%error, "the store");
+                Self::Damaged
+            }
+            Some(code) => Self::Failed(format!("the file cannot be used ({code:?})")),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Journals of runs that outlive the process which has begun them.
+//!
+//! A journaled run has a header, which says what was begun, and entries, which say what has happened since. Both are
+//! sealed: they contain inputs and results of tools. A process that evaluates a run holds it by a lease, which it renews;
+//! a run whose lease has lapsed is taken over by another process. An entry is only added by the process that holds the run.
+
+use crate::database::{Database, Problem, Row, Statement, Value};
+use crate::sealed::{KeyRing, Place, SealError};
+use crate::{BoxFuture, StoreError, now_ms};
+use std::time::Duration;
+
+/// Where a journaled run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournaledState {
+    /// A process evaluates it, or has died while it did.
+    Running,
+    /// It waits for decisions, and no process has it in memory.
+    Waiting,
+    /// It has ended.
+    Ended,
+}
+
+impl JournaledState {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Ended => "ended",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        [Self::Running, Self::Waiting].into_iter().find(|state| state.as_str() == text).unwrap_or(Self::Ended)
+    }
+}
+
+/// A journaled run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournaledRun {
+    /// The id of the run.
+    pub id: String,
+    /// Where it stands.
+    pub state: JournaledState,
+    /// The client of the HTTP server that it belongs to; `None`: the server's own.
+    pub principal: Option<String>,
+    /// How long it was evaluated so far, in milliseconds.
+    pub active_ms: u64,
+    /// The header.
+    pub header: String,
+    /// The outcome of one that has ended.
+    pub outcome: Option<String>,
+}
+
+/// Why a journal cannot be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalProblem {
+    /// It cannot be sealed or opened.
+    #[error("its journal cannot be read: {0}")]
+    Seal(#[from] SealError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another process has taken the run over.
+    #[error("another process has taken the run over")]
+    Lost,
+}
+
+/// Who holds a run, and for how long without renewing.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    /// The process: a random text.
+    pub owner: String,
+    /// How long it holds a run.
+    pub duration: Duration,
+}
+
+impl Lease {
+    fn until_ms(&self) -> i64 {
+        now_ms().saturating_add(i64::try_from(self.duration.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Journals of runs.
+pub trait JournalStore: Send + Sync {
+    /// Adds a run with its first entry, held by the process of the lease.
+    fn begin<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        lease: &'a Lease,
+        run: &'a JournaledRun,
+        entry: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Adds an entry. The first one has the number 0.
+    fn append<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        lease: &'a Lease,
+        id: &'a str,
+        number: u64,
+        entry: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Lets go of a run that waits.
+    fn pause<'a>(&'a self, lease: &'a Lease, id: &'a str, active_ms: u64) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Lets go of a run that is not evaluated any more, so that another process can take it over.
+    fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Ends a run. Its outcome is kept until a time in milliseconds since 1970; its entries are deleted.
+    fn end<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        lease: &'a Lease,
+        id: &'a str,
+        outcome: &'a str,
+        keep_until_ms: i64,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Takes over a run that can go on: a call of it was decided, or the lease of its process has lapsed. `None`: none can.
+    /// Those in `not` are left out.
+    fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
+
+    /// Holds the runs of the process for longer.
+    fn renew<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Returns a run.
+    fn get<'a>(&'a self, keys: &'a KeyRing, id: &'a str)
+    -> BoxFuture<'a, Result<Option<JournaledRun>, JournalProblem>>;
+
+    /// Returns the entries of a run, in order.
+    fn entries<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Vec<String>, JournalProblem>>;
+
+    /// Deletes runs that have ended and are no longer kept.
+    fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// Journals in a database.
+#[derive(Clone, Debug)]
+pub struct SqlJournals(pub Database);
+
+/// The parts of a run, as places of what is sealed.
+const HEADER: &str = "journal header";
+const OUTCOME: &str = "journal outcome";
+const ENTRY: &str = "journal entry";
+
+fn seal(keys: &KeyRing, table: &str, id: &str, name: &str, text: &str) -> Result<Value, SealError> {
+    let packed = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 1);
+    Ok(keys.seal(Place { table, owner: id, name }, &packed)?.into())
+}
+
+fn open(keys: &KeyRing, table: &str, id: &str, name: &str, sealed: &Value) -> Result<String, SealError> {
+    let packed = keys.open(Place { table, owner: id, name }, sealed.bytes())?;
+    crate::runs::inflated(&packed).ok_or(SealError::Tampered)
+}
+
+impl SqlJournals {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Row>, StoreError> {
+        self.0.batch(statements).await.map_err(|problem: Problem| self.0.error(&problem))
+    }
+}
+
+impl JournalStore for SqlJournals {
+    fn begin<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        lease: &'a Lease,
+        run: &'a JournaledRun,
+        entry: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>> {
+        Box::pin(async move {
+            let header = seal(keys, HEADER, &run.id, "", &run.header)?;
+            let entry = seal(keys, ENTRY, &run.id, "0", entry)?;
+            let id = run.id.as_str();
+            let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, owner, lease, keep_until, header) \
+                       VALUES ($1, 'running', $2, $3, $4, $5, $6, 0, $7)";
+            let values = [
+                id.into(),
+                run.principal.as_deref().into(),
+                now_ms().into(),
+                run.active_ms.into(),
+                lease.owner.as_str().into(),
+                lease.until_ms().into(),
+                header,
+            ];
+            let first = "INSERT INTO journal_entries (run, number, sealed) VALUES ($1, $2, $3)";
+            let statements =
+                vec![Statement::new(sql, values), Statement::new(first, [id.into(), Value::Int(0), entry])];
+            Ok(self.batch(statements).await.map(drop)?)
+        })
+    }
+
+    fn append<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        lease: &'a Lease,
+        id: &'a str,
+        number: u64,
+        entry: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>> {
+        Box::pin(async move {
+            let sealed = seal(keys, ENTRY, id, &number.to_string(), entry)?;
+            let sql = "INSERT INTO journal_entries (run, number, sealed) \
+                       SELECT id, CAST($1 AS BIGINT), CAST($2 AS {bytes}) FROM journaled_runs \
+                       WHERE id = $3 AND owner = $4 AND state = 'running' RETURNING number";
+            let values = [number.into(), sealed, id.into(), lease.owner.as_str().into()];
+            match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
+                true => Err(JournalProblem::Lost),
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn pause<'a>(&'a self, lease: &'a Lease, id: &'a str, active_ms: u64) -> BoxFuture<'a, Result<(), JournalProblem>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, owner = NULL \
+                       WHERE id = $2 AND owner = $3 RETURNING id";
+            let values = [active_ms.into(), id.into(), lease.owner.as_str().into()];
+            match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
+                true => Err(JournalProblem::Lost),
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET owner = NULL, lease = 0 WHERE id = $1 AND owner = $2";
+            self.batch(vec![Statement::new(sql, [id.into(), lease.owner.as_str().into()])]).await.map(drop)
+        })
+    }
+
+    fn end<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        lease: &'a Lease,
+        id: &'a str,
+        outcome: &'a str,
+        keep_until_ms: i64,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>> {
+        Box::pin(async move {
+            let outcome = seal(keys, OUTCOME, id, "", outcome)?;
+            let delete = "DELETE FROM journal_entries WHERE run IN \
+                          (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2)";
+            let withdraw = "UPDATE approval_requests SET state = 'withdrawn' WHERE state = 'waiting' AND run IN \
+                            (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2)";
+            let update = "UPDATE journaled_runs SET state = 'ended', keep_until = $1, outcome = $2, owner = NULL \
+                          WHERE id = $3 AND owner = $4 RETURNING id";
+            let held: [Value; 2] = [id.into(), lease.owner.as_str().into()];
+            let values = [keep_until_ms.into(), outcome, id.into(), lease.owner.as_str().into()];
+            let statements = vec![
+                Statement::new(delete, held.clone()),
+                Statement::new(withdraw, held),
+                Statement::new(update, values),
+            ];
+            match self.batch(statements).await?.is_empty() {
+                true => Err(JournalProblem::Lost),
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        Box::pin(async move {
+            let ready = "SELECT id FROM journaled_runs r WHERE (state = 'running' AND lease < $1) OR (state = 'waiting' \
+                         AND EXISTS (SELECT 1 FROM approval_requests a WHERE a.run = r.id AND a.used = 0 \
+                         AND a.state IN ('approved', 'denied', 'expired'))) ORDER BY began LIMIT 100";
+            let rows = self.batch(vec![Statement::new(ready, [now_ms().into()])]).await?;
+            for id in rows.iter().filter_map(|row| row[0].text()).filter(|id| !not.iter().any(|other| other == id)) {
+                // Another process may be faster.
+                let take = "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2 \
+                            WHERE id = $3 AND (state = 'waiting' OR (state = 'running' AND lease < $4)) RETURNING id";
+                let values = [lease.owner.as_str().into(), lease.until_ms().into(), id.into(), now_ms().into()];
+                if !self.batch(vec![Statement::new(take, values)]).await?.is_empty() {
+                    return Ok(Some(id.to_owned()));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND state = 'running'";
+            let values = [lease.until_ms().into(), lease.owner.as_str().into()];
+            self.batch(vec![Statement::new(sql, values)]).await.map(drop)
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<JournaledRun>, JournalProblem>> {
+        Box::pin(async move {
+            let sql = "SELECT id, state, principal, active_ms, header, outcome FROM journaled_runs WHERE id = $1";
+            let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
+            let Some(row) = rows.first() else { return Ok(None) };
+            let outcome = match &row[5] {
+                Value::Bytes(_) => Some(open(keys, OUTCOME, id, "", &row[5])?),
+                _ => None,
+            };
+            Ok(Some(JournaledRun {
+                id: id.to_owned(),
+                state: JournaledState::parse(row[1].text().unwrap_or_default()),
+                principal: row[2].text().map(str::to_owned),
+                active_ms: u64::try_from(row[3].int()).unwrap_or_default(),
+                header: open(keys, HEADER, id, "", &row[4])?,
+                outcome,
+            }))
+        })
+    }
+
+    fn entries<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Vec<String>, JournalProblem>> {
+        Box::pin(async move {
+            let sql = "SELECT number, sealed FROM journal_entries WHERE run = $1 ORDER BY number";
+            let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
+            let entries = rows.iter().enumerate().map(|(at, row)| {
+                // A row that is missing would be a call that is made again.
+                if row[0].int() != at as i64 {
+                    return Err(SealError::Tampered.into());
+                }
+                Ok(open(keys, ENTRY, id, &row[0].int().to_string(), &row[1])?)
+            });
+            entries.collect()
+        })
+    }
+
+    fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let sql = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
+            self.batch(vec![Statement::new(sql, [now_ms().into()])]).await.map(drop)
+        })
+    }
+}

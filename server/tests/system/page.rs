@@ -1,0 +1,192 @@
+//! The web page: who sees it, and what it shows. `tests/node/page.mjs` walks through it in a browser.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+const TOKEN: &str = "operator-0123456789-abcdef";
+
+/// A server with a page.
+struct Page {
+    url: String,
+    /// The address with a token that is valid once.
+    link: String,
+    client: reqwest::Client,
+    cookie: String,
+    _child: Child,
+}
+
+impl Page {
+    /// Starts a server, and logs in.
+    async fn start(folder: &Folder, http: Value) -> Self {
+        let store = folder.path("codecall.db");
+        Self::start_with(folder, json!({"http": http, "store": {"path": store}})).await
+    }
+
+    /// Does the same with a configuration.
+    async fn start_with(folder: &Folder, config: Value) -> Self {
+        let config = folder.file("config.json", config.to_string());
+        let mut command = Command::new(PROGRAM);
+        command.args(["serve", "--http", "0", "--ui", "--demo", "--config", &config]).kill_on_drop(true);
+        let mut child =
+            command.env_remove("RUST_LOG").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let link = loop {
+            let line = lines.next_line().await.expect("text").expect("an address");
+            if let Some(link) = line.strip_prefix("codecall: page: ") {
+                break link.to_owned();
+            }
+        };
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let client = codecall::http::client(TIMEOUT).expect("a client");
+        let url = link.split("/ui/").next().unwrap_or_default().to_owned();
+        let entered = client.get(&link).send().await.expect("an answer");
+        assert_eq!(entered.status(), 200);
+        let cookie = entered.headers()["set-cookie"].to_str().expect("text").to_owned();
+        assert!(cookie.contains("; HttpOnly; SameSite=Strict") && !cookie.contains("Secure"), "{cookie}");
+        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        Self { url, link, client, cookie, _child: child }
+    }
+
+    /// Returns the status, the text and where to go on.
+    async fn get(&self, path: &str) -> (u16, String) {
+        let sent = self.client.get(format!("{}{path}", self.url)).header("cookie", &self.cookie);
+        let response = sent.send().await.expect("an answer");
+        (response.status().as_u16(), response.text().await.expect("text"))
+    }
+
+    /// Sends a form, with the token of the login.
+    async fn post(&self, path: &str, pairs: &[(&str, &str)]) -> (u16, String) {
+        let (_, page) = self.get("/ui/script").await;
+        let csrf = page.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let pairs = pairs.iter().copied().chain([("csrf", csrf.expect("a token"))]);
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let sent = self.client.post(format!("{}{path}", self.url)).header("cookie", &self.cookie);
+        let response = sent.header("origin", &self.url).body(body).send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let place = response.headers().get("location").and_then(|place| place.to_str().ok().map(str::to_owned));
+        (status, place.unwrap_or(response.text().await.expect("text")))
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_logged_in_sees_nothing() {
+    let folder = Folder::new();
+    let agent = json!({"name": "agent", "token": "agent-0123456789-abcdef"});
+    let page = Page::start(&folder, json!({"token": TOKEN, "tokens": [agent]})).await;
+    assert_eq!(page.client.get(&page.link).send().await.expect("an answer").status(), 403, "it is valid once");
+    let address = format!("{}/ui/runs", page.url);
+    for (name, value) in [
+        ("accept", "*/*".to_owned()),
+        ("authorization", format!("Bearer {TOKEN}")),
+        ("authorization", "Bearer agent-0123456789-abcdef".to_owned()),
+        ("cookie", page.cookie.replace('=', "=0")),
+    ] {
+        let answer = page.client.get(&address).header(name, value).send().await.expect("an answer");
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["location"]),
+            (303, &"/ui/login?next=%2Fui%2Fruns".parse().expect("a value"))
+        );
+    }
+    // DNS rebinding, and a request of another page.
+    for (name, value) in
+        [("host", "evil.example"), ("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")]
+    {
+        let sent = page.client.get(&address).header("cookie", &page.cookie).header(name, value);
+        assert_eq!(sent.send().await.expect("an answer").status(), 403, "{name}");
+    }
+    let (status, runs) = page.get("/ui/runs").await;
+    assert!(status == 200 && runs.contains("<table"), "{runs}");
+    let forged = page.client.post(format!("{}/ui/script", page.url)).header("cookie", &page.cookie);
+    assert_eq!(forged.body("script=return+1&csrf=00").send().await.expect("an answer").status(), 403);
+    // Without the flag there is no page.
+    let plain = crate::model_server::HttpProcess::start(&["--demo"]).await;
+    let answer = page.client.get(format!("{}/ui/runs", plain.url)).send().await.expect("an answer");
+    assert_eq!(answer.status(), 404);
+}
+
+#[tokio::test]
+async fn a_script_is_checked_run_and_replayed() {
+    let folder = Folder::new();
+    let page = Page::start(&folder, json!({"token": TOKEN})).await;
+    let (status, checked) = page.post("/ui/check", &[("script", "return 1;\nwhile (")]).await;
+    assert!(status == 200 && checked.contains(r#""line":2"#), "{checked}");
+    let script = format!(
+        "// <script>x</script>\nconsole.log('{TOKEN}');\nreturn (await users.list({{limit: 2}})).nothing.length"
+    );
+    let (status, run) = page.post("/ui/script", &[("script", &script), ("parameters", r#"{"a": 1}"#)]).await;
+    assert!(status == 303 && run.starts_with("/ui/runs/"), "{status} {run}");
+    let (status, shown) = page.get(&run).await;
+    assert_eq!(status, 200);
+    assert!(shown.contains(r#"id="line-3" class="failed""#) && shown.contains("users:list"), "{shown}");
+    assert!(!shown.contains(TOKEN) && !shown.contains("<script>x"), "{shown}");
+    assert!(shown.contains("&lt;script&gt;x"), "{shown}");
+    let (status, replayed) =
+        page.post(&format!("{run}/replay"), &[("script", "return (await users.list({limit: 2})).total")]).await;
+    assert!(
+        status == 200 && replayed.contains("No tool was called") && replayed.contains("not as recorded"),
+        "{replayed}"
+    );
+    let (_, listed) = page.get("/ui/runs?status=failed&tool=users:*&since=1h").await;
+    assert!(listed.contains(&run), "{listed}");
+    let (status, wrong) = page.get("/ui/runs?since=yesterday").await;
+    assert!(status == 400 && wrong.contains("is no time"), "{wrong}");
+    for (path, expected) in
+        [("/ui/runs/zz", 404), ("/ui/runs/0123", 404), ("/ui/nothing", 404), ("/ui/tool?name=no", 404)]
+    {
+        assert_eq!(page.get(path).await.0, expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_runs_where_that_is_off() {
+    let folder = Folder::new();
+    let page = Page::start(&folder, json!({"uiRuns": false})).await;
+    assert_eq!(page.post("/ui/script", &[("script", "return 1")]).await.0, 403);
+    assert_eq!(page.post("/ui/tool", &[("name", "users:list")]).await.0, 403);
+    let (_, shown) = page.get("/ui/tool?name=users:list").await;
+    assert!(shown.contains("List users") && !shown.contains(">Call<"), "{shown}");
+}
+
+#[tokio::test]
+async fn script_tools_are_edited() {
+    let folder = Folder::new();
+    let tools = folder.path("tools");
+    std::fs::create_dir(&tools).expect("a folder");
+    let good = "/*---\ndescription = \"Adds\"\n---*/\nasync function execute(params) {\n  return 1;\n}\n";
+    std::fs::write(format!("{tools}/add.js"), good).expect("written");
+    let store = folder.path("codecall.db");
+    let config = json!({"http": {"uiEdit": true}, "scriptTools": {"folder": tools}, "store": {"path": store}});
+    let page = Page::start(&folder, config["http"].clone()).await;
+    // Without a folder there are none.
+    assert_eq!(page.get("/ui/script-tool?name=add").await.0, 404);
+    drop(page);
+    let page = Page::start_with(&folder, config).await;
+    let (status, shown) = page.get("/ui/script-tool?name=add").await;
+    assert!(status == 200 && shown.contains("return 1;"), "{shown}");
+    let saved =
+        shown.split("name=\"saved\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a digest");
+    let broken = good.replace("return 1;", "return );");
+    let save = |code: &str| {
+        let code = code.to_owned();
+        let page = &page;
+        async move {
+            page.post("/ui/script-tool", &[("name", "add"), ("saved", saved), ("script", &code), ("action", "save")])
+                .await
+        }
+    };
+    let (status, wrong) = save(&broken).await;
+    assert!(status == 400 && wrong.contains("add.js:5:"), "{status} {wrong}");
+    assert_eq!(save(&good.replace("return 1;", "return 2;")).await.0, 303);
+    assert!(std::fs::read_to_string(format!("{tools}/add.js")).expect("a file").contains("return 2;"));
+    let (status, stale) = save(&good.replace("return 1;", "return 3;")).await;
+    assert!(status == 409 && stale.contains("has changed since"), "{stale}");
+    let (status, checked) = page.post("/ui/script-tools/check", &[("name", "add"), ("script", &broken)]).await;
+    assert!(status == 200 && checked.contains(r#""line":5"#), "{checked}");
+    for name in ["../evil", "a/b", ".hidden", ""] {
+        let (status, _) = page.post("/ui/script-tool", &[("name", name), ("script", good), ("action", "save")]).await;
+        assert_eq!(status, 404, "{name}");
+    }
+}

@@ -1,0 +1,287 @@
+//! Quarantine: tools that are new or have changed since a person has approved them.
+//!
+//! A tool is compared by a digest of all that a model reads of it. What is kept back is not in the index and in no list;
+//! who calls it by its name is told so.
+
+use codecall_base::text::diff::unified;
+use codecall_base::tool::ToolDefinition;
+use codecall_config::Quarantine;
+use codecall_store::{Approval, ApprovalStore, Approvals, BoxFuture, Digest, StoreError};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which tools of which apps wait for approval.
+pub struct Watch {
+    store: Arc<dyn ApprovalStore>,
+    /// By app: what waits, and what identifies its server.
+    rules: BTreeMap<String, (Quarantine, Digest)>,
+    /// The digests of an app's tools, so that they are not computed at each change of another.
+    digests: Mutex<HashMap<String, Digests>>,
+}
+
+/// By name: a definition and its digest.
+type Digests = HashMap<String, (Arc<ToolDefinition>, Box<str>)>;
+
+/// A tool that waits for approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its full name.
+    pub name: String,
+    /// What its server says of it now, as canonical JSON.
+    pub definition: Box<str>,
+    /// What was approved; `None`: it is new, or its approval was revoked.
+    pub approved: Option<Box<str>>,
+    /// Whether a person has revoked its approval.
+    pub is_revoked: bool,
+    app: String,
+    /// The name that its server gives it.
+    own_name: String,
+    server: Digest,
+    digest: Box<str>,
+}
+
+/// What is decided about the tools of an app.
+pub struct Judge<'a> {
+    watch: &'a Watch,
+    app: &'a str,
+    before: Digests,
+    digests: Digests,
+    mode: Quarantine,
+    server: Digest,
+    approved: Arc<Approvals>,
+    /// What is approved without being asked about.
+    accepted: Approvals,
+}
+
+impl Pending {
+    /// Returns the app of its server.
+    #[must_use]
+    pub fn app(&self) -> &str {
+        &self.app
+    }
+
+    /// Returns the name that its server gives it.
+    #[must_use]
+    pub fn own_name(&self) -> &str {
+        &self.own_name
+    }
+
+    /// Returns the lines of a unified diff between what was approved and what it is.
+    #[must_use]
+    pub fn diff(&self) -> Vec<String> {
+        let old = self.approved.as_deref().map(lines).unwrap_or_default();
+        unified(&old, &lines(&self.definition))
+    }
+}
+
+impl Watch {
+    /// Creates a watch with rules by app: what waits for approval, and what identifies the server. Apps without a rule are
+    /// not watched.
+    #[must_use]
+    pub fn new(store: Arc<dyn ApprovalStore>, mut rules: BTreeMap<String, (Quarantine, Digest)>) -> Self {
+        rules.retain(|_, (mode, _)| *mode != Quarantine::Off);
+        Self { store, rules, digests: Mutex::default() }
+    }
+
+    /// Whether any app is watched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Returns the store of approvals.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn ApprovalStore> {
+        &self.store
+    }
+
+    /// Begins to decide about the tools of an app; `None` if it is not watched.
+    pub fn judge<'a>(&'a self, app: &'a str) -> Option<Judge<'a>> {
+        let (mode, server) = *self.rules.get(app)?;
+        let before = self.digests.lock().unwrap_or_else(PoisonError::into_inner).remove(app).unwrap_or_default();
+        let (digests, accepted) = (Digests::with_capacity(before.len()), Approvals::new());
+        Some(Judge { watch: self, app, before, digests, mode, server, approved: self.store.approved(server), accepted })
+    }
+
+    /// Returns the apps and own names of the tools that are approved, also those that their servers do not have now.
+    #[must_use]
+    pub fn approved(&self) -> Vec<(String, String)> {
+        let of_app = |(app, (_, server)): (&String, &(Quarantine, Digest))| {
+            let approved = self.store.approved(*server);
+            let names = approved.iter().filter(|(_, approval)| !is_revocation(approval));
+            names.map(|(name, _)| (app.clone(), name.clone())).collect::<Vec<_>>()
+        };
+        self.rules.iter().flat_map(of_app).collect()
+    }
+
+    /// Revokes the approval of tools, given by app and own name: they wait for approval again, whatever they are.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn revoke(&self, tools: &[(String, String)]) -> Result<(), StoreError> {
+        for (app, (_, server)) in &self.rules {
+            let own = tools.iter().filter(|(of, _)| of == app).map(|(_, name)| (name.clone(), revocation()));
+            let revoked: Approvals = own.collect();
+            if !revoked.is_empty() {
+                self.store.approve(*server, revoked).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Approves tools.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn approve(&self, tools: &[&Pending]) -> Result<(), StoreError> {
+        let mut servers: BTreeMap<Digest, Approvals> = BTreeMap::new();
+        for tool in tools {
+            let approval = Approval { digest: tool.digest.clone(), definition: tool.definition.clone() };
+            servers.entry(tool.server).or_default().insert(tool.own_name.clone(), approval);
+        }
+        for (server, approvals) in servers {
+            self.store.approve(server, approvals).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The approval of a tool that waits whatever its definition is.
+fn revocation() -> Approval {
+    Approval { digest: Box::default(), definition: Box::default() }
+}
+
+fn is_revocation(approval: &Approval) -> bool {
+    approval.digest.is_empty()
+}
+
+impl Judge<'_> {
+    /// Returns the tool as one that waits, if it does. `name` is its full name.
+    pub fn pending(&mut self, name: &str, tool: &Arc<ToolDefinition>) -> Option<Pending> {
+        let digest = match self.before.remove(&tool.name) {
+            Some((before, digest)) if Arc::ptr_eq(&before, tool) => digest,
+            Some(_) | None => digest(&canonical(tool)),
+        };
+        self.digests.insert(tool.name.clone(), (Arc::clone(tool), digest.clone()));
+        let before = self.approved.get(&tool.name);
+        if before.is_some_and(|before| before.digest == digest) {
+            return None;
+        }
+        let definition = canonical(tool).into_boxed_str();
+        let is_revoked = before.is_some_and(is_revocation);
+        let waits = match before {
+            Some(_) if is_revoked => true,
+            None => matches!(self.mode, Quarantine::New | Quarantine::All),
+            Some(_) => matches!(self.mode, Quarantine::Changed | Quarantine::All),
+        };
+        if !waits {
+            self.accepted.insert(tool.name.clone(), Approval { digest, definition });
+            return None;
+        }
+        let approved = before.filter(|_| !is_revoked).map(|before| before.definition.clone());
+        let (app, own_name, server) = (self.app.to_owned(), tool.name.clone(), self.server);
+        Some(Pending { name: name.to_owned(), definition, approved, is_revoked, app, own_name, server, digest })
+    }
+
+    /// Ends the decisions. What was accepted without being asked about is approved from now on; the future stores it.
+    pub fn end(self) -> Option<BoxFuture<'static, Result<(), StoreError>>> {
+        let Self { watch, app, digests, server, accepted, .. } = self;
+        watch.digests.lock().unwrap_or_else(PoisonError::into_inner).insert(app.to_owned(), digests);
+        (!accepted.is_empty()).then(|| watch.store.approve(server, accepted))
+    }
+}
+
+/// Returns all that a model reads of a tool, as JSON with sorted keys.
+fn canonical(tool: &ToolDefinition) -> String {
+    let ToolDefinition { name, title, description, input_schema, output_schema, annotations, tags, examples, .. } =
+        tool;
+    let examples: Vec<Value> =
+        examples.iter().map(|example| json!({"description": example.description, "code": example.code})).collect();
+    let all = json!({
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": input_schema,
+        "outputSchema": output_schema,
+        "annotations": annotations,
+        "tags": tags,
+        "examples": examples,
+    });
+    sorted(&all).to_string()
+}
+
+/// Returns a value with the keys of all objects in order. Schemas nest as deeply as readers of JSON follow, so this may
+/// recurse.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<&String, Value> = members.iter().map(|(key, value)| (key, sorted(value))).collect();
+            Value::Object(members.into_iter().map(|(key, value)| (key.clone(), value)).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn digest(canonical: &str) -> Box<str> {
+    codecall_store::state::hex(&Sha256::digest(canonical.as_bytes())).into()
+}
+
+/// Returns a definition as lines: texts as they are, all else as JSON.
+fn lines(definition: &str) -> Vec<String> {
+    let members: Map<String, Value> = serde_json::from_str(definition).unwrap_or_default();
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    let mut out = Vec::new();
+    for (key, value) in members.iter().filter(|(_, value)| !is_empty(value)) {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            value => serde_json::to_string_pretty(value).unwrap_or_default(),
+        };
+        let mut parts = text.split('\n');
+        match (parts.next(), parts.clone().next().is_none()) {
+            (Some(only), true) => out.push(format!("{key}: {only}")),
+            (first, _) => {
+                out.push(format!("{key}:"));
+                out.extend(first.into_iter().chain(parts).map(|line| format!("  {line}")));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_covers_all_that_a_model_reads() {
+        let tool = ToolDefinition {
+            name: "t".into(),
+            description: "d".into(),
+            input_schema: json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}),
+            ..ToolDefinition::default()
+        };
+        let original = digest(&canonical(&tool));
+        let reordered = json!({"properties": {"b": {}, "a": {"type": "string"}}, "type": "object"});
+        let same = ToolDefinition { input_schema: reordered, app: "other".into(), ..tool.clone() };
+        assert_eq!(digest(&canonical(&same)), original);
+        let hints = json!({"readOnlyHint": true}).as_object().cloned().unwrap_or_default();
+        for changed in [
+            ToolDefinition { description: "d\u{200b}".into(), ..tool.clone() },
+            ToolDefinition { title: Some("x".into()), ..tool.clone() },
+            ToolDefinition { annotations: hints, ..tool.clone() },
+            ToolDefinition { output_schema: Some(json!({})), ..tool.clone() },
+            ToolDefinition { tags: vec!["x".into()], ..tool.clone() },
+            ToolDefinition { input_schema: json!({"type": "object"}), ..tool },
+        ] {
+            assert_ne!(digest(&canonical(&changed)), original);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What leaves the chain: without host paths and secrets, and for notifications and records without personal data.
+
+use super::{Pipeline, bound};
+use crate::seen;
+use codecall_base::offload::{self, weight};
+use codecall_base::redact::Redactor;
+use codecall_base::shape::Shape;
+use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Pipeline {
+    /// Returns a value as notifications and records show it: personal data masked, secrets redacted.
+    #[must_use]
+    pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
+        let mut shown = self.hooks.iter().fold(Arc::clone(sent), |value, hook| hook.mask(value));
+        redact(&self.secrets.redactor(), &mut shown);
+        shown
+    }
+
+    /// Returns a text of an upstream as notifications and records show it.
+    #[must_use]
+    pub fn shown_text(&self, text: &str) -> String {
+        match &*self.shown(&Arc::new(Value::String(text.to_owned()))) {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Returns an error that no call has caused as clients see it.
+    #[must_use]
+    pub fn shown_error(&self, error: ToolError) -> ToolError {
+        self.cleaned(error, None)
+    }
+
+    /// Returns why tools of some upstreams are unavailable at the moment, for clients.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        let clean = |trouble| self.shown_error(ToolError::new("", trouble)).message;
+        let upstreams = self.catalogue.upstreams().filter(|upstream| self.catalogue.may_name(&***upstream));
+        upstreams.filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
+    }
+
+    /// Removes host paths and secrets from a result. `sent` is what the caller has sent.
+    pub(super) async fn cleaned_result(&self, mut result: ToolResult, sent: &Value) -> Result<ToolResult, ToolError> {
+        let failed = result.is_error();
+        if failed {
+            offload::run(weight(result.value()), || bound::content(result.value_mut())).await?;
+        }
+        let weight = weight(result.value()).max(if failed { weight(sent) } else { 0 });
+        let clean = || {
+            // Before the paths: without a part that is one, the rest of a secret is not found.
+            self.secrets.redactor().redact_value(result.value_mut());
+            if failed {
+                self.sanitizer.content(result.value_mut(), sent);
+            }
+        };
+        offload::run(weight, clean).await?;
+        Ok(result)
+    }
+
+    /// Removes host paths and secrets from an error. `sent` is what the caller has sent.
+    pub(super) fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
+        let mut error = bound::error(error);
+        // Before the paths: without a part that is one, the rest of a secret is not found.
+        self.secrets.redactor().redact_error(&mut error);
+        self.sanitizer.error(error, sent)
+    }
+
+    /// Learns the shape of a result.
+    pub(super) async fn learn(&self, tool: &ToolDefinition, result: &ToolResult) {
+        let weight = weight(result.value());
+        if weight > seen::MAX_RESULT_BYTES || result.is_error() || !self.seen.is_wanted(tool) {
+            return;
+        }
+        let shape = || {
+            let mut data = result.data()?.into_owned();
+            // If a text is JSON, its keys are parsed only now.
+            self.secrets.redactor().redact_value(&mut data);
+            Some(Shape::of(&data))
+        };
+        if let Ok(Some(shape)) = offload::run(weight, shape).await {
+            self.seen.learn(tool, shape).await;
+        }
+    }
+}
+
+pub(super) fn redact(redactor: &Redactor, value: &mut Arc<Value>) {
+    if !redactor.is_empty() {
+        redactor.redact_value(Arc::make_mut(value));
+    }
+}

@@ -1,0 +1,28 @@
+//! Requests of script tools: `fetch` passes the chain as a call of a tool does, but is in no catalogue.
+
+use super::{Pipeline, ToolCall};
+use crate::catalogue::Entry;
+use codecall_base::tool::ToolError;
+use codecall_config::HostRule;
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Pipeline {
+    /// Returns `fetch` of one run, which may reach what `rules` say.
+    #[must_use]
+    pub fn fetch_of_run(&self, rules: Arc<[HostRule]>) -> Option<Arc<Entry>> {
+        Entry::outside(self.fetcher.for_run(rules)).map(Arc::new)
+    }
+
+    /// Makes a request, and returns its response as plain data. The hosts that it may reach are those of `fetch`; lists of
+    /// allowed tools do not concern it.
+    ///
+    /// # Errors
+    /// The request is refused or fails.
+    pub async fn fetch(&self, fetch: &Arc<Entry>, call: ToolCall) -> Result<Value, ToolError> {
+        let call = Box::new(ToolCall { allowed: None, apps: None, ..call });
+        let snapshot = self.catalogue.snapshot();
+        let result = self.enter(&snapshot, Ok(fetch), call).await?;
+        self.plain_data(result, &fetch.name).await
+    }
+}

@@ -1,0 +1,343 @@
+//! Requests to an authorization server: tokens, revocation, registration, device authorization.
+
+use super::metadata::AuthorizationServer;
+use super::{Authorizer, Tokens, now};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use codecall_base::text::truncate;
+use codecall_openapi::Request;
+use reqwest::header::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use url::form_urlencoded;
+
+/// How long an authorization server may take to answer.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum size of an answer, in bytes.
+const MAX_BYTES: usize = 256 << 10;
+/// Maximum length of a text of a server in a message, in bytes.
+const MAX_SHOWN_BYTES: usize = 200;
+
+/// A client, and how it says who it is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ClientAuth {
+    pub id: String,
+    pub secret: Option<String>,
+    /// Whether the secret is sent in the body of requests, not in a header.
+    pub in_body: bool,
+}
+
+/// For what a token is requested.
+pub enum Grant<'a> {
+    Code { code: &'a str, verifier: &'a str, redirect: &'a str },
+    Refresh { token: &'a str },
+    ClientCredentials { scopes: &'a BTreeSet<String> },
+    Device { code: &'a str },
+}
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The authorization server says so.
+    #[error("the authorization server refuses it: {code}{description}")]
+    Refused { code: String, description: String },
+    /// There is no answer that can be used.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The answer of a token endpoint.
+#[derive(Deserialize)]
+pub struct TokenAnswer {
+    access_token: String,
+    token_type: String,
+    expires_in: Option<Value>,
+    refresh_token: Option<String>,
+    scope: Option<String>,
+}
+
+impl TokenAnswer {
+    fn scopes(&self) -> Option<BTreeSet<String>> {
+        self.scope.as_ref().map(|scope| scope.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn expires_at(&self) -> Option<u64> {
+        // Some servers write it as a text.
+        let seconds = match self.expires_in.as_ref()? {
+            Value::Number(number) => number.as_f64()?.max(0.0) as u64,
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        };
+        Some(now().saturating_add(seconds))
+    }
+
+    /// Replaces tokens by the renewed ones. A server that gives no new refresh token keeps the old one valid.
+    pub fn apply(self, tokens: &mut Tokens) {
+        tokens.expires_at = self.expires_at();
+        if let Some(scopes) = self.scopes() {
+            tokens.scopes = scopes;
+        }
+        tokens.access_token = self.access_token;
+        tokens.refresh_token = self.refresh_token.or(tokens.refresh_token.take());
+    }
+
+    /// Returns the first tokens of a server. If it does not say which scopes they have, they have those asked for.
+    pub fn into_tokens(
+        self,
+        server: &AuthorizationServer,
+        client: ClientAuth,
+        resource: String,
+        asked: BTreeSet<String>,
+    ) -> Tokens {
+        Tokens {
+            resource,
+            issuer: server.issuer.clone(),
+            token_endpoint: server.token_endpoint.clone(),
+            revocation_endpoint: server.revocation_endpoint.clone(),
+            client,
+            expires_at: self.expires_at(),
+            scopes: self.scopes().unwrap_or(asked),
+            access_token: self.access_token,
+            refresh_token: self.refresh_token,
+        }
+    }
+}
+
+/// The answer of a device authorization endpoint.
+#[derive(Deserialize)]
+pub struct DeviceAnswer {
+    pub device_code: String,
+    pub user_code: String,
+    pub verification_uri: String,
+    pub verification_uri_complete: Option<String>,
+    pub expires_in: u64,
+    pub interval: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct ErrorAnswer {
+    error: String,
+    error_description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+impl Authorizer {
+    /// Requests a token for a resource.
+    pub(super) async fn request_token(
+        &self,
+        endpoint: &str,
+        client: &ClientAuth,
+        grant: Grant<'_>,
+        resource: &str,
+    ) -> Result<TokenAnswer, TokenError> {
+        let scopes;
+        let mut form: Vec<(&str, &str)> = match grant {
+            Grant::Code { code, verifier, redirect } => vec![
+                ("grant_type", "authorization_code"),
+                ("code", code),
+                ("code_verifier", verifier),
+                ("redirect_uri", redirect),
+            ],
+            Grant::Refresh { token } => vec![("grant_type", "refresh_token"), ("refresh_token", token)],
+            Grant::ClientCredentials { scopes: wanted } => {
+                scopes = wanted.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+                let mut form = vec![("grant_type", "client_credentials")];
+                if !scopes.is_empty() {
+                    form.push(("scope", &scopes));
+                }
+                form
+            }
+            Grant::Device { code } => {
+                vec![("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code)]
+            }
+        };
+        form.push(("resource", resource));
+        let answer: TokenAnswer = self.post_form(endpoint, client, &form).await?;
+        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+            return Err(TokenError::Failed("the token is not a bearer token".into()));
+        }
+        if answer.access_token.is_empty() || !answer.access_token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::Failed("the token cannot be sent in a header".into()));
+        }
+        Ok(answer)
+    }
+
+    /// Asks for a code that a person enters on another device.
+    pub(super) async fn request_device(
+        &self,
+        endpoint: &str,
+        client: &ClientAuth,
+        scope: &str,
+        resource: &str,
+    ) -> Result<DeviceAnswer, TokenError> {
+        let mut form = vec![("resource", resource)];
+        if !scope.is_empty() {
+            form.push(("scope", scope));
+        }
+        self.post_form(endpoint, client, &form).await
+    }
+
+    pub(super) async fn revoke(&self, endpoint: &str, client: &ClientAuth, token: &str) -> Result<(), TokenError> {
+        let (status, _) = self.send_form(endpoint, client, &[("token", token)]).await.map_err(TokenError::Failed)?;
+        if (200..300).contains(&status) { Ok(()) } else { Err(TokenError::Failed(format!("status {status}"))) }
+    }
+
+    /// Registers a client (RFC 7591).
+    pub(super) async fn register(
+        &self,
+        endpoint: &str,
+        redirect: Option<&str>,
+        server: &AuthorizationServer,
+        scope: &str,
+    ) -> Result<ClientAuth, String> {
+        let device = "urn:ietf:params:oauth:grant-type:device_code";
+        let mut registration = json!({
+            "client_name": "CodeCall",
+            "application_type": "native",
+            "token_endpoint_auth_method": "none",
+            "grant_types": [if redirect.is_some() { "authorization_code" } else { device }, "refresh_token"],
+        });
+        if let Some(redirect) = redirect {
+            registration["redirect_uris"] = json!([redirect]);
+            registration["response_types"] = json!(["code"]);
+        }
+        if !scope.is_empty() {
+            registration["scope"] = scope.into();
+        }
+        let body = ("application/json".to_owned(), registration.to_string().into_bytes());
+        let refused = |reason: String| {
+            format!(
+                "the authorization server does not register CodeCall ({reason}); register a client there and set 'auth.clientId'"
+            )
+        };
+        let (status, answer) = self.post(endpoint, body, None).await?;
+        if !(200..300).contains(&status) {
+            let error = serde_json::from_slice::<ErrorAnswer>(&answer).ok();
+            return Err(refused(error.map_or_else(|| format!("status {status}"), |error| shown(&error.error))));
+        }
+        let registered: Registered =
+            serde_json::from_slice(&answer).map_err(|_| refused("its answer is not a registration".into()))?;
+        let method = registered.token_endpoint_auth_method.as_deref();
+        let in_body = method.map_or_else(|| is_in_body(server), |method| method == "client_secret_post");
+        Ok(ClientAuth { id: registered.client_id, secret: registered.client_secret, in_body })
+    }
+
+    /// Returns the client of the configuration.
+    pub(super) fn configured_client(&self, server: &AuthorizationServer) -> Result<Option<ClientAuth>, String> {
+        let secret = self.config.client_secret.as_deref().map(str::to_owned);
+        Ok(match (&self.config.client_id, &self.config.client_metadata_url) {
+            (Some(id), _) => Some(ClientAuth { id: id.clone(), secret, in_body: is_in_body(server) }),
+            (None, Some(url)) if server.client_id_metadata_document_supported => {
+                Some(ClientAuth { id: url.clone(), secret: None, in_body: true })
+            }
+            (None, _) => None,
+        })
+    }
+
+    async fn post_form<T: serde::de::DeserializeOwned>(
+        &self,
+        endpoint: &str,
+        client: &ClientAuth,
+        form: &[(&str, &str)],
+    ) -> Result<T, TokenError> {
+        let (status, body) = self.send_form(endpoint, client, form).await.map_err(TokenError::Failed)?;
+        // Some servers answer errors with status 200.
+        if let Ok(error) = serde_json::from_slice::<ErrorAnswer>(&body) {
+            let description = error.error_description.map(|text| format!(" ({})", shown(&text))).unwrap_or_default();
+            return Err(TokenError::Refused { code: shown(&error.error), description });
+        }
+        if !(200..300).contains(&status) {
+            return Err(TokenError::Failed(format!("the authorization server answers with status {status}")));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|_| TokenError::Failed("the answer of the authorization server is not valid".into()))
+    }
+
+    async fn send_form(
+        &self,
+        endpoint: &str,
+        client: &ClientAuth,
+        form: &[(&str, &str)],
+    ) -> Result<(u16, Vec<u8>), String> {
+        let (body, authorization) = form_of(client, form);
+        let body = ("application/x-www-form-urlencoded".to_owned(), body.into_bytes());
+        self.post(endpoint, body, authorization).await
+    }
+
+    async fn post(
+        &self,
+        endpoint: &str,
+        body: (String, Vec<u8>),
+        authorization: Option<String>,
+    ) -> Result<(u16, Vec<u8>), String> {
+        let url = self.check_address("an endpoint of the authorization server", endpoint)?;
+        let credentials =
+            authorization.map(|value| codecall_openapi::Credential::Header("authorization".into(), value));
+        let request = Request {
+            method: "POST",
+            url,
+            headers: vec![("accept".into(), "application/json".into())],
+            body: Some(body),
+            credentials: credentials.into_iter().collect(),
+        };
+        let sending = async {
+            let response = self.client.send(request, &HeaderMap::new()).await.map_err(|refusal| match refusal {
+                crate::openapi::client::Refusal::Unreachable(reason) => {
+                    format!("the authorization server cannot be reached: {reason}")
+                }
+                crate::openapi::client::Refusal::NotAllowed(reason) => {
+                    format!("the authorization server must not be asked: {reason}")
+                }
+            })?;
+            let status = response.status().as_u16();
+            let bytes =
+                crate::openapi::response::bytes(response, MAX_BYTES).await.map_err(|error| error.to_string())?;
+            Ok((status, bytes))
+        };
+        let sent = tokio::time::timeout(TIMEOUT, sending).await;
+        sent.map_err(|_| "the authorization server did not answer in time".to_owned())?
+    }
+}
+
+/// Returns the body of a request of a client, and its header `Authorization`.
+fn form_of(client: &ClientAuth, form: &[(&str, &str)]) -> (String, Option<String>) {
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(form);
+    let mut authorization = None;
+    match &client.secret {
+        Some(secret) if !client.in_body => {
+            let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = format!("{}:{}", encoded(&client.id), encoded(secret));
+            authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
+        }
+        Some(secret) => {
+            body.append_pair("client_id", &client.id).append_pair("client_secret", secret);
+        }
+        None => {
+            body.append_pair("client_id", &client.id);
+        }
+    }
+    (body.finish(), authorization)
+}
+
+/// Whether a server accepts a secret in the body only.
+fn is_in_body(server: &AuthorizationServer) -> bool {
+    let methods = server.token_endpoint_auth_methods_supported.as_deref();
+    methods.is_some_and(|methods| {
+        !methods.iter().any(|method| method == "client_secret_basic")
+            && methods.iter().any(|method| method == "client_secret_post")
+    })
+}
+
+/// Returns a text of a server for a message.
+pub fn shown(text: &str) -> String {
+    truncate(&codecall_base::hidden::visible(text), MAX_SHOWN_BYTES).replace(['\n', '\t'], " ")
+}
