@@ -220,6 +220,7 @@ impl<'s> Scan<'_, 's> {
         match refused::name(name) {
             Some(_) if is_member && (self.options.apps)(name) => {}
             Some(_) if name == "Symbol" && is_member => {}
+            Some(_) if (self.options.provided)(name) => {}
             Some(row) => self.add(Some(row.at(span))),
             None => {
                 let off = self.options.disabled.iter().find(|(disabled, _)| disabled == name);

@@ -13,6 +13,7 @@ mod statement;
 use crate::atom::Atom;
 use crate::atoms::ProgramTexts;
 use crate::builtins::registry::registry;
+use crate::builtins::tool::fetch;
 use crate::code::{Code, Function, FunctionRef, Handler, Outer};
 use crate::linker::Linker;
 use crate::node::{Body, Delegate, Expression, Op, OpKind};
@@ -37,7 +38,7 @@ thread_local! {
 
 /// Build the code of a program.
 pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
-    let is_prelude = !matches!(origin, Origin::Script(_));
+    let is_prelude = !matches!(origin, Origin::Script { .. });
     // The prelude cannot refer to itself while it is compiled.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, atoms) = ProgramTexts::new(&program.texts, fixed);
@@ -87,7 +88,12 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Origin<'l> {
     /// It is a script, with what it sees of its host.
-    Script(&'l Linker),
+    Script {
+        /// The functions of its host.
+        linker: &'l Linker,
+        /// Whether it has `fetch`. If not, that is the name of an app where it is accepted.
+        has_fetch: bool,
+    },
     /// It is the prelude.
     Prelude,
     /// It is the prelude compiled for callbacks that are leaves: calls of them are nodes, not operations.
@@ -181,22 +187,28 @@ impl Builder<'_> {
         std::str::from_utf8(self.program.text(text)).unwrap_or_default()
     }
 
+    /// The global of the language of that name, where the program has it.
+    fn language_global(&self, name: TextId) -> Option<u32> {
+        let number = registry().global_of(self.atom(name))?;
+        let is_off = matches!(self.origin, Origin::Script { has_fetch: false, .. }) && self.text(name) == fetch::NAME;
+        (!is_off).then_some(number)
+    }
+
     /// The built-in global of a name.
     fn global_of(&self, name: TextId) -> Option<u32> {
-        let number = registry().global_of(self.atom(name));
-        number.or_else(|| self.linker()?.built_in(self.text(name)))
+        self.language_global(name).or_else(|| self.linker()?.built_in(self.text(name)))
     }
 
     /// The value of a global of the language or the host that is the same in every run.
     fn constant_global(&self, name: TextId) -> Option<Value> {
-        let native = registry().global_of(self.atom(name)).map(|number| Value::handle(Kind::Native, number));
+        let native = self.language_global(name).map(|number| Value::handle(Kind::Native, number));
         native.or_else(|| self.linker()?.value(self.text(name)))
     }
 
     /// What the program sees of its host.
     fn linker(&self) -> Option<&Linker> {
         match self.origin {
-            Origin::Script(linker) => Some(linker),
+            Origin::Script { linker, .. } => Some(linker),
             Origin::Prelude | Origin::Leaves => None,
         }
     }
@@ -207,7 +219,7 @@ impl Builder<'_> {
 
     fn function_ref(&self, index: u32) -> FunctionRef {
         match self.origin {
-            Origin::Script(_) => FunctionRef::script(index),
+            Origin::Script { .. } => FunctionRef::script(index),
             Origin::Prelude => FunctionRef::prelude(index),
             Origin::Leaves => FunctionRef::prelude(index).for_leaves(),
         }

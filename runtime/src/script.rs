@@ -2,6 +2,7 @@
 
 use crate::build::{Origin, build};
 use crate::builtins::registry::registry;
+use crate::builtins::tool::fetch;
 use crate::code::Code;
 use crate::host::{Inputs, Tools};
 use crate::limits::Policy;
@@ -90,9 +91,6 @@ pub struct CompileError {
     pub failure: Box<Failure>,
 }
 
-/// The global that a policy gives.
-const FETCH: &str = "fetch";
-
 /// Words of Markdown fences that name scripts for tools.
 pub const FENCE_TAGS: &[&str] = &["codecall"];
 
@@ -123,7 +121,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             false => options.linker.dialect().alternative(refused),
         },
         apps: &is_app,
-        provided: &|name| options.fetch && name == FETCH,
+        provided: &|name| options.fetch && name == fetch::NAME,
         globals: &|name| {
             registry.global(name).is_some()
                 || matches!(name, "undefined" | "NaN" | "Infinity")
@@ -141,7 +139,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             let disabled = disabled.into_iter().map(|(name, _)| name).collect();
             Ok(Arc::new(Script {
                 source: source.into(),
-                code: build(&program, Origin::Script(&linker)),
+                code: build(&program, Origin::Script { linker: &linker, has_fetch: options.fetch }),
                 linker,
                 disabled,
             }))

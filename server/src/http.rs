@@ -110,6 +110,8 @@ impl HttpServer {
     /// The configuration of the model server is unusable.
     pub async fn serve(self, hub: impl Into<LiveHub>, cancel: CancellationToken) -> Result<(), Error> {
         let hub: LiveHub = hub.into();
+        // The instructions of the first session name the tools that are known.
+        hub.get().recalled().await;
         let sessions = CancellationToken::new();
         let router = router(&hub, self.address, self.page, &sessions)?;
         let serving = Connections::new(&hub.get().config().http).serve(self.listener, router, cancel.clone());

@@ -127,8 +127,8 @@ pub struct Hub {
     /// The requests of MCP clients in progress.
     requests: TaskTracker,
     started: Instant,
-    /// Whether tools of upstreams are known from an earlier start.
-    remembers_tools: bool,
+    /// The upstreams that were starting when the hub was created.
+    starting: Vec<Arc<dyn Upstream>>,
     /// When the first hub of the server was created.
     created: Instant,
     start_times: StartTimes,
@@ -245,7 +245,7 @@ impl Hub {
         let watch = change_watch(&config, &kept)?;
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
         let catalogue = Arc::new(catalogue);
-        let remembers_tools = catalogue.upstreams().any(|up| up.is_starting() && up.are_tools_known());
+        let starting = catalogue.upstreams().filter(|upstream| upstream.is_starting()).cloned().collect();
         catalogue.follow();
         kept.metrics.set_apps(catalogue.upstreams().map(|upstream| upstream.app().to_owned()));
         let start_times = previous.map(|previous| Arc::clone(&previous.start_times)).unwrap_or_default();
@@ -330,7 +330,7 @@ impl Hub {
             subscribed,
             confined,
             started,
-            remembers_tools,
+            starting,
             created: previous.map_or(started, |previous| previous.created),
             start_times,
             needs_approval: Mutex::default(),
@@ -670,6 +670,15 @@ impl Hub {
         CallContext { caller, run: None, timeout, client: Client::default(), sink, cancel }
     }
 
+    /// Waits until what earlier processes have stored of the tools of upstreams is read. Returns whether there was something.
+    pub async fn recalled(&self) -> bool {
+        let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());
+        let recalled = join_all(self.starting.iter().map(|upstream| upstream.recalled()));
+        let recalled = tokio::time::timeout(left, recalled).await.unwrap_or_default();
+        self.catalogue.catch_up();
+        recalled.contains(&true)
+    }
+
     /// Waits until the tools of all upstreams are known, up to [`STARTUP_TIMEOUT`] after the start of the hub. Nobody waits
     /// for upstreams whose tools are known from an earlier start.
     pub async fn wait_for_tools(&self) {
@@ -682,9 +691,7 @@ impl Hub {
 
     /// Waits until there are tools to search: nobody waits if some are known from an earlier start, whatever the others do.
     pub async fn wait_for_search(&self) {
-        if self.remembers_tools {
-            self.catalogue.catch_up();
-        } else {
+        if !self.recalled().await {
             self.wait_for_tools().await;
         }
     }

@@ -79,7 +79,7 @@ impl Hub {
             search: Arc::clone(&self.search),
             pipeline,
             notifications: self.notifications.clone(),
-            remembers_tools: self.remembers_tools,
+            starting: self.starting.clone(),
             only_client: Arc::clone(&self.only_client),
             log_level: Arc::clone(&self.log_level),
             subscribed: Arc::clone(&self.subscribed),

@@ -57,6 +57,8 @@ where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
+    // The instructions, which are written for the first message, name the tools that are known.
+    hub.get().recalled().await;
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
     let handler = Handler { is_only, ..Handler::new(hub) };
     let transport = transport::LineTransport::new(streams, handler.input_ended.clone(), stop);

@@ -89,6 +89,11 @@ pub trait Upstream: Send + Sync {
         true
     }
 
+    /// Resolves when what an earlier process has stored of its tools is read. Returns whether there was something.
+    fn recalled(&self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
     /// Resolves when its tools are known, or the first attempt to connect has failed.
     fn tools_known(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

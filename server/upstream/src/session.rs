@@ -65,6 +65,8 @@ pub struct Shared {
     are_tools_known: AtomicBool,
     /// Becomes true after `tools_version` has: whoever waits for it finds the tools in the catalogue.
     tools_announced: watch::Sender<bool>,
+    /// Whether there was something in the store; `None` until it is read.
+    recalled: watch::Sender<Option<bool>>,
     remembered: Remembered,
     /// Has the tokens of a server over HTTP.
     authorizer: Option<Result<Arc<Authorizer>, String>>,
@@ -135,6 +137,7 @@ impl McpServer {
         // There is no child whose stderr could contain a secret.
         let credentials: Arc<dyn CredentialStore> = Arc::new(MemoryCredentials::default());
         let shared = Self::shared(app, config, &Arc::default(), Arc::new(MemoryServers::default()), &credentials);
+        shared.recalled.send_replace(Some(false));
         let (task, max_bytes) = (Arc::clone(&shared), config.max_message_bytes);
         let connection_task = tokio::spawn(async move {
             let plan = Plan::new(Lifecycle::Initialize, None);
@@ -168,6 +171,7 @@ impl McpServer {
             state: watch::Sender::new(ConnectionState::Starting),
             are_tools_known: AtomicBool::new(false),
             tools_announced: watch::Sender::new(false),
+            recalled: watch::Sender::new(None),
             remembered: Remembered::new(app, config, store),
             authorizer,
             needed: CancellationToken::new(),
@@ -320,6 +324,13 @@ impl Upstream for McpServer {
         self.shared.are_tools_known.load(Ordering::Acquire)
     }
 
+    fn recalled(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            let mut recalled = self.shared.recalled.subscribe();
+            recalled.wait_for(Option::is_some).await.is_ok_and(|recalled| *recalled == Some(true))
+        })
+    }
+
     fn tools_known(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut known = self.shared.tools_announced.subscribe();
@@ -353,17 +364,20 @@ impl Upstream for McpServer {
 impl Shared {
     /// Connects again and again until the upstream is closed.
     async fn reconnect_until_closed(self: Arc<Self>, is_lazy: bool) {
-        if let Some(known) = self.remembered.read().await {
+        let known = self.remembered.read().await;
+        let is_known = known.is_some();
+        if let Some(known) = known {
             if is_lazy {
                 self.state.send_replace(ConnectionState::Idle);
             }
             self.set_tools(known.title, known.tools);
-            if is_lazy {
-                tokio::select! {
-                    () = self.needed.cancelled() => self.state.send_replace(ConnectionState::Starting),
-                    () = self.closing.cancelled() => return,
-                };
-            }
+        }
+        self.recalled.send_replace(Some(is_known));
+        if is_known && is_lazy {
+            tokio::select! {
+                () = self.needed.cancelled() => self.state.send_replace(ConnectionState::Starting),
+                () = self.closing.cancelled() => return,
+            };
         }
         let mut backoff = INITIAL_BACKOFF;
         let (mut has_failed, mut was_login_needed) = (false, false);

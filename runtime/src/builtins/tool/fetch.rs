@@ -17,13 +17,13 @@ use crate::vm::Vm;
 use ::url::Url;
 
 /// The function, which scripts have where their policy says so.
-pub const GLOBALS: &[Global] = &[Global::function(prelude("fetch", 1, "Fetch_fetch"))];
+pub const GLOBALS: &[Global] = &[Global::function(prelude(NAME, 1, "Fetch_fetch"))];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[native("$fetchHeaders", 1, init_headers), native("$fetch", 3, fetch)];
 
-/// The name of these calls.
-const NAME: &str = "fetch";
+/// The name of the function and of its calls.
+pub const NAME: &str = "fetch";
 /// The longest address in bytes.
 const MAX_URL_BYTES: usize = 32 << 10;
 /// How much of an address or a method is printed in messages.
