@@ -1,7 +1,7 @@
 //! Entry points for the targets of `fuzz/` and for the sweep of `tests/`: what clients and upstreams can reach, without
 //! sockets and processes.
 
-use crate::hub::Hub;
+use crate::Hub;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolError;
 use codecall_config::{Sanitization, UpstreamConfig, UpstreamKind};
@@ -24,7 +24,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    crate::mcp::serve(hub, streams).await
+    codecall_mcp::serve(hub, streams).await
 }
 
 /// Returns the router of an HTTP server on a loopback address.
@@ -32,7 +32,7 @@ where
 /// # Errors
 /// The configuration of the model server is unusable.
 pub fn router(hub: &Arc<Hub>, cancel: &CancellationToken) -> Result<axum::Router, Error> {
-    crate::http::router(&Arc::clone(hub).into(), SocketAddr::from(([127, 0, 0, 1], 8931)), None, cancel)
+    codecall_http::router(&Arc::clone(hub).into(), SocketAddr::from(([127, 0, 0, 1], 8931)), None, cancel)
 }
 
 /// Returns the upstream at the other end of these streams, like a child process that is not restarted; `None` if the

@@ -17,21 +17,17 @@
 
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod http;
-pub mod hub;
-pub mod mcp;
-pub mod meta;
-pub mod otel;
-pub mod stateless;
 
 pub use codecall_base::error::Error;
 pub use codecall_base::{call, client, error, event, files, offload, redact, sandbox, schema, terminal, text, tool};
 pub use codecall_config as config;
 pub use codecall_config::Config;
+pub use codecall_http as http;
+pub use codecall_hub::{Changes, Extensions, Hub, LiveHub, hub, meta, otel, stateless};
+pub use codecall_mcp as mcp;
 pub use codecall_runs as runs;
 pub use codecall_scripts as scripts;
 pub use codecall_store as store;
 pub use codecall_tools::{catalogue, index, pipeline, results, sample, search};
 pub use codecall_upstream as upstream;
 pub use codecall_upstream::confine;
-pub use hub::{Changes, Extensions, Hub, LiveHub};

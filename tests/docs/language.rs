@@ -76,7 +76,7 @@ fn differences() -> String {
 }
 
 fn short() -> String {
-    read("server/src/meta/execute.md").lines().map(|line| format!("> {line}  ")).collect::<Vec<_>>().join("\n")
+    read("server/hub/src/meta/execute.md").lines().map(|line| format!("> {line}  ")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Crates {
         }
         Ok(format!(
             "{all} crates of others go into the program. {none} of them have no `unsafe` at all, {forbid} forbid it; the others have it \
-             {total} times together. The libraries of this repository forbid it; the program calls two functions of glibc, in `server/src/allocator.rs`.\n\n\
+             {total} times together. The libraries of this repository forbid it; the program calls two functions of glibc, in `server/cli/src/allocator.rs`.\n\n\
              | crate | version | `unsafe` | files in C or assembly | used by |\n|---|---|---:|---:|---|\n{}",
             rows.trim_end()
         ))

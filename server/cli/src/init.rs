@@ -1,0 +1,320 @@
+//! `codecall init`: takes over the servers of MCP clients, and makes these start CodeCall instead.
+
+use super::{CommandError, CommandStatus, output};
+use clap::Args;
+use codecall_base::files::{self, AtomicFile};
+use codecall_base::terminal;
+use codecall_clients::change::{self, Taken, Undone};
+use codecall_clients::{CLIENTS, Client, Found, Plan, Platform, Surroundings};
+use codecall_config::Config;
+use dialoguer::Confirm;
+use etcetera::BaseStrategy as _;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+/// Take over the servers of MCP clients: write a configuration, and make clients start CodeCall with it.
+#[derive(Args, Debug)]
+pub struct Init {
+    /// Where the configuration is written, or added to. When left out: the user's codecall/codecall.toml (~/.config, on
+    /// Windows %APPDATA%).
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Read the files of this client only. Can be given several times.
+    #[arg(long, value_name = "CLIENT", value_parser = client())]
+    client: Vec<&'static Client>,
+    /// The folder whose .mcp.json, .vscode/mcp.json, .cursor/mcp.json and .zed/settings.json are read.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Change the files of this client, so that it starts CodeCall instead of the servers that were taken over. A backup
+    /// is left beside each. `all`: every client.
+    #[arg(long, value_name = "CLIENT", value_parser = client_or_all(), conflicts_with = "dry_run")]
+    apply: Vec<Choice>,
+    /// Undo the change of this client's files. `all`: every client.
+    #[arg(long, value_name = "CLIENT", value_parser = client_or_all(), conflicts_with_all = ["apply", "dry_run", "output"])]
+    undo: Vec<Choice>,
+    /// Print JSON, and ask nothing.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A client, or all of them.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    All,
+    One(&'static Client),
+}
+
+impl Choice {
+    fn has(self, client: &Client) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(one) => one.id == client.id,
+        }
+    }
+}
+
+fn client() -> impl clap::builder::TypedValueParser<Value = &'static Client> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(CLIENTS.iter().map(|client| client.id))
+        .try_map(|id| Client::named(&id).ok_or("unknown client"))
+}
+
+fn client_or_all() -> impl clap::builder::TypedValueParser<Value = Choice> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(CLIENTS.iter().map(|client| client.id).chain(["all"]))
+        .map(|id| Client::named(&id).map_or(Choice::All, Choice::One))
+}
+
+impl Init {
+    pub(super) fn execute(self) -> Result<CommandStatus, CommandError> {
+        let folder = std::path::absolute(&self.folder)
+            .map_err(|error| CommandError::new(format!("{}: {error}", self.folder.display())))?;
+        let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
+        let environment = |name: &str| std::env::var(name).ok();
+        let surroundings = surroundings(folder, &environment)?;
+        let mut found = codecall_clients::find(&surroundings);
+        if !self.undo.is_empty() {
+            found.retain(|found| self.undo.iter().any(|choice| choice.has(found.client)));
+            return self.undo(&found);
+        }
+        found.retain(|found| self.client.is_empty() || self.client.iter().any(|client| client.id == found.client.id));
+        let plan = codecall_clients::plan(&found, &surroundings);
+        let path = self.path()?;
+        let existing = match files::read_text(&path, files::MAX_CONFIG_BYTES) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(CommandError::new(format!("{}: {error}", path.display()))),
+        };
+        let written = codecall_clients::write(existing.as_deref(), &plan)
+            .map_err(|problem| CommandError::new(format!("{}: {problem}", path.display())))?;
+        self.check(&path, &written.text)?;
+        if !self.json {
+            report(&found, &plan)?;
+        }
+        if self.dry_run {
+            if !self.json {
+                output::print_lines(&[String::new(), format!("# {}", path.display()), written.text])?;
+                return Ok(CommandStatus::Success);
+            }
+        } else if existing.as_deref() != Some(written.text.as_str()) {
+            save(&path, &written.text)?;
+        }
+        let changed = if self.dry_run { Vec::new() } else { self.change(&found, &plan, &written, &path)? };
+        if self.json {
+            print_json(&found, &plan, &written, &path, &changed)?;
+        } else {
+            let mut lines = vec![String::new(), summary(&path, existing.is_some(), &written)];
+            if !written.different.is_empty() {
+                let names = written.different.join(", ");
+                lines.push(format!("not added, because it has other servers with these names: {names}"));
+            }
+            for (path, backup) in &changed {
+                lines.push(format!("{}: starts CodeCall; as it was: {}", path.display(), backup.display()));
+            }
+            if changed.is_empty() && !found.is_empty() {
+                lines.push(
+                    "'codecall init --apply CLIENT' makes a client start CodeCall, '--undo CLIENT' undoes it".into(),
+                );
+            }
+            output::print_lines(&lines)?;
+        }
+        Ok(CommandStatus::Success)
+    }
+
+    fn path(&self) -> Result<PathBuf, CommandError> {
+        match &self.output {
+            Some(path) => std::path::absolute(path).map_err(|error| CommandError::new(error.to_string())),
+            None => codecall_config::locate::of_user()
+                .ok_or_else(|| CommandError::new("there is no home folder").with_help("give --output FILE")),
+        }
+    }
+
+    /// What is written can be read. Variables need not be set.
+    fn check(&self, path: &Path, text: &str) -> Result<(), CommandError> {
+        let lookup = |name: &str| Some(std::env::var(name).unwrap_or_default());
+        match Config::parse(text, codecall_config::Format::Toml, &lookup) {
+            Ok(_) => Ok(()),
+            // A file of variables may come later.
+            Err(problem) if problem.contains(".envFile: ") => Ok(()),
+            Err(problem) => Err(CommandError::new(format!("{}: {problem}", path.display()))
+                .with_help("correct this file, or write another one with --output FILE")),
+        }
+    }
+
+    /// Changes the files of the clients that were named, or that the user agrees to. Returns them with their backups.
+    fn change(
+        &self,
+        found: &[Found],
+        plan: &Plan,
+        written: &codecall_clients::Written,
+        config: &Path,
+    ) -> Result<Vec<(PathBuf, PathBuf)>, CommandError> {
+        let program = std::env::current_exe().map_err(|error| CommandError::new(error.to_string()))?;
+        let command: Vec<String> = [&program, Path::new("serve"), Path::new("--config"), config]
+            .map(|word| word.display().to_string())
+            .to_vec();
+        let mut changed = Vec::new();
+        let paths: BTreeSet<&PathBuf> = found.iter().map(|file| &file.path).collect();
+        for path in paths {
+            let places: Vec<Taken<'_>> = found
+                .iter()
+                .filter(|file| file.path == *path)
+                .map(|found| Taken { found, names: plan.taken(found, |name| written.has(name)) })
+                .collect();
+            let servers = places.iter().map(|place| place.names.len()).sum();
+            let Some(first) = places.first().filter(|_| servers > 0) else { continue };
+            if !self.agrees(first.found, servers)? {
+                continue;
+            }
+            if change::apply(path, &places, &command).map_err(CommandError::new)? {
+                changed.push((path.clone(), change::backup_of(path)));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Whether a file is to be changed. On a terminal the user is asked.
+    fn agrees(&self, file: &Found, servers: usize) -> Result<bool, CommandError> {
+        if !self.apply.is_empty() || self.json || !std::io::stdin().is_terminal() || !output::is_terminal() {
+            return Ok(self.apply.iter().any(|choice| choice.has(file.client)));
+        }
+        let path = file.path.display().to_string();
+        let question = format!("Let {} start CodeCall instead of its {servers} servers ({path})?", file.client.name);
+        Confirm::new()
+            .with_prompt(terminal::escape_line(&question))
+            .default(false)
+            .interact()
+            .map_err(|error| CommandError::new(error.to_string()))
+    }
+
+    fn undo(&self, found: &[Found]) -> Result<CommandStatus, CommandError> {
+        let paths: BTreeSet<&PathBuf> = found.iter().map(|found| &found.path).collect();
+        let (mut lines, mut undone, mut files) = (Vec::new(), 0, Vec::new());
+        for path in paths {
+            let places: Vec<Found> = found.iter().filter(|found| found.path == *path).cloned().collect();
+            let what = change::undo(path, &places).map_err(CommandError::new)?;
+            let (name, text) = match what {
+                Undone::Restored => ("restored", "as it was before"),
+                Undone::Merged => ("merged", "has its servers again; what was changed since is kept"),
+                Undone::Nothing => continue,
+            };
+            undone += 1;
+            lines.push(format!("{}: {text}", path.display()));
+            files.push(json!({ "file": path.display().to_string(), "undone": name }));
+        }
+        if self.json {
+            output::print_json(&json!({ "files": files }).to_string())?;
+        } else if undone == 0 {
+            lines.push("nothing to undo: no file has a backup beside it".into());
+        }
+        if !self.json {
+            output::print_lines(&lines)?;
+        }
+        Ok(CommandStatus::from_success(undone > 0))
+    }
+}
+
+/// Where clients are looked for.
+fn surroundings<'a>(
+    folder: PathBuf,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+) -> Result<Surroundings<'a>, CommandError> {
+    let missing = || CommandError::new("there is no home folder");
+    let folders = etcetera::choose_base_strategy().map_err(|_| missing())?;
+    let (platform, home) = (Platform::current(), folders.home_dir().to_path_buf());
+    let config = match platform {
+        Platform::MacOs => home.join("Library").join("Application Support"),
+        Platform::Linux | Platform::Windows => folders.config_dir(),
+    };
+    Ok(Surroundings { platform, home, config, folder, environment })
+}
+
+/// Prints what was found: each server, from which file, and what becomes of it.
+fn report(found: &[Found], plan: &Plan) -> Result<(), CommandError> {
+    if found.is_empty() {
+        let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+        return output::print_lines(&[format!("no servers found in the files of {}", names.join(", "))]);
+    }
+    let mut rows = Vec::new();
+    for planned in &plan.servers {
+        let mut notes = Vec::new();
+        if planned.name != planned.original {
+            notes.push(format!("named '{}'", planned.original));
+        }
+        if !planned.missing.is_empty() {
+            notes.push(format!("disabled until {} is set", planned.missing.join(", ")));
+        } else if planned.server.keys.get("enabled").is_some_and(|enabled| enabled == false) {
+            notes.push("disabled".into());
+        }
+        notes.extend(planned.server.notes.iter().cloned());
+        let path = planned.path.display().to_string();
+        rows.push(vec![planned.name.clone(), "taken over".into(), planned.client.into(), path, notes.join("; ")]);
+    }
+    for same in &plan.duplicates {
+        let path = same.path.display().to_string();
+        rows.push(vec![
+            same.name.clone(),
+            "duplicate".into(),
+            same.client.into(),
+            path,
+            format!("same as '{}'", same.same),
+        ]);
+    }
+    for skipped in &plan.skipped {
+        let (name, path) = (skipped.name.clone(), skipped.path.display().to_string());
+        rows.push(vec![name, "skipped".into(), skipped.client.into(), path, skipped.reason.clone()]);
+    }
+    output::print_table(&["server", "", "client", "file", "note"], rows)
+}
+
+fn summary(path: &Path, existed: bool, written: &codecall_clients::Written) -> String {
+    let what = if existed { "added to" } else { "written to" };
+    match (written.added.len(), existed) {
+        (0, true) => format!("nothing to add to {}", path.display()),
+        (1, _) => format!("1 server {what} {}", path.display()),
+        (number, _) => format!("{number} servers {what} {}", path.display()),
+    }
+}
+
+fn print_json(
+    found: &[Found],
+    plan: &Plan,
+    written: &codecall_clients::Written,
+    path: &Path,
+    changed: &[(PathBuf, PathBuf)],
+) -> Result<(), CommandError> {
+    let shown = |path: &Path| path.display().to_string();
+    let files: BTreeSet<String> = found.iter().map(|found| shown(&found.path)).collect();
+    let server = |planned: &codecall_clients::Planned| {
+        json!({
+            "name": planned.name, "original": planned.original, "client": planned.client, "file": shown(&planned.path),
+            "added": written.added.contains(&planned.name), "differs": written.different.contains(&planned.name), "missing": planned.missing, "notes": planned.server.notes,
+        })
+    };
+    let skipped = |skipped: &codecall_clients::Skipped| json!({ "name": skipped.name, "client": skipped.client, "file": shown(&skipped.path), "reason": skipped.reason });
+    let duplicate = |same: &codecall_clients::Duplicate| json!({ "name": same.name, "client": same.client, "file": shown(&same.path), "sameAs": same.same });
+    let change = |(path, backup): &(PathBuf, PathBuf)| json!({ "file": shown(path), "backup": shown(backup) });
+    let report = json!({
+        "config": shown(path),
+        "files": files,
+        "servers": plan.servers.iter().map(server).collect::<Vec<_>>(),
+        "duplicates": plan.duplicates.iter().map(duplicate).collect::<Vec<_>>(),
+        "skipped": plan.skipped.iter().map(skipped).collect::<Vec<_>>(),
+        "changed": changed.iter().map(change).collect::<Vec<_>>(),
+    });
+    output::print_json(&report.to_string())
+}
+
+/// Writes the configuration, for its owner only: it may contain secrets.
+fn save(path: &Path, text: &str) -> Result<(), CommandError> {
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder
+        .and_then(|()| AtomicFile::create(path))
+        .and_then(|mut file| file.write(text.as_bytes()))
+        .map_err(|error| CommandError::new(format!("{}: {error}", path.display())))
+}

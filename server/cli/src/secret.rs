@@ -1,0 +1,166 @@
+//! `codecall secret`: secrets that are encrypted at rest. Names are visible, values never are.
+
+use super::sources::open_config;
+use super::store::{failed, open_database};
+use super::{CommandError, CommandStatus, output};
+use clap::{Args, Subcommand};
+use codecall_base::files;
+use codecall_config::Config;
+use codecall_config::StoreConfig;
+use codecall_hub::hub::format_time;
+use codecall_store::sealed::{self, KeyRing, MASTER_KEY_VARIABLE, SealError};
+use codecall_store::{SecretName, SecretStore as _, SqlSecrets};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use zeroize::Zeroizing;
+
+/// Maximum size of a secret, in bytes.
+const MAX_SECRET_BYTES: u64 = 64 << 10;
+
+/// Store, list and delete secrets, which are encrypted at rest.
+#[derive(Args, Debug)]
+pub struct Secret {
+    #[command(subcommand)]
+    command: Command,
+    /// The workspace of names without one. By default `store.workspace` of the configuration, else `default`.
+    #[arg(long, global = true, value_name = "NAME")]
+    workspace: Option<String>,
+    /// Configuration, TOML or JSON; when left out, the one that other commands would use.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Store a secret, and replace an earlier one. Its value is asked for, or read from standard input or a file; it is
+    /// never an argument, which other users could see. The first secret makes a master key.
+    Set {
+        /// NAME or WORKSPACE/NAME.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// A file with the value.
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// List the names of the secrets.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Those of all workspaces.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Delete a secret.
+    Rm {
+        /// NAME or WORKSPACE/NAME.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Make a new master key and encrypt all secrets with it. Earlier keys stay in the file and can still decrypt. If the
+    /// keys are in the variable, put a new one on its first line; this encrypts the secrets with it.
+    Rotate,
+    /// Make a master key if there is none.
+    Key {
+        /// Print a new key and store nothing.
+        #[arg(long)]
+        print: bool,
+    },
+}
+
+impl Secret {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
+        if let Command::Key { print: true } = self.command {
+            output::print_lines(&[sealed::new_key().map_err(failed)?.to_string()])?;
+            return Ok(CommandStatus::Success);
+        }
+        let config = open_config(self.config)?;
+        let store = &config.store;
+        let workspace = self.workspace.as_deref().unwrap_or(store.workspace());
+        if let Command::Key { .. } = self.command {
+            keys(&config)?;
+            return Ok(CommandStatus::Success);
+        }
+        let vault = SqlSecrets(open_database(&config)?);
+        match self.command {
+            Command::Set { name, file } => {
+                let name = SecretName::parse(&name, workspace).map_err(failed)?;
+                let value = read_value(file, name)?;
+                vault.set(&keys(&config)?, name, &value).await.map_err(failed)?;
+                output::notice(&format!("stored; a configuration uses it as ${{secret:{}}}", reference(name, store)));
+            }
+            Command::List { json, all } => {
+                let entries = vault.list((!all).then_some(workspace)).await.map_err(failed)?;
+                if json {
+                    output::print_json(&serde_json::to_string(&entries).unwrap_or_default())?;
+                } else {
+                    let rows = entries
+                        .iter()
+                        .map(|entry| vec![entry.workspace.clone(), entry.name.clone(), format_time(entry.changed_ms)]);
+                    output::print_table(&["workspace", "name", "changed"], rows.collect())?;
+                }
+            }
+            Command::Rm { name } => {
+                let name = SecretName::parse(&name, workspace).map_err(failed)?;
+                if !vault.remove(name).await.map_err(failed)? {
+                    return Err(failed(format!("there is no secret {}/{}", name.workspace, name.name)));
+                }
+            }
+            Command::Rotate => {
+                let is_variable = std::env::var_os(MASTER_KEY_VARIABLE).is_some_and(|key| !key.is_empty());
+                if !is_variable {
+                    // What cannot be decrypted now could not be encrypted again.
+                    KeyRing::load(&config).map_err(failed)?;
+                    let path = sealed::key_file(&config).ok_or_else(|| failed(SealError::NoKey))?;
+                    sealed::add_key(&path).map_err(failed)?;
+                }
+                let keys = KeyRing::load(&config).map_err(failed)?;
+                let count = vault.rotate(&keys).await.map_err(failed)?;
+                output::notice(&format!("{count} secrets are encrypted with the new key"));
+            }
+            Command::Key { .. } => {}
+        }
+        Ok(CommandStatus::Success)
+    }
+}
+
+/// Returns how a configuration names a secret.
+fn reference(name: SecretName<'_>, store: &StoreConfig) -> String {
+    if name.workspace == store.workspace() { name.name.into() } else { format!("{}/{}", name.workspace, name.name) }
+}
+
+/// Returns the keys; makes one if there is none.
+fn keys(config: &Config) -> Result<KeyRing, CommandError> {
+    match KeyRing::load(config) {
+        Err(SealError::NoKey) => {
+            let path = sealed::key_file(config).ok_or_else(|| failed(SealError::NoKey))?;
+            sealed::add_key(&path).map_err(failed)?;
+            output::notice(&format!(
+                "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
+                path.display()
+            ));
+            KeyRing::load(config).map_err(failed)
+        }
+        loaded => loaded.map_err(failed),
+    }
+}
+
+/// Reads the value of a secret. The line break at the end of a line of input does not belong to it.
+fn read_value(file: Option<PathBuf>, name: SecretName<'_>) -> Result<Zeroizing<String>, CommandError> {
+    let stdin = std::io::stdin();
+    let bytes = match file {
+        Some(path) => {
+            files::read(&path, MAX_SECRET_BYTES).map_err(|error| failed(format!("{}: {error}", path.display())))
+        }
+        None if stdin.is_terminal() => {
+            let prompt = dialoguer::Password::new().with_prompt(format!("Value of {}", name.name)).interact();
+            return prompt.map(Zeroizing::new).map_err(failed);
+        }
+        None => files::read_stream(stdin.lock(), MAX_SECRET_BYTES)
+            .map_err(|error| failed(format!("standard input: {error}"))),
+    };
+    let bytes = Zeroizing::new(bytes?);
+    let text = std::str::from_utf8(&bytes).map_err(|_| failed("the value is not UTF-8"))?;
+    let text = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
+    Ok(Zeroizing::new(text.to_owned()))
+}

@@ -1,0 +1,85 @@
+//! The JSON endpoints for stateless steps.
+
+use super::error::ErrorResponse;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, StatusCode};
+use codecall_base::call::with_client;
+use codecall_hub::hub::{LiveHub, Status};
+use codecall_hub::stateless::{ClientToolset, Evaluate, Refusal};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// `POST /v1/evaluate`: takes one step of a run. The status is 200 if the step was taken, even if the run has failed.
+pub async fn evaluate(State(hub): State<LiveHub>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
+    let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
+    let (cancel, _guard) = super::cancel_on_drop();
+    let hub = hub.get();
+    let answer = with_client("http".into(), hub.step(request, cancel)).await?;
+    Ok(Json(answer.value))
+}
+
+/// `GET /v1/status`: returns how the server and its MCP servers are.
+pub async fn status(State(hub): State<LiveHub>) -> Json<Status> {
+    Json(hub.get().status())
+}
+
+/// `GET /readyz`: whether each MCP server has been connected or has failed; status 503 if not.
+pub async fn readiness(State(hub): State<LiveHub>) -> (StatusCode, &'static str) {
+    if hub.get().is_ready() { (StatusCode::OK, "ready\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "starting\n") }
+}
+
+/// `GET /metrics`: returns figures in the text format of Prometheus.
+pub async fn metrics(State(hub): State<LiveHub>) -> ([(HeaderName, &'static str); 1], String) {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], hub.get().metrics())
+}
+
+/// The body of `/v1/tools/typescript`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolList {
+    tools: Vec<Value>,
+}
+
+/// `POST /v1/tools/typescript`: returns the TypeScript declarations of tools, and the names of their functions.
+pub async fn typescript(body: Bytes) -> Result<Json<Value>, ErrorResponse> {
+    let ToolList { tools } = read(&body)?;
+    let tools =
+        ClientToolset::read(&tools).map_err(|error| ErrorResponse::invalid(error.to_string()).with_param("tools"))?;
+    let functions =
+        tools.tools().iter().map(|tool| json!({"tool": tool.name, "function": tools.names().function(&tool.name)}));
+    let functions: Vec<Value> = functions.collect();
+    Ok(Json(json!({"typescript": tools.declarations(), "functions": functions})))
+}
+
+/// Deserializes a body.
+///
+/// # Errors
+/// It is not JSON of this shape; the response says where.
+pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.inner();
+        if inner.is_data() {
+            // The path says where it is, so the line is omitted.
+            let text = inner.to_string();
+            let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+            let problem = codecall_base::error::sanitize_serde_error(text);
+            return ErrorResponse::invalid(codecall_base::error::with_path(&path, &problem)).with_param(path);
+        }
+        let (line, column) = (inner.line(), inner.column());
+        ErrorResponse::invalid(format!("The body is not valid JSON at line {line}, column {column}"))
+    })?;
+    deserializer.end().map_err(|error| {
+        ErrorResponse::invalid(format!(
+            "The body goes on after its JSON at line {}, column {}",
+            error.line(),
+            error.column()
+        ))
+    })?;
+    Ok(value)
+}

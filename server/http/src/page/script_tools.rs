@@ -1,0 +1,306 @@
+//! Script tools: the files of their folder, what is wrong with them, and an editor.
+
+use super::edit::text_area;
+use super::layout::{csrf, diff, page, page_with, problem, status};
+use super::query::address;
+use super::{Visit, not_found, response, see_other};
+use crate::cancel_on_drop;
+use agentscript::Language;
+use axum::http::StatusCode;
+use axum::response::Response;
+use codecall_base::files;
+use codecall_base::text::diff::unified;
+use codecall_scripts::folder::{Loaded, MAX_FILE_BYTES};
+use codecall_scripts::{ManifestFormat, Problem, ScriptTool, ScriptTools, ToolSource};
+use codecall_store::StoredCode;
+use maud::{Markup, html};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a new tool begins with.
+const NEW: &str = r#"/*---
+description = "Says hello"
+
+[parameters.properties.name]
+type = "string"
+default = "world"
+---*/
+async function execute(params, config) {
+  return `Hello, ${params.name}`;
+}
+"#;
+
+/// A tool in the editor.
+struct Draft {
+    name: String,
+    file: PathBuf,
+    /// Whether it is in the store, and `file` is only a name to show.
+    is_stored: bool,
+    language: Language,
+    /// The code in the file; empty if there is none.
+    saved: String,
+    code: String,
+}
+
+/// `GET /ui/script-tools`
+pub fn list(visit: &Visit) -> Response {
+    let Some(tools) = visit.hub.script_tools() else {
+        let content = html! { p.empty { "There are no script tools: " code { "scriptTools.folder" } " names no folder, and " code { "scriptTools.stored" } " is off." } };
+        return page(visit, "Script tools", &content);
+    };
+    let app = &visit.hub.config().script_tools.app;
+    let content = html! {
+        table.list {
+            caption.hidden { "Script tools" }
+            thead { tr { th scope="col" { "Name" } th scope="col" { "State" } th scope="col" { "Description" } th scope="col" { "Tool" } } }
+            tbody { @for Loaded { name, tool, problems, enabled, .. } in tools.all() { tr {
+                td { a href=(address("/ui/script-tool", [("name", name.as_str())])) { (name) } }
+                td { @if enabled { (state(tool.is_some(), &problems)) } @else { span.dim { "disabled" } } }
+                td.title { (tool.as_ref().map(|tool| visit.clean(&tool.definition.description)).unwrap_or_default()) }
+                td { @if tool.is_some() { a href=(address("/ui/tool", [("name", format!("{app}:{name}").as_str())])) { "call" } } }
+            } } }
+        }
+        @if visit.may_edit {
+            form.filters method="get" action="/ui/script-tool" aria-label="New tool" {
+                label { "Name of a new tool" input name="name" required pattern="[A-Za-z][A-Za-z0-9_\\-]*"; }
+                button { "New tool" }
+            }
+        } @else { p.dim { "Tools can be looked at here; " code { "http.uiEdit" } " lets them be changed, too." } }
+    };
+    page(visit, "Script tools", &content)
+}
+
+fn state(is_used: bool, problems: &[Problem]) -> Markup {
+    match (is_used, problems.is_empty()) {
+        (_, true) => status("ok"),
+        (true, false) => html! { span.status.failed { "broken" } " " span.dim { "(an older version is used)" } },
+        (false, false) => html! { span.status.failed { "broken" } },
+    }
+}
+
+/// `GET /ui/script-tool?name=…`
+pub async fn show(visit: &Visit) -> Response {
+    match draft(visit, visit.query.get("name").unwrap_or_default()).await {
+        Ok(draft) => {
+            let problems = match draft.saved.is_empty() {
+                true => Vec::new(),
+                false => check_draft(visit, &draft).await.unwrap_or_default(),
+            };
+            editor(visit, StatusCode::OK, &draft, &problems, None)
+        }
+        Err(response) => response,
+    }
+}
+
+/// Returns the tool of a name, or a new one.
+async fn draft(visit: &Visit, name: &str) -> Result<Draft, Response> {
+    let Some(tools) = visit.hub.script_tools() else { return Err(not_found(visit)) };
+    let folder = visit.hub.config().script_tools.folder.clone();
+    let known = tools.all().into_iter().find(|tool| tool.name == name);
+    if known.is_none() && !(visit.may_edit && is_name(name)) {
+        return Err(not_found(visit));
+    }
+    let is_stored = known.as_ref().map_or(folder.is_none(), |tool| tool.version.is_some());
+    if is_stored && known.is_some() {
+        return stored_draft(visit, tools, name).await;
+    }
+    let file = known.map_or_else(|| folder.unwrap_or_default().join(format!("{name}.js")), |tool| tool.file);
+    // A file that was just saved is not a tool yet.
+    let is_new = is_stored || !file.exists();
+    let language =
+        if file.extension().is_some_and(|end| end == "ts") { Language::TypeScript } else { Language::JavaScript };
+    let reading = file.clone();
+    let saved = match is_new {
+        true => Ok(Ok(String::new())),
+        false => tokio::task::spawn_blocking(move || files::read_text(&reading, MAX_FILE_BYTES)).await,
+    };
+    match saved {
+        Ok(Ok(saved)) => {
+            let code = if is_new { NEW.to_owned() } else { saved.clone() };
+            Ok(Draft { name: name.to_owned(), file, is_stored, language, saved, code })
+        }
+        Ok(Err(error)) => {
+            let text = format!("The file of the tool cannot be read: {error}");
+            Err(problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &text))
+        }
+        Err(_) => Err(problem(Some(visit), StatusCode::INTERNAL_SERVER_ERROR, "The file of the tool cannot be read.")),
+    }
+}
+
+/// Returns a tool of the store.
+async fn stored_draft(visit: &Visit, tools: &ScriptTools, name: &str) -> Result<Draft, Response> {
+    let Some(stored) = tools.stored() else { return Err(not_found(visit)) };
+    let latest = stored.versions(name).await.map(|versions| versions.into_iter().next());
+    match latest {
+        Ok(Some(version)) => {
+            let (language, end) = match version.code.typescript {
+                true => (Language::TypeScript, "ts"),
+                false => (Language::JavaScript, "js"),
+            };
+            let (saved, code) = (version.code.code.clone(), version.code.code);
+            let file = PathBuf::from(format!("{name}.{end}"));
+            Ok(Draft { name: name.to_owned(), file, is_stored: true, language, saved, code })
+        }
+        Ok(None) => Err(not_found(visit)),
+        Err(error) => Err(problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.to_string())),
+    }
+}
+
+/// Whether a name can be that of a new file.
+fn is_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-')
+}
+
+fn editor(visit: &Visit, status: StatusCode, draft: &Draft, problems: &[Problem], note: Option<&Markup>) -> Response {
+    let Draft { name, file, saved, code, .. } = draft;
+    let name_of_file = file.file_name().unwrap_or_default().to_string_lossy();
+    let lines = |text: &str| -> Vec<String> { text.split_terminator('\n').map(str::to_owned).collect() };
+    let changes = if saved.is_empty() || saved == code { Vec::new() } else { unified(&lines(saved), &lines(code)) };
+    let app = &visit.hub.config().script_tools.app;
+    let full = format!("{app}:{name}");
+    let content = html! {
+        p.lead { code { (name_of_file) } " is the tool " a href=(address("/ui/tool", [("name", full.as_str())])) { (full) } ". "
+            a href=(address("/ui/runs", [("tool", full.as_str())])) { "Its runs" } }
+        @if let Some(note) = note { (note) }
+        @if !problems.is_empty() {
+            div.alert role="alert" { ul { @for problem in problems { li { (visit.clean(&problem.in_line(&name_of_file))) } } } }
+        }
+        @if !changes.is_empty() { section { h2 { "Changes that are not saved" } (diff(&changes)) } }
+        form.edit method="post" action="/ui/script-tool" data-check="/ui/script-tools/check" {
+            (csrf(visit))
+            input type="hidden" name="name" value=(name);
+            input type="hidden" name="saved" value=(digest(saved));
+            (text_area(&visit.clean(code), "Code"))
+            @if visit.may_edit {
+                div.buttons {
+                    button name="action" value="save" { "Save" }
+                    button.quiet name="action" value="show" { "Check and show changes" }
+                }
+            } @else { p.dim { "It cannot be saved here: " code { "http.uiEdit" } " is off." } }
+        }
+    };
+    page_with(visit, status, name, &content)
+}
+
+/// `POST /ui/script-tool`: saves a tool, or shows what is wrong with it.
+pub async fn save(visit: &Visit) -> Response {
+    let form = &visit.form;
+    let draft = match draft(visit, form.get("name").unwrap_or_default()).await {
+        Ok(draft) => Draft { code: form.get("script").unwrap_or_default().to_owned(), ..draft },
+        Err(response) => return response,
+    };
+    let problems = match check_draft(visit, &draft).await {
+        Ok(problems) => problems,
+        Err(text) => return problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &text),
+    };
+    let is_saving = form.get("action") == Some("save");
+    if !is_saving || !problems.is_empty() {
+        let status = if is_saving { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        return editor(visit, status, &draft, &problems, None);
+    }
+    if !visit.may_edit {
+        return problem(Some(visit), StatusCode::FORBIDDEN, "Tools cannot be changed here: 'http.uiEdit' is off.");
+    }
+    let refuse = |text: &str| {
+        let note = html! { p.alert role="alert" { (text) } };
+        editor(visit, StatusCode::CONFLICT, &draft, &[], Some(&note))
+    };
+    if form.get("saved") != Some(digest(&draft.saved).as_str()) {
+        return refuse(
+            "The file has changed since it was shown. Below is what saving would change now; save again to do so.",
+        );
+    }
+    if visit.clean(&draft.saved) != draft.saved {
+        return refuse(
+            "The file has a secret in it, which is masked here; saving would lose it. Edit the file itself.",
+        );
+    }
+    if draft.is_stored {
+        let Some(tools) = visit.hub.script_tools() else { return not_found(visit) };
+        let code = StoredCode { code: draft.code.clone(), typescript: draft.language == Language::TypeScript };
+        return match tools.put(&draft.name, &code, "page").await {
+            Ok(_) => see_other(&address("/ui/script-tool", [("name", draft.name.as_str())])),
+            Err(error) => refuse(&format!("The tool cannot be stored: {error}")),
+        };
+    }
+    let (file, code) = (draft.file.clone(), draft.code.clone());
+    match tokio::task::spawn_blocking(move || write(&file, &code)).await {
+        Ok(Ok(())) => {
+            tracing::info!(tool = draft.name, "a script tool was saved on the page");
+            see_other(&address("/ui/script-tool", [("name", draft.name.as_str())]))
+        }
+        Ok(Err(error)) => refuse(&format!("The file cannot be written: {error}")),
+        Err(_) => refuse("The file cannot be written."),
+    }
+}
+
+/// Writes a file as a whole, so that nobody reads a part of it.
+fn write(file: &Path, code: &str) -> io::Result<()> {
+    // Names that begin with a dot are no tools.
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let beside = file.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = std::fs::write(&beside, code).and_then(|()| {
+        if let Ok(before) = file.metadata() {
+            std::fs::set_permissions(&beside, before.permissions())?;
+        }
+        std::fs::rename(&beside, file)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// `POST /ui/script-tools/check`: what is wrong with a tool, as JSON.
+pub async fn check(visit: &Visit) -> Response {
+    let draft = match draft(visit, visit.form.get("name").unwrap_or_default()).await {
+        Ok(draft) => Draft { code: visit.form.get("script").unwrap_or_default().to_owned(), ..draft },
+        Err(response) => return response,
+    };
+    match check_draft(visit, &draft).await {
+        Ok(problems) => {
+            let one = |problem: &Problem| json!({"line": problem.line, "column": problem.column.or(problem.line.map(|_| 1)), "message": problem.message, "hint": problem.hint});
+            let diagnostics = json!({"diagnostics": problems.iter().map(one).collect::<Vec<_>>()}).to_string();
+            response(StatusCode::OK, "application/json", visit.clean(&diagnostics))
+        }
+        Err(text) => problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &text),
+    }
+}
+
+/// Returns what is wrong with a tool.
+async fn check_draft(visit: &Visit, draft: &Draft) -> Result<Vec<Problem>, String> {
+    let config = visit.hub.config();
+    let (app, policy) = (config.script_tools.app.clone(), config.policy.clone());
+    let (name, code, language) = (draft.name.clone(), draft.code.clone(), draft.language);
+    let (file, is_stored) = (draft.file.clone(), draft.is_stored);
+    // Parsing takes more of the native stack than this thread has.
+    let checking = move || {
+        let formats = [("toml", ManifestFormat::Toml), ("json", ManifestFormat::Json)];
+        let mut beside = formats.into_iter().map(|(end, format)| (file.with_extension(end), format));
+        let manifest = beside.find(|(path, _)| !is_stored && path.is_file());
+        let manifest = match manifest {
+            Some((path, format)) => match files::read_text(&path, MAX_FILE_BYTES) {
+                Ok(text) => Some((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text, format)),
+                Err(error) => return vec![Problem::new(format!("the manifest cannot be read: {error}"))],
+            },
+            None => None,
+        };
+        let manifest = manifest.as_ref().map(|(name, text, format)| (name.as_str(), text.as_str(), *format));
+        let source = ToolSource { name: &name, code: &code, language, manifest };
+        ScriptTool::check(&app, source, &policy).err().unwrap_or_default()
+    };
+    let (cancel, _guard) = cancel_on_drop();
+    visit.hub.stateless().blocking(cancel, checking).await.map_err(|refusal| refusal.to_string())
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,360 @@
+//! The meta-tools: the tools of the server itself, one file each.
+//!
+//! To add one, write a file with a type that implements [`MetaTool`], and add the type to [`ALL`].
+
+mod code_execution;
+mod describe;
+mod examples;
+mod execute;
+mod invoke;
+mod schema;
+mod search;
+mod step;
+mod waiting;
+
+pub use code_execution::policy as code_execution_policy;
+
+use crate::hub::Hub;
+use codecall_base::call::Caller;
+use codecall_base::client::Client;
+use codecall_base::event::EventSink;
+use codecall_base::offload::{self, weight};
+use codecall_base::redact::Redactor;
+use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, ToolError};
+use codecall_config::Config;
+use codecall_tools::typescript;
+use codecall_upstream::BoxFuture;
+use rmcp::model::ToolAnnotations;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+pub use waiting::resume_runs;
+
+/// Maximum length of the description of an invalid request, in bytes.
+const MAX_PROBLEM_BYTES: usize = 2_048;
+/// Maximum number of names in a list of a request.
+const MAX_NAMES: usize = 2_000;
+
+/// All meta-tools, in the order in which they are listed.
+pub static ALL: [&dyn MetaTool; 6] = [
+    &search::Search,
+    &describe::Describe,
+    &execute::Execute,
+    &invoke::Invoke,
+    &code_execution::CodeExecution,
+    &step::Step,
+];
+
+/// A tool of the server itself.
+pub trait MetaTool: Send + Sync {
+    /// Its name without the prefix: `search`. One in [`RESERVED_NAMES`] is listed without a prefix.
+    fn id(&self) -> &'static str;
+    /// Whether the configuration enables it.
+    fn is_enabled(&self, config: &Config) -> bool {
+        let _ = config;
+        true
+    }
+    /// Returns a display name for people.
+    fn title(&self) -> &'static str;
+    /// Returns the description for a model.
+    fn description(&self) -> &'static str;
+    /// Returns the JSON schema of the arguments.
+    fn input_schema(&self) -> Value;
+    /// Returns the JSON schema of an answer.
+    fn output_schema(&self) -> Value;
+    /// Returns the MCP annotations.
+    fn annotations(&self) -> ToolAnnotations;
+    /// Answers a request.
+    fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
+}
+
+/// A request to a meta-tool.
+pub struct Request<'a> {
+    /// The hub of the process.
+    pub hub: &'a Hub,
+    /// The arguments: an object.
+    pub arguments: Value,
+    /// The client that tools can ask.
+    pub client: Client,
+    /// Whether a long result comes whole, because the caller cannot read on.
+    pub whole: bool,
+    /// Receives the events of the run or call.
+    pub sink: EventSink,
+    /// Cancelled when the client no longer waits for the answer.
+    pub cancel: CancellationToken,
+}
+
+/// The answer of a meta-tool.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The result, or why there is none.
+    pub content: AnswerContent,
+    /// The `isError` of the result.
+    pub is_error: bool,
+    /// The `_meta` of the result, with `codecall/stats`.
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// The content of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerContent {
+    /// An object of the output schema.
+    Structured(Value),
+    /// The reason why the request was refused, and what to change.
+    Refusal(String),
+}
+
+impl Answer {
+    /// Creates an answer with an object of the output schema.
+    fn structured(value: Value, is_error: bool) -> Self {
+        Self { content: AnswerContent::Structured(value), is_error, meta: None }
+    }
+
+    fn ok(value: Value) -> Self {
+        Self::structured(value, false)
+    }
+
+    /// Returns the answer to a cancelled request.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self::refused("The request was cancelled".into())
+    }
+
+    /// Returns the answer to a request that is invalid or exceeds a limit. `text` says what to do.
+    #[must_use]
+    pub fn refused(text: String) -> Self {
+        Self { content: AnswerContent::Refusal(text), is_error: true, meta: None }
+    }
+
+    /// Returns the answer to a request that a check of the pipeline refuses: its code and message as text, code and details
+    /// in `_meta`, as for the tools of upstreams.
+    fn refused_with(error: &ToolError) -> Self {
+        let details: Option<Value> = error.details.as_deref().and_then(|details| serde_json::from_str(details).ok());
+        let mut text = format!("{}: {}", error.code, error.message);
+        if let Some(wait) = details.as_ref().and_then(|details| details.get("retryAfterMs")) {
+            text.push_str(&format!(" (retryAfterMs: {wait})"));
+        }
+        let mut data = json!({"code": error.code});
+        if let Some(details) = details {
+            data["details"] = details;
+        }
+        let meta = Map::from_iter([("codecall/error".to_owned(), data)]);
+        Self::refused(text).with_meta(meta)
+    }
+
+    /// Adds the `_meta` of the result.
+    fn with_meta(self, meta: Map<String, Value>) -> Self {
+        Self { meta: Some(meta), ..self }
+    }
+}
+
+impl AnswerContent {
+    /// Returns the object, or the reason as a string.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Structured(value) => value,
+            Self::Refusal(text) => text.into(),
+        }
+    }
+
+    /// Returns about how many bytes the content has.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Structured(value) => weight(value),
+            Self::Refusal(text) => text.len(),
+        }
+    }
+
+    fn redact(&mut self, secrets: &Redactor) {
+        match self {
+            Self::Structured(value) => secrets.redact_value(value),
+            Self::Refusal(text) => secrets.redact_string(text),
+        }
+    }
+}
+
+/// Returns the name under which a meta-tool is listed.
+#[must_use]
+pub fn listed_name(tool: &dyn MetaTool, names: NameStyle) -> String {
+    match tool.id() {
+        id if RESERVED_NAMES.contains(&id) => id.to_owned(),
+        id => format!("codecall{}{id}", names.separator()),
+    }
+}
+
+/// Returns the meta-tool of a name, with any of the three prefixes or the unprefixed name of [`RESERVED_NAMES`].
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
+    let unprefixed = || name.strip_prefix("codecall")?.strip_prefix([':', '.', '_']);
+    let id = if RESERVED_NAMES.contains(&name) { name } else { unprefixed()? };
+    ALL.into_iter().find(|tool| tool.id() == id)
+}
+
+/// Calls a meta-tool by any of its names; `None` if there is no enabled one of that name.
+pub async fn call(
+    hub: &Hub,
+    name: &str,
+    arguments: Value,
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Option<Answer> {
+    call_for(hub, name, arguments, Client::default(), sink, cancel).await
+}
+
+/// Does the same for a client that tools can ask.
+pub async fn call_for(
+    hub: &Hub,
+    name: &str,
+    arguments: Value,
+    client: Client,
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Option<Answer> {
+    call_with(hub, name, arguments, (client, false), sink, cancel).await
+}
+
+/// Does the same for a command, which gets a long result whole.
+pub async fn call_whole(hub: &Hub, name: &str, arguments: Value, cancel: CancellationToken) -> Option<Answer> {
+    call_with(hub, name, arguments, (Client::default(), true), None, cancel).await
+}
+
+async fn call_with(
+    hub: &Hub,
+    name: &str,
+    arguments: Value,
+    (client, whole): (Client, bool),
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Option<Answer> {
+    let tool = find(name)?;
+    if !tool.is_enabled(hub.config()) {
+        return None;
+    }
+    let pipeline = hub.pipeline();
+    let mut answer = match pipeline.before_meta(tool.id()).await {
+        Ok(()) => tool.answer(Request { hub, arguments, client, whole, sink, cancel }).await,
+        Err(error) => {
+            let refused = Answer::refused_with(&error);
+            let context = hub.context(Caller::Direct, None, cancel);
+            pipeline.refused(&format!("codecall:{}", tool.id()), context, arguments, error);
+            refused
+        }
+    };
+    let weight = answer.content.weight() + answer.meta.as_ref().map_or(0, offload::weight_of);
+    let redact = || {
+        let redactor = hub.secrets().redactor();
+        answer.content.redact(&redactor);
+        // Its calls were logged without the secrets of that time.
+        answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
+    };
+    let redacted = offload::run(weight, redact).await;
+    Some(redacted.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
+}
+
+/// Deserializes the arguments of a request.
+fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, InvalidArguments> {
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string());
+        InvalidArguments::new(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem))
+    })
+}
+
+/// What is wrong with the arguments of a request, and what is expected.
+struct InvalidArguments(String);
+
+impl InvalidArguments {
+    fn new(tool: &dyn MetaTool, problem: &str) -> Self {
+        let schema = tool.input_schema();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let members: Vec<String> = schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| {
+                let kind = typescript::type_of(schema, schema);
+                format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
+            })
+            .collect();
+        let problem = codecall_base::text::truncate(problem, MAX_PROBLEM_BYTES);
+        Self(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+    }
+}
+
+impl From<InvalidArguments> for Answer {
+    fn from(InvalidArguments(text): InvalidArguments) -> Self {
+        Self::refused(text)
+    }
+}
+
+/// A list of strings, or one string: models write both.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "wrong value, expected a list of strings")]
+#[schemars(with = "Vec<String>")]
+enum StringOrList {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl StringOrList {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Many(texts) => texts,
+        }
+    }
+
+    fn into_vec(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::Many(texts) => texts,
+        }
+    }
+}
+
+/// An object, or the JSON text of one: models write both.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "Map<String, Value>")]
+struct ObjectOrText(Value);
+
+impl ObjectOrText {
+    /// The object; empty where it is left out.
+    fn into_optional_map(this: Option<Self>) -> Result<Map<String, Value>, &'static str> {
+        this.map_or_else(|| Ok(Map::new()), Self::into_map)
+    }
+
+    fn into_map(self) -> Result<Map<String, Value>, &'static str> {
+        match self.0 {
+            Value::Object(members) => Ok(members),
+            Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
+            Value::Null | Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        weight(&self.0)
+    }
+}
+
+/// Returns the names of tools, apps or tags in the argument `key`.
+///
+/// # Errors
+/// There are too many, or one is too long.
+fn parse_names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
+    let names = names.into_vec();
+    if names.len() > MAX_NAMES {
+        return Err(format!("'{key}' has {} entries; give at most {MAX_NAMES}", names.len()));
+    }
+    match names.iter().find(|name| name.len() > MAX_NAME_BYTES) {
+        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {MAX_NAME_BYTES}", long.len())),
+        None => Ok(names),
+    }
+}
+
+#[cfg(test)]
+mod tests;

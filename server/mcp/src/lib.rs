@@ -1,0 +1,482 @@
+//! The MCP server: an rmcp handler for both lifecycles of the protocol (`initialize` with sessions, and 2026-07-28
+//! without).
+//!
+//! It translates requests and results; `codecall_hub::meta` implements the tools. This crate does not know over what a
+//! client is connected.
+
+#![forbid(unsafe_code)]
+
+mod answer_form;
+mod client;
+mod instructions;
+mod interact;
+mod notifications;
+mod resources;
+mod run_events;
+mod serve;
+mod suspended;
+mod tool_changes;
+mod tool_list;
+mod trace;
+mod transport;
+
+use answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
+use codecall_base::call::with_client;
+use codecall_base::client::Client;
+use codecall_base::event::EventSink;
+use codecall_base::offload;
+use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
+use codecall_hub::hub::{Hub, LiveHub};
+use codecall_hub::meta;
+use interact::{Subject, client_error, wrong_result};
+use notifications::{Peers, Subscriptions};
+use rmcp::model::*;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::task_manager::TaskManager;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use run_events::Level;
+use serde_json::{Map, Value, json};
+pub use serve::{serve, serve_stdio, serve_stdio_until};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use suspended::Suspended;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_list::MetaTools;
+
+/// The methods of MCP that a server of tools has, for messages.
+const METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
+
+/// The handler of one connection.
+#[derive(Clone)]
+pub struct Handler {
+    live: LiveHub,
+    meta_tools: Arc<MetaTools>,
+    /// Clients with a session, which get notifications.
+    peers: Arc<Mutex<Peers>>,
+    /// Requests of clients without a session that wait for their clients.
+    suspended: Arc<Suspended>,
+    /// Requests that have become tasks.
+    tasks: TaskManager,
+    /// Whether this is the only connection of the process.
+    is_only: bool,
+    /// Identifies the client of this connection.
+    number: u64,
+    /// What the session has subscribed to.
+    subscriptions: Arc<Subscriptions>,
+    /// Cancelled at the end of the client's input.
+    input_ended: CancellationToken,
+    /// Cancelled when the last clone of this handler is dropped.
+    dropped: CancellationToken,
+    _guard: Arc<DropGuard>,
+}
+
+impl Handler {
+    /// Creates a handler that serves `hub`.
+    #[must_use]
+    pub fn new(hub: impl Into<LiveHub>) -> Self {
+        Self::with_meta_tools(hub.into(), Arc::default(), Arc::default(), TaskManager::new())
+    }
+
+    /// Creates the handler of another connection to the same hub.
+    #[must_use]
+    pub fn for_session(&self) -> Self {
+        Self::with_meta_tools(
+            self.live.clone(),
+            Arc::clone(&self.meta_tools),
+            Arc::clone(&self.suspended),
+            self.tasks.clone(),
+        )
+    }
+
+    fn with_meta_tools(
+        live: LiveHub,
+        meta_tools: Arc<MetaTools>,
+        suspended: Arc<Suspended>,
+        tasks: TaskManager,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dropped = CancellationToken::new();
+        let _guard = Arc::new(dropped.clone().drop_guard());
+        let input_ended = CancellationToken::new();
+        let (peers, subscriptions) = (Arc::default(), Arc::default());
+        Self {
+            live,
+            meta_tools,
+            peers,
+            suspended,
+            tasks,
+            is_only: false,
+            number,
+            subscriptions,
+            input_ended,
+            dropped,
+            _guard,
+        }
+    }
+
+    /// The hub of this moment.
+    fn hub(&self) -> Arc<Hub> {
+        self.live.get()
+    }
+
+    /// Starts the tasks that notify clients with a session. They end with the connection.
+    fn start_notifying(&self) {
+        let notifying = tool_changes::notify(self.live.clone(), Arc::downgrade(&self.peers));
+        tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notifying));
+        if resources::are_exposed(&self.hub()) {
+            let (peers, subscriptions) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.subscriptions));
+            let forwarding = notifications::forward(self.hub().notifications(), peers, subscriptions);
+            tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
+        }
+    }
+
+    /// Calls a meta-tool or a listed tool; `None` if there is no tool of that name.
+    async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        form: AnswerForm,
+        client: Client,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> Option<Result<CallToolResult, ErrorData>> {
+        if meta::find(name).is_some() {
+            let answer = meta::call_for(&self.hub(), name, Value::Object(arguments), client, sink, cancel).await?;
+            return Some(Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, form))));
+        }
+        // Other requests do not hold its state.
+        let result = Box::pin(self.hub().direct_for(name, arguments, client, sink, cancel)).await?;
+        let structured = self.hub().config().structured;
+        let convert = |result: ToolResult| {
+            offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
+        };
+        Some(match result {
+            Ok(result) => Ok(convert(result)),
+            Err(error) => client_error(&error).map_or_else(|| Ok(error_result(error)), Err),
+        })
+    }
+
+    /// Says that there is no tool of this name.
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        let hub = self.hub();
+        let meta_tools = self.meta_tools.of(&hub);
+        let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let more = match hub.catalogue().snapshot().listed().len() {
+            0 => String::new(),
+            more => format!(", and {more} more in the list of tools"),
+        };
+        let message = format!("Unknown tool '{name}'. The tools of this server are {}{more}", known.join(", "));
+        ErrorData::invalid_params(message, Some(json!({"tools": known})))
+    }
+
+    /// Waits for the upstreams, for a request about resources or prompts.
+    ///
+    /// # Errors
+    /// They are not exposed, so there is no such method.
+    async fn check_exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if !resources::are_exposed(&self.hub()) {
+            return Err(ErrorData::method_not_found::<M>());
+        }
+        self.hub().wait_for_connections().await;
+        Ok(())
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        #[expect(deprecated, reason = "clients of today ask for log messages")]
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_logging()
+            .enable_tasks()
+            .build();
+        if resources::are_exposed(&self.hub()) {
+            let mut resources = ResourcesCapability::default();
+            (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            (capabilities.resources, capabilities.prompts) = (Some(resources), Some(prompts));
+            capabilities.completions = Some(Map::new());
+        }
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
+            .with_instructions(instructions::instructions(&self.hub()))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.announce_roots(&context.peer);
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if peers.is_empty() {
+            self.start_notifying();
+        }
+        peers.push(context.peer);
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.announce_roots(&context.peer);
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.supported_by(&self.get_info().capabilities))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        // In a box: rmcp's future of any request has room for the largest.
+        Box::pin(notifications::listen(&self.live, &context)).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.check_exposed::<SubscribeRequestMethod>().await?;
+        if self.subscriptions.subscribe(&request.uri)
+            && let Err(error) = self.hub().subscribe(&request.uri).await
+        {
+            self.subscriptions.unsubscribe(&request.uri);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.check_exposed::<UnsubscribeRequestMethod>().await?;
+        if self.subscriptions.unsubscribe(&request.uri) {
+            self.hub().unsubscribe(&request.uri).await;
+        }
+        Ok(())
+    }
+
+    #[expect(deprecated, reason = "clients of today set it")]
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.set_level(Level::from(request.level));
+        self.hub().set_log_level(request.level);
+        Ok(())
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let hub = self.hub();
+        let Some(meta_tool) = meta::find(name) else { return tool_list::tool(&hub, name) };
+        let listed = meta::listed_name(meta_tool, hub.config().tools.names);
+        self.meta_tools.of(&hub).iter().find(|tool| tool.name == listed).cloned()
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let hub = self.hub();
+        if hub.config().tools.may_list() {
+            context.ct.run_until_cancelled(hub.wait_for_tools()).await;
+        }
+        tool_list::page(&hub, &self.meta_tools.of(&hub), request.and_then(|request| request.cursor))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let _request = self.hub().begin_request();
+        let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
+        let answered = CancellationToken::new();
+        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
+        let arguments = request.arguments.unwrap_or_default();
+        if request.name.len() > MAX_NAME_BYTES {
+            let length = request.name.len();
+            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        if let Some(level) = context.meta.log_level() {
+            self.hub().set_log_level(level);
+        }
+        let (handler, name) = (self.clone(), request.name.into_owned());
+        let form = AnswerForm::of_request(self.hub().config().structured, &context);
+        let subject = Subject::new("tools/call", &name, &arguments);
+        let repeated = (request.input_responses, request.request_state);
+        let info = context.peer.peer_info();
+        let requester = info.map(|info| format!("{} {}", info.client_info.name, info.client_info.version));
+        let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            sink,
+            true,
+            Box::new(move |client, sink, cancel| {
+                Box::pin(async move {
+                    let calling = handler.call(&name, arguments, form, client, sink, cancel);
+                    match with_client(requester, calling).await {
+                        Some(result) => result.map(ServerResult::CallToolResult),
+                        None => Err(handler.unknown_tool(&name)),
+                    }
+                })
+            }),
+        );
+        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
+        let forwarding = Box::pin(forwarding);
+        let forwarding = Box::pin(async {
+            self.input_ended.run_until_cancelled(forwarding).await;
+        });
+        match run_events::after_events(Box::pin(answer), forwarding, &answered).await? {
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            ServerResult::CreateTaskResult(created) => Ok(created.into()),
+            _ => Err(wrong_result()),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
+    }
+
+    /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match request.method.as_str() {
+            "tools/call" => Err(ErrorData::invalid_params(
+                "The parameters of tools/call must be {name: string, arguments?: object}",
+                None,
+            )),
+            method => {
+                let method = codecall_base::text::truncate(method, MAX_NAME_BYTES);
+                let near = codecall_base::text::nearest(method, METHODS.into_iter(), 1);
+                let hint = near.first().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+                let message = format!("There is no method '{method}'{hint}");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
+        }
+    }
+
+    // If resources and prompts are not exposed, these methods do not exist. The defaults would return empty lists.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.check_exposed::<ListPromptsRequestMethod>().await?;
+        Ok(ListPromptsResult::with_all_items(resources::list_prompts(&self.hub()).await))
+    }
+
+    async fn get_prompt(
+        &self,
+        mut request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.check_exposed::<GetPromptRequestMethod>().await?;
+        let no_arguments = Map::new();
+        let subject = Subject::new("prompts/get", &request.name, request.arguments.as_ref().unwrap_or(&no_arguments));
+        let repeated = (request.input_responses.take(), request.request_state.take());
+        let hub = self.hub();
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            None,
+            false,
+            Box::new(move |client, _, cancel| {
+                Box::pin(async move {
+                    resources::get_prompt(&hub, request, client, cancel).await.map(ServerResult::GetPromptResult)
+                })
+            }),
+        );
+        match Box::pin(answer).await? {
+            ServerResult::GetPromptResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            _ => Err(wrong_result()),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.check_exposed::<ListResourcesRequestMethod>().await?;
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.hub()).await))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.check_exposed::<ListResourceTemplatesRequestMethod>().await?;
+        Ok(ListResourceTemplatesResult::with_all_items(resources::list_templates(&self.hub()).await))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.check_exposed::<ReadResourceRequestMethod>().await?;
+        let subject = Subject::new("resources/read", &request.uri, &Map::new());
+        let repeated = (request.input_responses, request.request_state);
+        let (hub, uri) = (self.hub(), request.uri);
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            None,
+            false,
+            Box::new(move |client, _, cancel| {
+                Box::pin(async move {
+                    resources::read(&hub, &uri, &client, &cancel).await.map(ServerResult::ReadResourceResult)
+                })
+            }),
+        );
+        match Box::pin(answer).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            _ => Err(wrong_result()),
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.check_exposed::<CompleteRequestMethod>().await?;
+        Box::pin(async move { resources::complete(&self.hub(), request).await }).await
+    }
+}
+
+#[cfg(test)]
+mod tests;
