@@ -264,18 +264,33 @@ fn new_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(make(vm, state))
 }
 
+/// How many bytes of a text are looked at at once.
+const PIECE: usize = 64 << 10;
+
 /// A value as a `ByteString`: text of characters up to U+00FF.
 fn byte_string(vm: &mut Vm, value: Value) -> Result<String> {
     let (text, _hold) = text_of(vm, value)?;
-    // The letters before are of one unit each.
-    for (index, letter) in text.chars().enumerate() {
-        if u32::from(letter) > 255 {
-            let unit = letter.encode_utf16(&mut [0; 2])[0];
-            let message = format!(
-                "Cannot convert argument to a ByteString because the character at index {index} has a value of {unit} which is greater than 255."
-            ); // bounded: two numbers
-            return Err(vm.type_error(&message));
+    let (mut rest, mut index) = (text.as_str(), 0);
+    while !rest.is_empty() {
+        let end = rest.floor_char_boundary(PIECE);
+        let (piece, after) = rest.split_at(end);
+        vm.work(piece.len() / 16)?;
+        if piece.is_ascii() {
+            index += piece.len();
+        } else {
+            // The letters before are of one unit each.
+            for letter in piece.chars() {
+                if u32::from(letter) > 255 {
+                    let unit = letter.encode_utf16(&mut [0; 2])[0];
+                    let message = format!(
+                        "Cannot convert argument to a ByteString because the character at index {index} has a value of {unit} which is greater than 255."
+                    ); // bounded: two numbers
+                    return Err(vm.type_error(&message));
+                }
+                index += 1;
+            }
         }
+        rest = after;
     }
     Ok(text)
 }
@@ -284,7 +299,7 @@ fn byte_string(vm: &mut Vm, value: Value) -> Result<String> {
 fn checked(vm: &mut Vm, method: &str, name: String, value: String) -> Result<(String, String)> {
     let name = checked_name(vm, method, name)?;
     let trimmed = value.trim_matches(['\t', '\n', '\r', ' ']);
-    if trimmed.contains(['\0', '\r', '\n']) {
+    if memchr::memchr3(b'\0', b'\r', b'\n', trimmed.as_bytes()).is_some() {
         let shown = crate::outcome::cut_text(trimmed, 200);
         let message = format!("Headers.{method}: \"{shown}\" is an invalid header value."); // bounded: cut above
         return Err(vm.type_error(&message));

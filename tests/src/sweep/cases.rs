@@ -4,8 +4,9 @@
 //! next to plain ones. Combinations of a huge receiver and a huge argument are limited to values that represent others.
 
 use super::kinds::{ARGUMENTS, FILLERS, Kind, receivers};
+use super::worker::all_allowed;
 use super::{Case, SETTINGS, forms};
-use agentscript::{Callable, CompileOptions, Policy, Preset, Use, callables};
+use agentscript::{Callable, CompileOptions, Use, callables};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -79,7 +80,7 @@ pub fn batches(cases: &[Case]) -> Vec<Vec<&Case>> {
 }
 
 fn compiles(script: &str) -> bool {
-    agentscript::compile(script, &CompileOptions::for_policy(&Policy::preset(Preset::Experimental))).is_ok()
+    agentscript::compile(script, &CompileOptions::for_policy(&all_allowed())).is_ok()
 }
 
 /// Methods that change their receiver.
@@ -111,6 +112,13 @@ const CHANGING: &[&str] = &[
     "Set#add",
     "Set#clear",
     "Set#delete",
+    "Headers#append",
+    "Headers#delete",
+    "Headers#set",
+    "Response#arrayBuffer",
+    "Response#bytes",
+    "Response#json",
+    "Response#text",
     "Params#append",
     "Params#delete",
     "Params#set",

@@ -275,6 +275,21 @@ pub fn receivers(family: &str) -> Vec<Kind> {
         ),
         "Url" => kinds_with(&["url:"]),
         "Params" => kinds_with(&["params:"]),
+        "Headers" => vec![
+            more("headers:few", "new Headers({ accept: 'text/html', 'x-a': 'b' })"),
+            more(
+                "headers:many",
+                "(() => { const h = new Headers(); for (let i = 0; i < 1e5 * S; i++) h.append('x-' + i, 'b'); return h })()",
+            ),
+            more("headers:long", "new Headers({ 'x-a': 'b'.repeat(6e7 * S) })"),
+        ],
+        "Response" => vec![
+            more("response:short", "await fetch('https://example.com/', { method: 'POST', body: '{\"n\":1}' })"),
+            more(
+                "response:long",
+                "await fetch('https://example.com/', { method: 'POST', body: JSON.stringify({ n: 1e7 * S }) })",
+            ),
+        ],
         "ArrayBuffer" => kinds_with(&["buffer:"]),
         "Uint8Array" => with(&[more("bytes:short", "new Uint8Array([3, 1, 2])")], &["bytes:"]),
         "TextEncoder" => vec![more("encoder", "new TextEncoder()")],
