@@ -15,7 +15,7 @@ pub use description::ToolDescription;
 pub use directory::{DirectoryId, ToolDirectory};
 pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
 pub use lookups::{LookupRecorder, ToolLookups, similar_app_key};
-pub use name::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, is_reserved};
+pub use name::{MAX_NAME_BYTES, NameStyle, OWN_SOURCE, RESERVED_NAMES, is_reserved};
 pub use result::ToolResult;
 use serde_json::{Map, Value};
 pub use spelling::ToolNames;

@@ -6,14 +6,20 @@ use super::{CommandError, CommandStatus, output};
 use clap::Args;
 use codecall_hub::hub::format_time;
 use codecall_store::{ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, SqlApprovalRequests};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Maximum width of an input in the table, in bytes.
 const INPUT_BYTES: usize = 80;
+/// Among how many, the latest first, one is found by its id.
+const MAX_LISTED: u64 = 10_000;
 
 /// List the calls that wait for the approval of a person.
 #[derive(Args, Debug)]
 pub struct Approvals {
+    /// The id of one of them, or its beginning: print all of its input, code as text.
+    #[arg(value_name = "ID", conflicts_with_all = ["all", "json"])]
+    id: Option<String>,
     /// Also those that were decided, or have expired.
     #[arg(long)]
     all: bool,
@@ -59,6 +65,15 @@ impl Approvals {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let config = open_config(self.config)?;
         let requests = SqlApprovalRequests(open_database(&config)?);
+        if let Some(id) = &self.id {
+            let found = requests.list(None, MAX_LISTED).await.map_err(failed)?;
+            let found = found.into_iter().find(|request| !id.is_empty() && request.id.starts_with(id));
+            let request = found.ok_or_else(|| failed(format!("there is no approval {id}")))?;
+            let lines = lines_of(&request);
+            let redactor = config.secrets.redactor();
+            output::print_lines(&lines.iter().map(|line| redactor.redact_text(line).into_owned()).collect::<Vec<_>>())?;
+            return Ok(CommandStatus::Success);
+        }
         let state = (!self.all).then_some(ApprovalState::Waiting);
         let found = requests.list(state, self.limit).await.map_err(failed)?;
         let redactor = config.secrets.redactor();
@@ -86,6 +101,30 @@ impl Approvals {
         }
         Ok(CommandStatus::Success)
     }
+}
+
+/// Returns a request as a person reads it.
+fn lines_of(request: &ApprovalRequest) -> Vec<String> {
+    let mut lines = vec![
+        format!("id: {}", request.id),
+        format!("state: {}", request.state.as_str()),
+        format!("asked: {}", format_time(request.asked_ms)),
+        format!("client: {}", request.client.as_deref().unwrap_or("without a name")),
+        format!("tool: {}", request.tool),
+    ];
+    match serde_json::from_str(&request.input) {
+        Ok(Value::Object(members)) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(text) if text.contains('\n') => lines.push(format!("{name}:\n{}", text.trim_end())),
+                    value => lines.push(format!("{name}: {value}")),
+                }
+            }
+        }
+        // It was cut.
+        Ok(_) | Err(_) => lines.push(format!("input: {}", request.input)),
+    }
+    lines
 }
 
 impl Approve {

@@ -16,6 +16,9 @@ pub struct ScriptToolsConfig {
     pub folder: Option<PathBuf>,
     /// Whether there are tools in the store too, which operators add over HTTP and by `codecall tool put`.
     pub stored: bool,
+    /// Whether agents may save scripts with `codecall_save_script`, each of which a person approves, and run them with
+    /// `codecall_run_script`. It needs `stored`.
+    pub save_scripts: bool,
     /// The id of their app: a file `weather.js` is the tool `tools:weather`.
     pub app: String,
     /// The workspace of stored tools, and of the secrets that the tools may see.
@@ -25,7 +28,7 @@ pub struct ScriptToolsConfig {
 
 impl Default for ScriptToolsConfig {
     fn default() -> Self {
-        Self { folder: None, stored: false, app: "tools".into(), workspace: None }
+        Self { folder: None, stored: false, save_scripts: false, app: "tools".into(), workspace: None }
     }
 }
 
@@ -44,6 +47,9 @@ impl ScriptToolsConfig {
 
     pub(super) fn check(&self) -> Result<(), String> {
         check_app("scriptTools.app", &self.app)?;
+        if self.save_scripts && !self.stored {
+            return Err("scriptTools.saveScripts: it needs 'stored = true', so that scripts can be stored".into());
+        }
         match &self.workspace {
             Some(workspace) if !super::is_name(workspace) => {
                 Err("scriptTools.workspace: 1 to 128 letters, digits, '_', '-' and '.'".into())

@@ -7,6 +7,8 @@ mod describe;
 mod examples;
 mod execute;
 mod invoke;
+mod run_script;
+mod save_script;
 mod schema;
 mod search;
 mod step;
@@ -38,11 +40,13 @@ const MAX_PROBLEM_BYTES: usize = 2_048;
 const MAX_NAMES: usize = 2_000;
 
 /// All meta-tools, in the order in which they are listed.
-pub static ALL: [&dyn MetaTool; 6] = [
+pub static ALL: [&dyn MetaTool; 8] = [
     &search::Search,
     &describe::Describe,
     &execute::Execute,
     &invoke::Invoke,
+    &save_script::SaveScript,
+    &run_script::RunScript,
     &code_execution::CodeExecution,
     &step::Step,
 ];

@@ -63,12 +63,7 @@ impl ScriptTool {
     /// # Errors
     /// What is wrong with it, in the order of the text.
     pub fn check(app: &str, source: ToolSource<'_>, policy: &Policy) -> Result<Self, Vec<Problem>> {
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("tool check".into()).stack_size(codecall_runs::STACK);
-            let checked = thread.spawn_scoped(scope, || Self::check_here(app, source, policy));
-            let checked = checked.map_err(|error| vec![Problem::new(format!("no thread can check it: {error}"))])?;
-            checked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        aside(|| Self::check_here(app, source, policy)).map_err(|problem| vec![problem])?
     }
 
     fn check_here(app: &str, source: ToolSource<'_>, policy: &Policy) -> Result<Self, Vec<Problem>> {
@@ -147,6 +142,25 @@ impl ScriptTool {
     pub fn check_result(&self, data: &Value) -> Result<(), String> {
         self.result.as_ref().map_or(Ok(()), |schema| fits(schema, data, "the result"))
     }
+}
+
+/// Whether code declares a function `execute`; `false` if it cannot be parsed.
+pub(crate) fn declares_execute(code: &str, language: Language) -> bool {
+    let declares = || {
+        let arena = Arena::for_source(code.len());
+        parse(&arena, code, language).is_ok_and(|script| find_execute(&script, code.len()).is_some())
+    };
+    aside(declares).unwrap_or(false)
+}
+
+/// Works on a thread with a stack for the parser.
+fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Problem> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("tool check".into()).stack_size(codecall_runs::STACK);
+        let working = thread.spawn_scoped(scope, work);
+        let working = working.map_err(|error| Problem::new(format!("no thread can check it: {error}")))?;
+        Ok(working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 /// Returns why a name cannot be that of a tool.

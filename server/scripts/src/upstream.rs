@@ -266,8 +266,21 @@ impl ScriptTools {
     /// # Errors
     /// It is not valid, the folder has a tool of this name, or the store cannot be used.
     pub async fn put(self: &Arc<Self>, name: &str, code: &StoredCode, author: &str) -> Result<i64, StoredError> {
-        let unknown = || StoredError::Unknown("Tools are not stored: set 'scriptTools.stored'".into());
-        let stored = self.stored.as_ref().ok_or_else(unknown)?;
+        self.check(name, code)?;
+        let stored = self.stored.as_ref().ok_or_else(not_stored)?;
+        let version = stored.put(name, code, author).await?;
+        self.refresh().await;
+        Ok(version)
+    }
+
+    /// Checks a version of a tool that could be stored.
+    ///
+    /// # Errors
+    /// It is not valid, the folder has a tool of this name, or no tools are stored.
+    pub fn check(&self, name: &str, code: &StoredCode) -> Result<(), StoredError> {
+        if self.stored.is_none() {
+            return Err(not_stored());
+        }
         if code.code.len() as u64 > folder::MAX_FILE_BYTES {
             let message = format!("it has more than {} bytes, which is the limit", folder::MAX_FILE_BYTES);
             return Err(StoredError::Invalid(vec![Problem::new(message)]));
@@ -280,10 +293,7 @@ impl ScriptTools {
         }
         let language = if code.typescript { Language::TypeScript } else { Language::JavaScript };
         let source = ToolSource { name, code: &code.code, language, manifest: None };
-        ScriptTool::check(&self.app, source, &self.policy).map_err(StoredError::Invalid)?;
-        let version = stored.put(name, code, author).await?;
-        self.refresh().await;
-        Ok(version)
+        ScriptTool::check(&self.app, source, &self.policy).map(drop).map_err(StoredError::Invalid)
     }
 
     pub(crate) fn runs(&self) -> Option<Arc<Runs>> {
@@ -315,6 +325,10 @@ impl Drop for ScriptTools {
     fn drop(&mut self) {
         self.closed.cancel();
     }
+}
+
+fn not_stored() -> StoredError {
+    StoredError::Unknown("Tools are not stored: set 'scriptTools.stored'".into())
 }
 
 impl Upstream for ScriptTools {

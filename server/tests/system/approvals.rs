@@ -324,9 +324,9 @@ async fn execute_over_http(http: &reqwest::Client, url: &str, arguments: Value) 
 
 /// A client whose person decides.
 #[derive(Clone)]
-struct Person {
-    answer: Value,
-    asked: Arc<Mutex<Vec<String>>>,
+pub struct Person {
+    pub answer: Value,
+    pub asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl ClientHandler for Person {

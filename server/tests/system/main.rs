@@ -43,6 +43,7 @@ mod reports;
 mod running;
 mod runs;
 mod script_fetch;
+mod saved_scripts;
 mod script_tools;
 mod search;
 #[cfg(unix)]

@@ -14,6 +14,7 @@ mod clean;
 mod client;
 mod fetch;
 mod hook;
+mod outside;
 mod pii;
 mod rate;
 mod reach;

@@ -35,6 +35,9 @@ impl NameStyle {
 /// Names of meta-tools that are listed without the prefix `codecall`. No other tool is listed under one.
 pub const RESERVED_NAMES: &[&str] = &["code_execution"];
 
+/// The `source` of tools of the server itself.
+pub const OWN_SOURCE: &str = "codecall";
+
 /// Whether `name` belongs to a meta-tool in any style.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {

@@ -122,7 +122,7 @@ impl Invoke {
 }
 
 /// Returns the answer to a call with a result. Of a long one the client gets the first piece, and a handle of the whole.
-async fn success(hub: &Hub, result: Value, whole: bool) -> Answer {
+pub(super) async fn success(hub: &Hub, result: Value, whole: bool) -> Answer {
     let at_once = execute::max_inline_bytes(hub, usize::MAX);
     if whole || weight(&result) <= at_once / MAX_GROWTH {
         return Answer::ok(json!({"status": "ok", "result": result}));

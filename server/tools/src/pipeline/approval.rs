@@ -10,7 +10,7 @@ use crate::catalogue::Entry;
 use codecall_base::call::{CallPause, client};
 use codecall_base::hidden::visible;
 use codecall_base::offload::{self, weight, weight_of};
-use codecall_base::tool::{Approval, ErrorCode, ToolDefinition, ToolError};
+use codecall_base::tool::{Approval, ErrorCode, OWN_SOURCE, ToolDefinition, ToolError};
 use codecall_store::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, StoreError, now_ms};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// Maximum length of an input as a person sees it, in bytes.
 const MAX_SHOWN_BYTES: usize = 4_096;
+/// The same where the input is code that will run.
+const MAX_SHOWN_CODE_BYTES: usize = 64 << 10;
 /// Maximum length of the name of a client, in bytes.
 const MAX_CLIENT_BYTES: usize = 100;
 /// How often the store is asked for a decision while the client is asked.
@@ -71,7 +73,7 @@ impl Pipeline {
             return Err(gate.required("but too many calls wait for a person already (approval.maxWaiting)"));
         }
         let sent = Arc::new(Value::Object(call.input.clone()));
-        let input = offload::run(work, || bound::text(self.shown(&sent).to_string(), MAX_SHOWN_BYTES)).await?;
+        let input = offload::run(work, || bound::text(self.shown(&sent).to_string(), max_shown(entry))).await?;
         let now = now_ms();
         let expiry = i64::try_from(self.approval.expiry.as_millis()).unwrap_or(i64::MAX);
         let request = ApprovalRequest {
@@ -96,7 +98,8 @@ impl Pipeline {
     /// Asks the client, where there is no store in which a request could wait.
     async fn ask_only(&self, entry: &Entry, call: &ToolCall, client: &CallClient) -> Result<(), ToolError> {
         let sent = Arc::new(Value::Object(call.input.clone()));
-        let input = offload::run(weight(&sent), || bound::text(self.shown(&sent).to_string(), MAX_SHOWN_BYTES)).await?;
+        let input =
+            offload::run(weight(&sent), || bound::text(self.shown(&sent).to_string(), max_shown(entry))).await?;
         match ask(client, &entry.name, &input, None).await {
             Some((true, _)) => Ok(()),
             Some((false, reason)) => Err(denied(&entry.name, reason.as_deref())),
@@ -134,6 +137,12 @@ impl Pipeline {
         let requester = self.requester();
         hex(&["once", requester.as_deref().unwrap_or_default(), &entry.name, description, &input_schema.to_string()])
     }
+}
+
+/// Returns how much of the input of a call is shown, in bytes.
+fn max_shown(entry: &Entry) -> usize {
+    // Code is approved for all calls to come, so a person sees all of it.
+    if entry.definition.source == OWN_SOURCE { MAX_SHOWN_CODE_BYTES } else { MAX_SHOWN_BYTES }
 }
 
 /// A call that waits for its approval.

@@ -20,9 +20,6 @@ impl Pipeline {
     /// # Errors
     /// The request is refused or fails.
     pub async fn fetch(&self, fetch: &Arc<Entry>, call: ToolCall) -> Result<Value, ToolError> {
-        let call = Box::new(ToolCall { allowed: None, apps: None, ..call });
-        let snapshot = self.catalogue.snapshot();
-        let result = self.enter(&snapshot, Ok(fetch), call).await?;
-        self.plain_data(result, &fetch.name).await
+        self.call_entry(fetch, call).await
     }
 }
