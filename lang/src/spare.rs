@@ -23,7 +23,7 @@ pub(crate) fn take<A: 'static, B>(spare: &'static LocalKey<Cell<Vec<A>>>) -> Vec
 }
 
 /// Keeps a list that is not needed any more.
-pub(crate) fn keep<A: 'static, B>(spare: &'static LocalKey<Cell<Vec<A>>>, list: Vec<B>) {
+pub(crate) fn put_back<A: 'static, B>(spare: &'static LocalKey<Cell<Vec<A>>>, list: Vec<B>) {
     if list.capacity() * size_of::<B>() <= MAX_BYTES {
         _ = spare.try_with(|spare| spare.set(emptied(list)));
     }

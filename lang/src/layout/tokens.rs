@@ -121,7 +121,7 @@ impl IntoIter {
     fn next_block(&mut self) -> Option<Spanned> {
         let read = std::mem::take(&mut self.block);
         // Only an adapter collects into the memory of a list that was read.
-        spare::keep(&SPARE, read.filter(|_| false).collect::<Vec<_>>());
+        spare::put_back(&SPARE, read.filter(|_| false).collect::<Vec<_>>());
         self.block = self.blocks.next()?.into_iter();
         self.block.next()
     }

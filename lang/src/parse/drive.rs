@@ -46,8 +46,8 @@ where
     let mut states: Vec<i16> = spare::take(&STATES);
     let mut symbols: Vec<SymbolTriple<D>> = spare::take(&SYMBOLS);
     let parsed = run(&mut definition, tokens, &mut states, &mut symbols);
-    spare::keep(&STATES, states);
-    spare::keep(&SYMBOLS, symbols);
+    spare::put_back(&STATES, states);
+    spare::put_back(&SYMBOLS, symbols);
     parsed
 }
 

@@ -20,8 +20,8 @@ pub struct Texts {
 
 impl Drop for Texts {
     fn drop(&mut self) {
-        spare::keep(&BYTES, std::mem::take(&mut self.bytes));
-        spare::keep(&ENDS, std::mem::take(&mut self.ends));
+        spare::put_back(&BYTES, std::mem::take(&mut self.bytes));
+        spare::put_back(&ENDS, std::mem::take(&mut self.ends));
     }
 }
 

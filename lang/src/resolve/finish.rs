@@ -50,7 +50,7 @@ impl<'p> Resolver<'_, 'p> {
             functions,
             statements: self.spare_lists,
         }
-        .keep();
+        .put_back();
         let mut free = self.free;
         free.sort_by_key(|(_, span)| span.start);
         Program {

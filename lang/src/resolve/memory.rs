@@ -35,7 +35,7 @@ impl Memory<'_> {
     }
 
     /// Keeps it for the next script. What a long script has needed is freed.
-    pub(super) fn keep(self) {
+    pub(super) fn put_back(self) {
         let Self { texts: (table, facts), bindings, scopes, captured, functions, statements } = self;
         let is_small = facts.capacity() <= MAX_ITEMS
             && table.capacity() <= MAX_ITEMS

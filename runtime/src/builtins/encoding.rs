@@ -71,7 +71,7 @@ impl Decoding {
     }
 
     /// The text that `util.inspect` shows.
-    pub fn shown(&self) -> String {
+    pub fn inspected(&self) -> String {
         let Self { fatal, ignore_bom, .. } = self;
         // bounded: a name of ours
         format!("TextDecoder {{ encoding: '{}', fatal: {fatal}, ignoreBOM: {ignore_bom} }}", self.name())

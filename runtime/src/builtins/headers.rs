@@ -174,7 +174,7 @@ pub fn append_own(vm: &mut Vm, headers: Value, name: &str, value: &str) -> Resul
 
 /// An object as `util.inspect` shows the headers: the names as they were first written, in the order of their first
 /// values.
-pub fn shown(vm: &mut Vm, headers: Value) -> Result {
+pub fn inspected(vm: &mut Vm, headers: Value) -> Result {
     let state = receiver(vm, headers)?;
     let (count, bytes) = (state.list.len(), state.cost());
     vm.work(WORK * count + bytes / 16)?;

@@ -137,7 +137,7 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
             }
             Err(Invalid::Language) => return Err(vm.range_error("Incorrect locale information provided")),
             Err(Invalid::Rest) => {
-                let text = locale::shown(&text);
+                let text = locale::printable(&text);
                 return Err(vm.range_error(&format!("Invalid language tag: {text}"))); // bounded: a word
             }
         }

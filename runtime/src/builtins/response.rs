@@ -95,7 +95,7 @@ pub fn of_answer(vm: &mut Vm, answer: Value) -> Result<Option<Value>> {
 }
 
 /// An object as `util.inspect` shows a response, with `null` for its body, and whether the body was read if there is one.
-pub fn shown(vm: &mut Vm, response: Value) -> Result<(Value, Option<bool>)> {
+pub fn inspected(vm: &mut Vm, response: Value) -> Result<(Value, Option<bool>)> {
     let state = receiver(vm, response)?.clone();
     let object = vm.heap.new_object();
     let basic = vm.string("basic");

@@ -39,9 +39,9 @@ pub const TIMERS: &[&str] = &["setTimeout", "setInterval", "clearTimeout", "clea
 pub const METHODS: &[Row] = &[
     native("close", 0, close),
     native("hasRef", 0, has_ref),
-    native("ref", 0, keep::<true>),
+    native("ref", 0, set_ref::<true>),
     native("refresh", 0, refresh),
-    native("unref", 0, keep::<false>),
+    native("unref", 0, set_ref::<false>),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
@@ -118,7 +118,7 @@ fn has_ref(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 /// `timeout.ref()`, `timeout.unref()`: whether the run goes on for it.
-fn keep<const KEEPS: bool>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+fn set_ref<const KEEPS: bool>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let id = receiver(vm, this, if KEEPS { "ref" } else { "unref" })?;
     if let Some(timer) = vm.schedule.timer_mut(id) {
         timer.keeps = KEEPS;

@@ -162,7 +162,7 @@ async fn wait_for_names(running: &RunningHub, names: &[String], need: Need) {
 
 /// Calls a meta-tool. The command fails unless the answer is a success.
 async fn call(running: &RunningHub, meta_tool: &str, arguments: Value, is_success: impl Fn(&Value) -> bool) -> Reply {
-    match meta::call_whole(&running.hub, meta_tool, arguments, running.cancel.clone()).await {
+    match meta::call_for_command(&running.hub, meta_tool, arguments, running.cancel.clone()).await {
         Some(answer) => {
             let (is_error, value) = (answer.is_error, answer.content.into_value());
             Reply::json(value.to_string(), !is_error && is_success(&value))

@@ -394,7 +394,7 @@ impl Hub {
         }
         let unsupported = || ErrorData::resource_not_found("No server supports subscriptions to this resource", None);
         let mut error = refused.unwrap_or_else(unsupported);
-        error.message = self.pipeline.shown_text(&error.message).into();
+        error.message = self.pipeline.masked_text(&error.message).into();
         Err(error)
     }
 
@@ -824,8 +824,8 @@ async fn forward_notifications(
     loop {
         match receiver.recv().await {
             Ok(UpstreamNotification::Log(mut message)) => {
-                message.data = (*pipeline.shown(&Arc::new(message.data))).clone();
-                message.logger = message.logger.map(|logger| pipeline.shown_text(&logger));
+                message.data = (*pipeline.masked(&Arc::new(message.data))).clone();
+                message.logger = message.logger.map(|logger| pipeline.masked_text(&logger));
                 let _ = sender.send(UpstreamNotification::Log(message));
             }
             Ok(notification) => drop(sender.send(notification)),

@@ -74,6 +74,15 @@ pub trait MetaTool: Send + Sync {
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
 }
 
+/// How a caller gets a long result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// The first piece, and a handle with which it reads on.
+    InPieces,
+    /// At once: it cannot read on.
+    AtOnce,
+}
+
 /// A request to a meta-tool.
 pub struct Request<'a> {
     /// The hub of the process.
@@ -82,8 +91,8 @@ pub struct Request<'a> {
     pub arguments: Value,
     /// The client that tools can ask.
     pub client: Client,
-    /// Whether a long result comes whole, because the caller cannot read on.
-    pub whole: bool,
+    /// How a long result comes.
+    pub delivery: Delivery,
     /// Receives the events of the run or call.
     pub sink: EventSink,
     /// Cancelled when the client no longer waits for the answer.
@@ -218,19 +227,19 @@ pub async fn call_for(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Option<Answer> {
-    call_with(hub, name, arguments, (client, false), sink, cancel).await
+    call_with(hub, name, arguments, (client, Delivery::InPieces), sink, cancel).await
 }
 
 /// Does the same for a command, which gets a long result whole.
-pub async fn call_whole(hub: &Hub, name: &str, arguments: Value, cancel: CancellationToken) -> Option<Answer> {
-    call_with(hub, name, arguments, (Client::default(), true), None, cancel).await
+pub async fn call_for_command(hub: &Hub, name: &str, arguments: Value, cancel: CancellationToken) -> Option<Answer> {
+    call_with(hub, name, arguments, (Client::default(), Delivery::AtOnce), None, cancel).await
 }
 
 async fn call_with(
     hub: &Hub,
     name: &str,
     arguments: Value,
-    (client, whole): (Client, bool),
+    (client, delivery): (Client, Delivery),
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Option<Answer> {
@@ -240,7 +249,7 @@ async fn call_with(
     }
     let pipeline = hub.pipeline();
     let mut answer = match pipeline.before_meta(tool.id()).await {
-        Ok(()) => tool.answer(Request { hub, arguments, client, whole, sink, cancel }).await,
+        Ok(()) => tool.answer(Request { hub, arguments, client, delivery, sink, cancel }).await,
         Err(error) => {
             let refused = Answer::refused_with(&error);
             let context = hub.context(Caller::Direct, None, cancel);

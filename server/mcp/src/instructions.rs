@@ -48,7 +48,7 @@ fn apps(hub: &Hub) -> BTreeMap<String, App> {
     let mut apps: BTreeMap<String, App> = BTreeMap::new();
     for upstream in hub.catalogue().upstreams() {
         let app = apps.entry(plain(upstream.app())).or_default();
-        let title = upstream.title().map(|title| plain(&hub.pipeline().shown_text(&title)));
+        let title = upstream.title().map(|title| plain(&hub.pipeline().masked_text(&title)));
         app.title = title.filter(|title| !title.eq_ignore_ascii_case(upstream.app()));
         app.is_unknown = !upstream.are_tools_known();
     }

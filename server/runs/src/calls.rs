@@ -186,7 +186,7 @@ impl Calls {
     fn dry_run(&self, id: CallId, call: &ToolCall, is_fetch: bool) -> Result<String, ToolError> {
         let weight = offload::weight_of(&call.input);
         let input =
-            offload::run_without_permit(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
+            offload::run_without_permit(weight, || self.pipeline.masked(&Arc::new(Value::Object(call.input.clone()))));
         self.log.begin(id, u64::from(id.0), &call.tool, &input);
         if is_fetch {
             self.log.end(id, Duration::ZERO, None);

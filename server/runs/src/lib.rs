@@ -218,7 +218,7 @@ impl Finished {
 
 /// Parses the input of a call, and removes secrets and personal data.
 fn redact_input(pipeline: &Pipeline, input: &str) -> Arc<Value> {
-    pipeline.shown(&Arc::new(json::parse(input).unwrap_or_default()))
+    pipeline.masked(&Arc::new(json::parse(input).unwrap_or_default()))
 }
 
 /// Executes the runs of a process.

@@ -218,7 +218,7 @@ impl RunFetch {
         if let Some(rule) = self.rules.iter().find(|rule| rule.allows(&request.url, method)) {
             return Ok(rule);
         }
-        let shown = shown(&request.url);
+        let shown = without_query(&request.url);
         let of_origin: Vec<&HostRule> = self.rules.iter().filter(|rule| rule.matches_origin(&request.url)).collect();
         Err(not_allowed(&match of_origin.as_slice() {
             [] => {
@@ -301,13 +301,13 @@ fn not_allowed(message: &str) -> ToolError {
 fn refused_address(url: &Url) -> ToolError {
     let message = format!(
         "{} has a private or special address; if the tool is meant to reach it, say 'private = true' at this host in its manifest, or name the address",
-        shown(url)
+        without_query(url)
     );
     ToolError::new(ErrorCode::FetchAddressRefused, message)
 }
 
 /// An address without its query, which often has secrets, and not too long.
-fn shown(url: &Url) -> String {
+fn without_query(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);

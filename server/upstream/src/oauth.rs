@@ -233,7 +233,7 @@ impl Authorizer {
         }
     }
 
-    async fn keep(&self, tokens: Tokens) -> Result<Arc<Tokens>, String> {
+    async fn store_tokens(&self, tokens: Tokens) -> Result<Arc<Tokens>, String> {
         self.redact(&tokens);
         let record = serde_json::to_vec(&tokens).map_err(|_| "its tokens cannot be stored".to_owned())?;
         let stored = self.store.put(self.key, record).await;
@@ -282,7 +282,7 @@ impl Authorizer {
             Ok(answer) => {
                 let mut next = Tokens::clone(&tokens);
                 answer.apply(&mut next);
-                Ok(self.keep(next).await?.access_token.clone())
+                Ok(self.store_tokens(next).await?.access_token.clone())
             }
             Err(TokenError::Refused { code, .. }) if matches!(code.as_str(), "invalid_grant" | "invalid_client") => {
                 Err(self.needs_login(&format!("the authorization server does not renew the token ({code})")))
@@ -306,7 +306,7 @@ impl Authorizer {
         let answer = self.request_token(&server.token_endpoint, &client, grant, &resource).await;
         let answer = answer.map_err(|error| format!("there is no token for the client: {error}"))?;
         let tokens = answer.into_tokens(&server, client, resource, scopes);
-        Ok(self.keep(tokens).await?.access_token.clone())
+        Ok(self.store_tokens(tokens).await?.access_token.clone())
     }
 
     /// Returns the scopes to ask for: those of the configuration and the challenge, else those that the server has.

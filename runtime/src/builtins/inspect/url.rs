@@ -28,7 +28,7 @@ impl Inspector<'_> {
                     format!("[{}]", slots.class()) // bounded: a name of ours
                 }
                 Some(InternalSlots::TextEncoder) => "{ encoding: 'utf-8' }".into(),
-                Some(InternalSlots::TextDecoder(state)) => state.shown(),
+                Some(InternalSlots::TextDecoder(state)) => state.inspected(),
                 Some(InternalSlots::Headers(_)) => self.headers(value)?,
                 Some(InternalSlots::Response(_)) => self.response(value)?,
                 Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
@@ -101,13 +101,13 @@ impl Inspector<'_> {
 
     /// `Headers { … }`: as an object of the names as they were first written.
     fn headers(&mut self, headers: Value) -> Result<String> {
-        let shown = crate::builtins::headers::shown(self.vm, headers)?;
+        let shown = crate::builtins::headers::inspected(self.vm, headers)?;
         Ok(format!("Headers {}", self.alone(shown)?)) // charged: by check
     }
 
     /// `Response { … }`
     fn response(&mut self, response: Value) -> Result<String> {
-        let (shown, is_used) = crate::builtins::response::shown(self.vm, response)?;
+        let (shown, is_used) = crate::builtins::response::inspected(self.vm, response)?;
         let text = self.alone(shown)?;
         let stream = match is_used {
             None => return Ok(format!("Response {text}")), // charged: by check

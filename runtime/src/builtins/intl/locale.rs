@@ -208,7 +208,7 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// An invalid tag as V8 shows it: in lower case, or its bytes as characters.
-pub fn shown(tag: &str) -> String {
+pub fn printable(tag: &str) -> String {
     if tag.is_ascii() { tag.to_ascii_lowercase() } else { tag.bytes().map(char::from).collect() }
 }
 

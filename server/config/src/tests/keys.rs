@@ -66,7 +66,7 @@ fn every_key_is_found_by_its_names() {
 }
 
 /// The value of a configuration, whatever it was read from.
-fn shown(config: Config) -> String {
+fn debug_text(config: Config) -> String {
     format!("{:#?}", Config { digest: String::new(), ..config })
 }
 
@@ -92,9 +92,9 @@ fn defaults_of_the_schema_are_those_of_the_structs() {
     let sections = [("pii", keys["pii"].take()), ("audit", keys["audit"].take())];
     keys["http"]["jwt"].take();
     let parsed = json(&keys.to_string()).expect("valid");
-    let parsed = shown(parsed);
-    assert_eq!(parsed, shown(Config::default()));
-    assert_eq!(parsed, shown(json("{}").expect("valid")));
+    let parsed = debug_text(parsed);
+    assert_eq!(parsed, debug_text(Config::default()));
+    assert_eq!(parsed, debug_text(json("{}").expect("valid")));
     let [(_, pii), (_, mut audit)] = sections;
     audit["stderr"] = true.into();
     let chain = json(&json!({"pii": pii, "audit": audit}).to_string()).expect("valid").chain;
@@ -108,7 +108,7 @@ fn defaults_of_the_schema_are_those_of_the_structs() {
     server.insert("command".into(), "x".into());
     let configured = json(&json!({"mcpServers": {"a": server}}).to_string()).expect("valid");
     let short = json(r#"{"mcpServers": {"a": {"command": "x"}}}"#).expect("valid");
-    assert_eq!(shown(configured), shown(short));
+    assert_eq!(debug_text(configured), debug_text(short));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn bounds_are_those_of_the_schema() {
 #[test]
 fn null_is_the_same_as_nothing() {
     let config = json(r#"{"topK": null, "pool": null, "search": {"strategy": null}, "vm": {"timeoutMs": null}}"#);
-    assert_eq!(shown(config.expect("valid")), shown(Config::default()));
+    assert_eq!(debug_text(config.expect("valid")), debug_text(Config::default()));
     let problem = json(r#"{"rateLimits": [{"tool": "x", "limit": 1, "window": null}]}"#).expect_err("required");
     assert_eq!(problem, "rateLimits[0]: missing field `window`");
 }

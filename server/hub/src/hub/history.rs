@@ -399,7 +399,7 @@ impl Ended {
         } = self;
         let redactor = pipeline.as_ref().map_or_else(Redactor::default, |pipeline| pipeline.secrets().redactor());
         let shown = |value: Value| match &pipeline {
-            Some(pipeline) => Arc::unwrap_or_clone(pipeline.shown(&Arc::new(value))),
+            Some(pipeline) => Arc::unwrap_or_clone(pipeline.masked(&Arc::new(value))),
             None => value,
         };
         let shown_text = |text: &str| match shown(text.into()) {

@@ -69,7 +69,7 @@ impl Hub {
         self.catalogue.catch_up();
         let snapshot = self.catalogue.snapshot();
         let times = self.start_times.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let clean = |reason: String| self.pipeline.shown_error(ToolError::new("", reason)).message;
+        let clean = |reason: String| self.pipeline.masked_error(ToolError::new("", reason)).message;
         let servers: Vec<ServerStatus> = self
             .catalogue
             .upstreams()

@@ -79,7 +79,7 @@ impl MetaTool for Invoke {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Request { hub, arguments, client, whole, sink, cancel } = request;
+            let Request { hub, arguments, client, delivery, sink, cancel } = request;
             let bytes = weight(&arguments);
             let parse = || {
                 let original = arguments.clone();
@@ -104,7 +104,7 @@ impl MetaTool for Invoke {
                 apps: None,
             };
             match hub.pipeline().data(call).await {
-                Ok(result) => success(hub, result, whole).await,
+                Ok(result) => success(hub, result, delivery).await,
                 Err(error) => offload::run_without_permit(bytes, || error_answer(error, tool, &original)),
             }
         })
@@ -122,9 +122,9 @@ impl Invoke {
 }
 
 /// Returns the answer to a call with a result. Of a long one the client gets the first piece, and a handle of the whole.
-pub(super) async fn success(hub: &Hub, result: Value, whole: bool) -> Answer {
+pub(super) async fn success(hub: &Hub, result: Value, delivery: Delivery) -> Answer {
     let at_once = execute::max_inline_bytes(hub, usize::MAX);
-    if whole || weight(&result) <= at_once / MAX_GROWTH {
+    if delivery == Delivery::AtOnce || weight(&result) <= at_once / MAX_GROWTH {
         return Answer::ok(json!({"status": "ok", "result": result}));
     }
     let text = match offload::run(weight(&result), || result.to_string()).await {

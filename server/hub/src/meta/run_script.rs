@@ -63,7 +63,7 @@ impl MetaTool for RunScript {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Request { hub, arguments, client, whole, sink, cancel } = request;
+            let Request { hub, arguments, client, delivery, sink, cancel } = request;
             let Arguments { name, parameters } = match parse(self, arguments) {
                 Ok(arguments) => arguments,
                 Err(invalid) => return invalid.into(),
@@ -90,7 +90,7 @@ impl MetaTool for RunScript {
                 apps: None,
             };
             match hub.pipeline().data(call).await {
-                Ok(result) => invoke::success(hub, result, whole).await,
+                Ok(result) => invoke::success(hub, result, delivery).await,
                 Err(error) => save_script::error_answer(error),
             }
         })

@@ -169,7 +169,7 @@ impl Workers {
             drop(worker);
             self.refill();
         } else {
-            shared.keep(worker);
+            shared.put_back(worker);
         }
     }
 
@@ -225,7 +225,7 @@ impl Shared {
     }
 
     /// Keeps a worker for the next run, unless the pool is closed.
-    fn keep(&self, worker: Worker) {
+    fn put_back(&self, worker: Worker) {
         let mut idle = self.idle();
         if !self.is_closed.load(Ordering::Acquire) {
             idle.push(worker);
@@ -278,7 +278,7 @@ fn start_workers(program: &Path, requests: &Receiver<StartRequest>) {
                 // It may have been filled in the meantime.
                 let Some(pool) = last_pool.upgrade().filter(|pool| pool.has_too_few()) else { continue };
                 match Worker::start(program, confinement) {
-                    Ok(worker) => pool.keep(worker),
+                    Ok(worker) => pool.put_back(worker),
                     Err(error) => tracing::error!(%error, "a worker cannot be started"),
                 }
             }

@@ -73,7 +73,7 @@ impl Pipeline {
             return Err(gate.required("but too many calls wait for a person already (approval.maxWaiting)"));
         }
         let sent = Arc::new(Value::Object(call.input.clone()));
-        let input = offload::run(work, || bound::text(self.shown(&sent).to_string(), max_shown(entry))).await?;
+        let input = offload::run(work, || bound::text(self.masked(&sent).to_string(), max_shown(entry))).await?;
         let now = now_ms();
         let expiry = i64::try_from(self.approval.expiry.as_millis()).unwrap_or(i64::MAX);
         let request = ApprovalRequest {
@@ -99,7 +99,7 @@ impl Pipeline {
     async fn ask_only(&self, entry: &Entry, call: &ToolCall, client: &CallClient) -> Result<(), ToolError> {
         let sent = Arc::new(Value::Object(call.input.clone()));
         let input =
-            offload::run(weight(&sent), || bound::text(self.shown(&sent).to_string(), max_shown(entry))).await?;
+            offload::run(weight(&sent), || bound::text(self.masked(&sent).to_string(), max_shown(entry))).await?;
         match ask(client, &entry.name, &input, None).await {
             Some((true, _)) => Ok(()),
             Some((false, reason)) => Err(denied(&entry.name, reason.as_deref())),
@@ -116,7 +116,7 @@ impl Pipeline {
     /// Who makes the call: a token's name, or how the client names itself.
     fn requester(&self) -> Option<String> {
         let own = self.client().map(str::to_owned).or_else(|| client().map(|name| name.to_string()));
-        own.map(|name| bound::text(visible(&self.shown_text(&name)).into_owned(), MAX_CLIENT_BYTES))
+        own.map(|name| bound::text(visible(&self.masked_text(&name)).into_owned(), MAX_CLIENT_BYTES))
     }
 
     /// Returns which call it is, and the digest of its input.
@@ -209,7 +209,7 @@ impl Gate<'_> {
             "who has not decided yet. A person can do so with 'codecall approve {id}' or 'codecall deny {id}'; then {again}"
         ));
         let details = json!({"approval": id, "tool": request.tool, "expiresMs": request.expires_ms});
-        error.details = Some(self.pipeline.shown(&Arc::new(details)).to_string());
+        error.details = Some(self.pipeline.masked(&Arc::new(details)).to_string());
         error
     }
 }

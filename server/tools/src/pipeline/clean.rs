@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl Pipeline {
     /// Returns a value as notifications and records show it: personal data masked, secrets redacted.
     #[must_use]
-    pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
+    pub fn masked(&self, sent: &Arc<Value>) -> Arc<Value> {
         let mut shown = self.hooks.iter().fold(Arc::clone(sent), |value, hook| hook.mask(value));
         redact(&self.secrets.redactor(), &mut shown);
         shown
@@ -20,8 +20,8 @@ impl Pipeline {
 
     /// Returns a text of an upstream as notifications and records show it.
     #[must_use]
-    pub fn shown_text(&self, text: &str) -> String {
-        match &*self.shown(&Arc::new(Value::String(text.to_owned()))) {
+    pub fn masked_text(&self, text: &str) -> String {
+        match &*self.masked(&Arc::new(Value::String(text.to_owned()))) {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         }
@@ -29,14 +29,14 @@ impl Pipeline {
 
     /// Returns an error that no call has caused as clients see it.
     #[must_use]
-    pub fn shown_error(&self, error: ToolError) -> ToolError {
+    pub fn masked_error(&self, error: ToolError) -> ToolError {
         self.cleaned(error, None)
     }
 
     /// Returns why tools of some upstreams are unavailable at the moment, for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        let clean = |trouble| self.shown_error(ToolError::new("", trouble)).message;
+        let clean = |trouble| self.masked_error(ToolError::new("", trouble)).message;
         let upstreams = self.catalogue.upstreams().filter(|upstream| self.catalogue.may_name(&***upstream));
         upstreams.filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
     }

@@ -35,7 +35,7 @@ pub fn describe_call(span: &mut Span, pipeline: &Pipeline, call: &ToolCall) {
         span.set("codecall.run.id", run.id.as_str());
     }
     if span.records_content() {
-        let input = pipeline.shown(&bound::for_event(Arc::new(Value::Object(call.input.clone()))));
+        let input = pipeline.masked(&bound::for_event(Arc::new(Value::Object(call.input.clone()))));
         span.set("gen_ai.tool.call.arguments", truncate(&input.to_string(), MAX_CONTENT_BYTES));
     }
 }
@@ -51,7 +51,7 @@ pub fn describe_result(span: &mut Span, pipeline: &Pipeline, result: &Result<Too
                 span.fail("tool_error", "The tool says that it has failed");
             }
             if span.records_content() {
-                let value = pipeline.shown(&bound::for_event(Arc::new(result.value().clone())));
+                let value = pipeline.masked(&bound::for_event(Arc::new(result.value().clone())));
                 span.set("gen_ai.tool.call.result", truncate(&value.to_string(), MAX_CONTENT_BYTES));
             }
         }
@@ -87,7 +87,7 @@ impl<'a> CallTrace<'a> {
     /// Starts the trace of a call, and sends the first event.
     pub fn begin(pipeline: &'a Pipeline, name: String, context: CallContext, sent: &Arc<Value>) -> Self {
         let redactor = pipeline.secrets.redactor();
-        let recorded_input = pipeline.shown(sent);
+        let recorded_input = pipeline.masked(sent);
         let event_input =
             if context.sink.is_some() { bound::for_event(Arc::clone(&recorded_input)) } else { Arc::default() };
         let (id, began) = (pipeline.calls.fetch_add(1, Ordering::Relaxed), Instant::now());

@@ -221,7 +221,7 @@ impl Authorizer {
         let (status, answer) = self.post(endpoint, body, None).await?;
         if !(200..300).contains(&status) {
             let error = serde_json::from_slice::<ErrorAnswer>(&answer).ok();
-            return Err(refused(error.map_or_else(|| format!("status {status}"), |error| shown(&error.error))));
+            return Err(refused(error.map_or_else(|| format!("status {status}"), |error| printable(&error.error))));
         }
         let registered: Registered =
             serde_json::from_slice(&answer).map_err(|_| refused("its answer is not a registration".into()))?;
@@ -251,8 +251,9 @@ impl Authorizer {
         let (status, body) = self.send_form(endpoint, client, form).await.map_err(TokenError::Failed)?;
         // Some servers answer errors with status 200.
         if let Ok(error) = serde_json::from_slice::<ErrorAnswer>(&body) {
-            let description = error.error_description.map(|text| format!(" ({})", shown(&text))).unwrap_or_default();
-            return Err(TokenError::Refused { code: shown(&error.error), description });
+            let description =
+                error.error_description.map(|text| format!(" ({})", printable(&text))).unwrap_or_default();
+            return Err(TokenError::Refused { code: printable(&error.error), description });
         }
         if !(200..300).contains(&status) {
             return Err(TokenError::Failed(format!("the authorization server answers with status {status}")));
@@ -338,6 +339,6 @@ fn is_in_body(server: &AuthorizationServer) -> bool {
 }
 
 /// Returns a text of a server for a message.
-pub fn shown(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     truncate(&codecall_base::hidden::visible(text), MAX_SHOWN_BYTES).replace(['\n', '\t'], " ")
 }

@@ -1,7 +1,7 @@
 //! Login: what a person takes part in, once. The browser returns to a port of this machine, or the person enters a code on
 //! any device.
 
-use super::endpoint::{ClientAuth, Grant, TokenError, shown};
+use super::endpoint::{ClientAuth, Grant, TokenError, printable};
 use super::metadata::{AuthorizationServer, Discovered, discover};
 use super::{Authorizer, Challenge, Tokens, now};
 use base64::Engine as _;
@@ -85,7 +85,7 @@ impl Authorizer {
         let tokens = tokio::time::timeout(LOGIN_TIMEOUT, logging_in).await;
         let tokens = tokens.map_err(|_| format!("nobody logged in within {} s", LOGIN_TIMEOUT.as_secs()))??;
         let _guard = self.store.lock(self.key).await.map_err(|error| error.0)?;
-        self.keep(tokens).await.map(drop)
+        self.store_tokens(tokens).await.map(drop)
     }
 
     /// Sends the server a request without a token. Returns its challenge; `None`: it accepts the request.
@@ -208,8 +208,8 @@ impl Authorizer {
                     Err("the answer does not say which authorization server it is of".to_owned())
                 }
                 (_, Some(error), _) => {
-                    let description = value("error_description").map(|text| format!(" ({})", shown(&text)));
-                    Err(format!("the login was refused: {}{}", shown(&error), description.unwrap_or_default()))
+                    let description = value("error_description").map(|text| format!(" ({})", printable(&text)));
+                    Err(format!("the login was refused: {}{}", printable(&error), description.unwrap_or_default()))
                 }
                 (Some(code), None, _) => Ok(code),
                 (None, None, _) => Err("the answer of the authorization server has no code".to_owned()),
@@ -239,7 +239,7 @@ impl Authorizer {
         let device = device.map_err(|error| error.to_string())?;
         let address = device.verification_uri_complete.as_ref().unwrap_or(&device.verification_uri);
         self.check_address("the address to enter the code at", address)?;
-        prompt.enter(address, &shown(&device.user_code));
+        prompt.enter(address, &printable(&device.user_code));
         let mut interval = Duration::from_secs(device.interval.unwrap_or(5).clamp(1, 60));
         let expires_at = now().saturating_add(device.expires_in);
         loop {

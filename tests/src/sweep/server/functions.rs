@@ -87,7 +87,7 @@ pub static FUNCTIONS: &[Function] = &[
         black_box(redactor().redact_json(&made.text()));
     }),
     function("personal data", TEXTS_AND_VALUES, 600.0, 12, |made| {
-        black_box(personal().shown(&Arc::new(value(made))));
+        black_box(personal().masked(&Arc::new(value(made))));
     }),
     function("audit", TEXTS_AND_VALUES, 600.0, 12, |made| {
         let error = ToolError::new("CODE", made.text());
