@@ -104,7 +104,8 @@ async fn bad_runs_end_at_their_limits() {
         let stats = outcome.stats;
         assert!(stats.script_ms < 1.2 * TIMEOUT as f64, "{script} ran for {} ms", stats.script_ms);
         if expected.ends_with("TOOL_TIMEOUT") {
-            let (least, most) = (Duration::from_millis(TOOL_TIMEOUT), Duration::from_millis(TOOL_TIMEOUT * 12 / 10));
+            // On a busy machine it waits for its thread or its worker before and after.
+            let (least, most) = (Duration::from_millis(TOOL_TIMEOUT), Duration::from_millis(TOOL_TIMEOUT * 4));
             assert!(took >= least && took < most, "{script} took {took:?}");
         } else if expected.starts_with("timeout") {
             assert!(stats.script_ms >= TIMEOUT as f64 * 0.99, "{script} ran for {} ms", stats.script_ms);
