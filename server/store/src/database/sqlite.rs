@@ -6,7 +6,7 @@ use crate::now_ms;
 use crate::state::create_folder;
 use codecall_base::files;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Params, ToSql, TransactionBehavior, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, ToSql, Transaction, TransactionBehavior, params_from_iter};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -163,7 +163,7 @@ fn open(path: &Path) -> Result<Connection, Problem> {
     db.set_prepared_statement_cache_capacity(64);
     // After a power loss the last transactions may be missing, but the file is intact.
     db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;")?;
-    let is_new = is_new(&db)?;
+    let is_new = is_new(&db.transaction()?)?;
     if is_new {
         // Stored in the file: readers and a writer do not wait for each other. Another process may be creating it.
         match db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(Problem::from) {
@@ -175,8 +175,9 @@ fn open(path: &Path) -> Result<Connection, Problem> {
     Ok(db)
 }
 
-/// Whether the file is empty.
-fn is_new(db: &Connection) -> Result<bool, Problem> {
+/// Whether the file is empty. A transaction reads everything at one moment, because another process may be creating the
+/// tables.
+fn is_new(db: &Transaction<'_>) -> Result<bool, Problem> {
     let number = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0));
     match number("PRAGMA application_id")? {
         application if application == i64::from(APPLICATION) => Ok(false),
@@ -191,7 +192,7 @@ fn migrate(db: &mut Connection) -> Result<(), Problem> {
         Ok(rows.iter().map(|row| (row[0].int(), row[1].text().unwrap_or_default().to_owned())).collect())
     };
     // Most starts need not write.
-    let is_current = !is_new(db)? && missing(&applied(db)?, Dialect::Sqlite)?.is_empty();
+    let is_current = !is_new(&db.transaction()?)? && missing(&applied(db)?, Dialect::Sqlite)?.is_empty();
     if is_current {
         return Ok(());
     }

@@ -386,6 +386,21 @@ async fn several_connections_write_at_once() {
     assert_eq!(folder.database().check().await, Ok(Vec::new()));
 }
 
+/// The moment between "the file is empty" and "it has our mark" is short, so many files are created.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_connections_create_a_file_at_once() {
+    let folder = Folder::new("created");
+    for file in 0..400 {
+        let path = folder.0.join(format!("{file}.db"));
+        let openings = (0..4).map(|_| {
+            let database = Database::file(&path);
+            tokio::spawn(async move { database.check().await })
+        });
+        let found = futures_util::future::try_join_all(openings.collect::<Vec<_>>()).await.expect("no panic");
+        assert_eq!(found, vec![Ok(Vec::new()); 4], "file {file}");
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_file_is_private() {
