@@ -20,6 +20,7 @@ mod code_execution;
 mod concurrency_limits;
 mod confine;
 mod direct_calls;
+mod durable;
 mod duration;
 pub mod effective;
 mod env_file;
@@ -74,6 +75,7 @@ pub use code_execution::CodeExecution;
 pub use concurrency_limits::ConcurrencyLimit;
 pub use confine::{Any, ConfineConfig, Connect};
 pub use direct_calls::DirectCalls;
+pub use durable::DurableConfig;
 pub use expand::is_name;
 pub use fetch::{FetchConfig, HostRule, is_forbidden_method};
 pub use history::{HistoryConfig, RecordedRuns};
@@ -172,6 +174,8 @@ pub struct Config {
     pub interaction: InteractionConfig,
     /// Which calls of tools a person has to approve.
     pub approval: ApprovalConfig,
+    /// Which runs outlive the server that has begun them.
+    pub durable: DurableConfig,
     /// The tool `code_execution`.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -258,6 +262,7 @@ impl Default for Config {
             fetch: FetchConfig::default(),
             interaction: InteractionConfig::default(),
             approval: ApprovalConfig::default(),
+            durable: DurableConfig::default(),
             code_execution: CodeExecution::default(),
             stateless: StatelessConfig::default(),
             http: HttpServerConfig::default(),

@@ -91,6 +91,16 @@ errors! {
     /// There are `http.maxSessions`, and all are in use.
     TooManySessions = SERVICE_UNAVAILABLE, Some("TOO_MANY_SESSIONS"),
         "All sessions of this server are in use; try again later, or without a session";
+    /// Runs are not durable (`durable.enabled`), or there is no store.
+    NoDurableRuns = NOT_IMPLEMENTED, Some("NO_DURABLE_RUNS"),
+        "Runs are not durable here: set 'durable.enabled', and do not disable the store";
+    /// The `Idempotency-Key` was used for another run.
+    KeyUsed = CONFLICT, Some("KEY_USED"), "The 'Idempotency-Key' was used for another run; use a new one";
+    /// There are `durable.maxOpen` runs that have not ended.
+    TooManyRuns = SERVICE_UNAVAILABLE, Some("TOO_MANY_RUNS"), "Too many runs are open ('durable.maxOpen'); try again later";
+    /// The store cannot be used at the moment. Nothing was stored.
+    StoreUnavailable = SERVICE_UNAVAILABLE, Some("STORE_UNAVAILABLE"),
+        "The store of this server cannot be used at the moment, so the run is not stored; try again later";
     /// A code block of the history does not make the calls in its messages.
     ReplayMismatch(problem: String) = BAD_REQUEST, Some(ErrorCode::ReplayMismatch.as_str()), "{problem}";
     /// The code in the history takes longer to replay than `maxDurationMs`.

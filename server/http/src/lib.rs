@@ -16,6 +16,7 @@ mod error;
 mod guard;
 mod jwt;
 mod page;
+mod runs;
 mod scripts;
 mod sessions;
 mod trace;
@@ -207,6 +208,7 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
         .route("/metrics", get(api::metrics))
         .route(READY_PATH, get(api::readiness))
         .merge(scripts::router())
+        .merge(runs::router())
         .with_state(live.clone())
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(chat::models))

@@ -8,7 +8,7 @@ mod principal;
 mod status;
 mod tool_examples;
 
-pub use durable::{Durable, NotResumed, Resumed, Standing};
+pub use durable::{Durable, NotResumed, OpenRun, Resumed, Standing};
 pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};
 pub use principal::Principal;
@@ -165,7 +165,7 @@ impl Hub {
         });
         config.secrets.join_logs();
         let metrics = Metrics::new().map_err(|error| Error::Config(error.to_string()))?;
-        let durable = database.as_ref().map(Durable::new);
+        let durable = database.as_ref().map(|database| Durable::new(database, &config.durable));
         let history =
             database.clone().and_then(|database| History::start(Arc::new(SqlRuns(database)), &config.history));
         let kept = Kept {
@@ -520,6 +520,12 @@ impl Hub {
         let needs = snapshot.rows().iter().any(|entry| self.pipeline.needs_approval(&entry.definition));
         *known = Some((Arc::downgrade(&snapshot), needs));
         needs
+    }
+
+    /// Returns the client of the HTTP server that this hub belongs to; `None`: it belongs to the server itself.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
     }
 
     /// Returns the runs that can outlive the process; `None`: there is no database.

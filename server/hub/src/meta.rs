@@ -12,6 +12,7 @@ mod save_script;
 mod schema;
 mod search;
 mod step;
+pub mod submit;
 mod waiting;
 
 pub use code_execution::policy as code_execution_policy;
@@ -277,6 +278,8 @@ fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T
 }
 
 /// What is wrong with the arguments of a request, and what is expected.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct InvalidArguments(String);
 
 impl InvalidArguments {

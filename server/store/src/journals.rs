@@ -43,8 +43,10 @@ pub struct JournaledRun {
     pub state: JournaledState,
     /// The client of the HTTP server that it belongs to; `None`: the server's own.
     pub principal: Option<String>,
-    /// How long it was evaluated so far, in milliseconds.
+    /// How long it was evaluated before its last pause, in milliseconds.
     pub active_ms: u64,
+    /// Whether somebody has cancelled it.
+    pub is_cancelled: bool,
     /// The header.
     pub header: String,
     /// The outcome of one that has ended.
@@ -82,14 +84,22 @@ impl Lease {
 
 /// Journals of runs.
 pub trait JournalStore: Send + Sync {
-    /// Adds a run with its first entry, held by the process of the lease.
+    /// Adds a run with its first entry, if there is one, held by the process of the lease.
     fn begin<'a>(
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
         run: &'a JournaledRun,
-        entry: &'a str,
+        entry: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Adds a run that a process has yet to begin, unless so many are open already, or one of its id is known.
+    fn submit<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        run: &'a JournaledRun,
+        max_open: u64,
+    ) -> BoxFuture<'a, Result<Submitted, JournalProblem>>;
 
     /// Adds an entry. The first one has the number 0.
     fn append<'a>(
@@ -117,8 +127,14 @@ pub trait JournalStore: Send + Sync {
         keep_until_ms: i64,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
-    /// Takes over a run that can go on: a call of it was decided, or the lease of its process has lapsed. `None`: none can.
-    /// Those in `not` are left out.
+    /// Cancels a run that is open. `false`: it is not.
+    fn cancel<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>>;
+
+    /// Returns the runs of the process that somebody has cancelled.
+    fn cancelled<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
+
+    /// Takes over a run that can go on: one that was submitted or cancelled, a call of which was decided, or whose process
+    /// has let its lease lapse. `None`: none can. Those in `not` are left out.
     fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 
     /// Holds the runs of the process for longer.
@@ -133,6 +149,17 @@ pub trait JournalStore: Send + Sync {
 
     /// Deletes runs that have ended and are no longer kept.
     fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// What has become of a run that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// It is stored.
+    Stored,
+    /// There is one of its id.
+    Known,
+    /// Too many are open.
+    Full,
 }
 
 /// Journals in a database.
@@ -166,11 +193,10 @@ impl JournalStore for SqlJournals {
         keys: &'a KeyRing,
         lease: &'a Lease,
         run: &'a JournaledRun,
-        entry: &'a str,
+        entry: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
             let header = seal(keys, HEADER, &run.id, "", &run.header)?;
-            let entry = seal(keys, ENTRY, &run.id, "0", entry)?;
             let id = run.id.as_str();
             let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, owner, lease, keep_until, header) \
                        VALUES ($1, 'running', $2, $3, $4, $5, $6, 0, $7)";
@@ -183,10 +209,57 @@ impl JournalStore for SqlJournals {
                 lease.until_ms().into(),
                 header,
             ];
-            let first = "INSERT INTO journal_entries (run, number, sealed) VALUES ($1, $2, $3)";
-            let statements =
-                vec![Statement::new(sql, values), Statement::new(first, [id.into(), Value::Int(0), entry])];
+            let mut statements = vec![Statement::new(sql, values)];
+            if let Some(entry) = entry {
+                let entry = seal(keys, ENTRY, &run.id, "0", entry)?;
+                let first = "INSERT INTO journal_entries (run, number, sealed) VALUES ($1, $2, $3)";
+                statements.push(Statement::new(first, [id.into(), Value::Int(0), entry]));
+            }
             Ok(self.batch(statements).await.map(drop)?)
+        })
+    }
+
+    fn submit<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        run: &'a JournaledRun,
+        max_open: u64,
+    ) -> BoxFuture<'a, Result<Submitted, JournalProblem>> {
+        Box::pin(async move {
+            let id = run.id.as_str();
+            let known = "SELECT 1 FROM journaled_runs WHERE id = $1";
+            if !self.batch(vec![Statement::new(known, [id.into()])]).await?.is_empty() {
+                return Ok(Submitted::Known);
+            }
+            let open = "SELECT count(*) FROM journaled_runs WHERE state IN ('running', 'waiting')";
+            let open = self.batch(vec![Statement::new(open, [])]).await?;
+            if open.first().is_some_and(|row| row[0].int() >= i64::try_from(max_open).unwrap_or(i64::MAX)) {
+                return Ok(Submitted::Full);
+            }
+            let header = seal(keys, HEADER, id, "", &run.header)?;
+            // Its lease has lapsed, so any process takes it over. Another request with its id may be faster.
+            let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, lease, keep_until, header) \
+                       VALUES ($1, 'running', $2, $3, 0, 0, 0, $4) ON CONFLICT (id) DO NOTHING RETURNING id";
+            let values = [id.into(), run.principal.as_deref().into(), now_ms().into(), header];
+            Ok(match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
+                true => Submitted::Known,
+                false => Submitted::Stored,
+            })
+        })
+    }
+
+    fn cancel<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET cancelled = 1 WHERE id = $1 AND state IN ('running', 'waiting') RETURNING id";
+            Ok(!self.batch(vec![Statement::new(sql, [id.into()])]).await?.is_empty())
+        })
+    }
+
+    fn cancelled<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            let sql = "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
+            let rows = self.batch(vec![Statement::new(sql, [lease.owner.as_str().into()])]).await?;
+            Ok(rows.iter().filter_map(|row| row[0].text().map(str::to_owned)).collect())
         })
     }
 
@@ -263,8 +336,8 @@ impl JournalStore for SqlJournals {
     fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
         Box::pin(async move {
             let ready = "SELECT id FROM journaled_runs r WHERE (state = 'running' AND lease < $1) OR (state = 'waiting' \
-                         AND EXISTS (SELECT 1 FROM approval_requests a WHERE a.run = r.id AND a.used = 0 \
-                         AND a.state IN ('approved', 'denied', 'expired'))) ORDER BY began LIMIT 100";
+                         AND (cancelled = 1 OR EXISTS (SELECT 1 FROM approval_requests a WHERE a.run = r.id AND a.used = 0 \
+                         AND a.state IN ('approved', 'denied', 'expired')))) ORDER BY began LIMIT 100";
             let rows = self.batch(vec![Statement::new(ready, [now_ms().into()])]).await?;
             for id in rows.iter().filter_map(|row| row[0].text()).filter(|id| !not.iter().any(|other| other == id)) {
                 // Another process may be faster.
@@ -293,7 +366,8 @@ impl JournalStore for SqlJournals {
         id: &'a str,
     ) -> BoxFuture<'a, Result<Option<JournaledRun>, JournalProblem>> {
         Box::pin(async move {
-            let sql = "SELECT id, state, principal, active_ms, header, outcome FROM journaled_runs WHERE id = $1";
+            let sql =
+                "SELECT id, state, principal, active_ms, header, outcome, cancelled FROM journaled_runs WHERE id = $1";
             let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
             let Some(row) = rows.first() else { return Ok(None) };
             let outcome = match &row[5] {
@@ -305,6 +379,7 @@ impl JournalStore for SqlJournals {
                 state: JournaledState::parse(row[1].text().unwrap_or_default()),
                 principal: row[2].text().map(str::to_owned),
                 active_ms: u64::try_from(row[3].int()).unwrap_or_default(),
+                is_cancelled: row[6].int() != 0,
                 header: open(keys, HEADER, id, "", &row[4])?,
                 outcome,
             }))

@@ -28,7 +28,7 @@ use codecall_config::Config;
 pub use credentials::{CredentialStore, FileCredentials, MemoryCredentials, RecordVersion, RenewalGuard};
 pub use database::Database;
 pub use futures_util::future::BoxFuture;
-pub use journals::{JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, SqlJournals};
+pub use journals::{JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, SqlJournals, Submitted};
 pub use rates::{MemoryRates, Quota, RateLimiter};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
 pub use runs::{

@@ -13,6 +13,7 @@ mod code_execution;
 mod connections;
 mod describe;
 #[cfg(unix)]
+mod durable;
 mod edges;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -1,32 +1,31 @@
 //! Runs that outlive the process which has begun them: their journals, and who evaluates them.
 //!
-//! While a run has not paused, its journal is in memory. When all its calls wait for a person, the journal is stored, sealed,
-//! and the run leaves the memory; only its process knows it before. When a call was decided, a process takes the run over and
-//! replays it. From then on an entry is stored before what it says happens.
+//! A journal is sealed and stored, and from then on each entry is stored before what it says happens. With `durable.enabled`
+//! that is so from the first call of a run. Else its journal is in memory while it has not paused: when all its calls wait for
+//! a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of a run has died, a
+//! process takes the run over and replays it.
 
 use super::Hub;
 use agentscript::{Call, CallId, CallKind, Dialect, Event, LIMITS, Language, Limits, Loops, Policy, Preset, ToolError};
 use codecall_base::call::client;
 use codecall_base::event::RunId;
 use codecall_base::tool::ToolLookups;
-use codecall_config::{ApprovalConfig, Config};
+use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, JournalError, Past, PastRound, RunJournal, StartInputs};
 use codecall_store::sealed::{self, KeyRing, SealError};
 use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, BoxFuture, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, now_ms,
+    JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, now_ms,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-/// How long a process holds a run without renewing. A process renews three times as often.
-const LEASE: Duration = Duration::from_secs(15);
-/// Maximum size of a journal, in bytes. A run with a longer one does not pause.
-const MAX_JOURNAL_BYTES: usize = 16 << 20;
 /// The version of the interpreter: a run goes on with the one that has begun it.
 const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 
@@ -36,8 +35,46 @@ pub struct Durable {
     requests: Arc<dyn ApprovalRequests>,
     keys: OnceLock<Arc<KeyRing>>,
     lease: Lease,
+    /// Maximum size of a journal, in bytes.
+    max_journal_bytes: usize,
     /// Whether this process takes runs over, and so lets its own pause.
     is_serving: AtomicBool,
+    /// The runs that this process evaluates, with what cancels them.
+    open: Mutex<HashMap<String, CancellationToken>>,
+    /// Notified when a run can be taken over.
+    ready: Notify,
+}
+
+/// A run that this process evaluates. When it is dropped, another process may take the run over, unless it has ended.
+pub struct OpenRun {
+    durable: Arc<Durable>,
+    id: String,
+    /// Cancelled when somebody cancels the run.
+    pub cancel: CancellationToken,
+    has_ended: bool,
+}
+
+impl OpenRun {
+    /// Notes that the run has ended or has been let go of.
+    pub fn ended(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for OpenRun {
+    fn drop(&mut self) {
+        self.durable.open_runs().remove(&self.id);
+        if !self.has_ended
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (durable, id) = (Arc::clone(&self.durable), std::mem::take(&mut self.id));
+            runtime.spawn(async move {
+                if let Err(error) = durable.release(&id).await {
+                    tracing::warn!(run = id, "{error}");
+                }
+            });
+        }
+    }
 }
 
 /// What a run was begun with.
@@ -159,6 +196,8 @@ pub struct Resumed {
 pub enum NotResumed {
     /// Here, at the moment.
     Now(String),
+    /// Somebody has cancelled it.
+    Cancelled,
     /// It never can: its journal is damaged, or of another version.
     Never(String),
 }
@@ -183,14 +222,34 @@ pub enum Standing {
 impl Durable {
     /// Creates the runs of a database.
     #[must_use]
-    pub fn new(database: &Database) -> Arc<Self> {
+    pub fn new(database: &Database, config: &DurableConfig) -> Arc<Self> {
         Arc::new(Self {
             journals: Arc::new(SqlJournals(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
             keys: OnceLock::new(),
-            lease: Lease { owner: RunId::random().as_str().to_owned(), duration: LEASE },
+            lease: Lease { owner: RunId::random().as_str().to_owned(), duration: config.lease },
+            max_journal_bytes: config.max_journal_bytes,
             is_serving: AtomicBool::new(false),
+            open: Mutex::default(),
+            ready: Notify::new(),
         })
+    }
+
+    fn open_runs(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that this process evaluates a run, which `parent` cancels too.
+    #[must_use]
+    pub fn open(self: &Arc<Self>, id: &str, parent: &CancellationToken) -> OpenRun {
+        let cancel = parent.child_token();
+        self.open_runs().insert(id.to_owned(), cancel.clone());
+        OpenRun { durable: Arc::clone(self), id: id.to_owned(), cancel, has_ended: false }
+    }
+
+    /// Resolves when a run may be there that can be taken over.
+    pub async fn ready(&self) {
+        self.ready.notified().await;
     }
 
     /// Returns the requests that wait for people.
@@ -234,9 +293,7 @@ impl Durable {
         id: &RunId,
         request: &ExecuteRequest,
     ) -> Option<Arc<dyn RunJournal>> {
-        let is_own = request.journal.is_none() && request.seed.is_none() && request.parent.is_none();
-        let is_script = request.dialect == Dialect::Async && request.fetch.is_none() && !request.dry_run;
-        if !self.is_serving.load(Ordering::Relaxed) || !is_own || !is_script {
+        if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return None;
         }
         let keys = match self.keys(hub.config()) {
@@ -246,37 +303,99 @@ impl Durable {
                 return None;
             }
         };
-        // Runs with `fetch` do not come here.
-        let Policy { limits, loops, allow_console, timers, fetch: _, disabled_builtins, disabled_globals } =
-            &request.policy;
-        let header = Header {
-            interpreter: INTERPRETER.to_owned(),
-            script: request.script.to_string(),
-            language: request.language.map(|language| language_name(language).to_owned()),
-            context: request.context.clone(),
-            allowed_tools: request.allowed_tools.clone(),
-            allowed_apps: request.allowed_apps.clone(),
-            limits: LIMITS.iter().map(|limit| (limit.name.to_owned(), limit.get(limits))).collect(),
-            loops: loops_name(*loops).to_owned(),
-            allow_console: *allow_console,
-            timers: *timers,
-            disabled_builtins: disabled_builtins.clone(),
-            disabled_globals: disabled_globals.clone(),
-            seed: 0,
-            began_ms: now_ms(),
-            client: client().map(|name| name.to_string()),
-            permissions: hub.principal.as_ref().map(super::Principal::permissions),
-            max_result_bytes: hub.config().policy.limits.max_result_bytes,
-        };
-        Some(Arc::new(Journal {
-            durable: Arc::clone(self),
-            keys,
+        let header = Header::new(hub, request, hub.config().policy.limits.max_result_bytes);
+        Some(Arc::new(Journal::new(self, hub, keys, id, header, false)))
+    }
+
+    /// Returns a journal for a run of a client that is stored from its first call on; `None`: its kind of run is not durable,
+    /// or this process does not take runs over. Its client gets at most `max_result_bytes` of its result.
+    ///
+    /// # Errors
+    /// Journals cannot be sealed.
+    pub fn durable_journal(
+        self: &Arc<Self>,
+        hub: &Hub,
+        id: &RunId,
+        request: &ExecuteRequest,
+        max_result_bytes: u64,
+    ) -> Result<Option<Arc<Journal>>, SealError> {
+        if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
+            return Ok(None);
+        }
+        let header = Header::new(hub, request, max_result_bytes);
+        Ok(Some(Arc::new(Journal::new(self, hub, self.keys(hub.config())?, id, header, true))))
+    }
+
+    /// Stores a run that this process, or another one, begins as soon as it can. `Known`: there is one of its id.
+    ///
+    /// # Errors
+    /// Its journal cannot be stored.
+    pub async fn submit(
+        &self,
+        hub: &Hub,
+        id: &RunId,
+        request: &ExecuteRequest,
+        max_result_bytes: u64,
+    ) -> Result<Submitted, JournalProblem> {
+        let keys = self.keys(hub.config())?;
+        let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, max_result_bytes) };
+        let run = JournaledRun {
             id: id.as_str().to_owned(),
+            state: JournaledState::Running,
             principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
-            state: Mutex::new(State { header, active_ms: 0, entries: Vec::new(), bytes: 0, past: 0, stored: None }),
-            began: Instant::now(),
-            past: Mutex::default(),
-        }))
+            active_ms: 0,
+            is_cancelled: false,
+            header: serde_json::to_string(&header).map_err(|error| StoreError(error.to_string()))?,
+            outcome: None,
+        };
+        let submitted = self.journals.submit(&keys, &run, hub.config().durable.max_open).await?;
+        self.ready.notify_one();
+        Ok(submitted)
+    }
+
+    /// Whether a run of a client is the one that is requested.
+    ///
+    /// # Errors
+    /// Its journal cannot be read.
+    pub async fn is_same(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<bool, JournalProblem> {
+        let keys = self.keys(hub.config())?;
+        let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
+        let Ok(mut before) = serde_json::from_str::<Header>(&run.header) else { return Ok(false) };
+        let now = Header::new(hub, request, before.max_result_bytes);
+        // What follows from the time, and not from the request.
+        (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
+        (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
+        let is_own = run.principal.as_deref() == hub.principal.as_ref().map(|principal| &*principal.name);
+        Ok(is_own && serde_json::to_value(&before).ok() == serde_json::to_value(&now).ok())
+    }
+
+    /// Cancels a run of a client, wherever it is. `false`: it has none of this id that is open.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub async fn cancel(&self, hub: &Hub, id: &RunId) -> Result<bool, JournalProblem> {
+        let Some(Standing::Open(_)) = self.standing(hub, id).await? else { return Ok(false) };
+        let is_open = self.journals.cancel(id.as_str()).await?;
+        if let Some(cancel) = self.open_runs().get(id.as_str()) {
+            cancel.cancel();
+        }
+        self.ready.notify_one();
+        Ok(is_open)
+    }
+
+    /// Cancels the runs of this process that were cancelled at another one.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub async fn cancel_open(&self) -> Result<(), StoreError> {
+        if self.open_runs().is_empty() {
+            return Ok(());
+        }
+        let cancelled = self.journals.cancelled(&self.lease).await?;
+        let open = self.open_runs();
+        cancelled.iter().filter_map(|id| open.get(id)).for_each(CancellationToken::cancel);
+        Ok(())
     }
 
     /// Takes over a run that can go on. Those in `not` are left out.
@@ -284,7 +403,9 @@ impl Durable {
     /// # Errors
     /// The store cannot be used.
     pub async fn claim(&self, not: &[String]) -> Result<Option<String>, StoreError> {
-        self.journals.claim(&self.lease, not).await
+        // If the store could not be written for as long as a lease, those of this process look as if it had died.
+        let not: Vec<String> = not.iter().cloned().chain(self.open_runs().keys().cloned()).collect();
+        self.journals.claim(&self.lease, &not).await
     }
 
     /// Holds the runs of this process for longer.
@@ -299,8 +420,8 @@ impl Durable {
     ///
     /// # Errors
     /// The store cannot be used.
-    pub async fn expire(&self, config: &ApprovalConfig) -> Result<(), StoreError> {
-        let keep = i64::try_from(config.keep.as_millis()).unwrap_or(i64::MAX);
+    pub async fn expire(&self, config: &Config) -> Result<(), StoreError> {
+        let keep = i64::try_from(config.approval.keep.as_millis()).unwrap_or(i64::MAX);
         self.requests.expire(now_ms().saturating_sub(keep)).await?;
         self.journals.retain().await
     }
@@ -322,6 +443,9 @@ impl Durable {
         let keys = self.keys(config).map_err(JournalProblem::from)?;
         let run = self.journals.get(&keys, id).await?;
         let run = run.ok_or_else(|| damaged("row"))?;
+        if run.is_cancelled {
+            return Err(NotResumed::Cancelled);
+        }
         let header: Header = serde_json::from_str(&run.header).map_err(|_| damaged("header"))?;
         if header.interpreter != INTERPRETER {
             let message = format!("it was begun by {}, and this is {INTERPRETER}", header.interpreter);
@@ -339,7 +463,9 @@ impl Durable {
         let run_id = RunId::parse(id).ok_or_else(|| damaged("id"))?;
         let mut policy = header.policy().ok_or_else(|| damaged("list of limits"))?;
         let limit = &mut policy.limits.max_duration_ms;
-        let left = limit.saturating_sub(run.active_ms).max(1_000);
+        // What it took in a process that has died is known from its last entry, unless it has waited.
+        let spent = if run.active_ms > 0 { run.active_ms } else { last_time(&rounds) };
+        let left = limit.saturating_sub(spent).max(1_000);
         // Its clock goes on, and the time in which it waited does not count.
         *limit = left.saturating_add(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         let client: Option<Arc<str>> = header.client.as_deref().map(Into::into);
@@ -353,10 +479,12 @@ impl Durable {
                 header: header.clone(),
                 active_ms: run.active_ms,
                 entries: Vec::new(),
-                bytes: 0,
+                bytes: entries.iter().map(String::len).sum(),
+                is_replayed: true,
                 past: count,
                 stored: Some(entries.len() as u64),
             }),
+            is_durable: true,
             began: Instant::now(),
             past: Mutex::new(Some(Past { rounds, age })),
         };
@@ -378,7 +506,8 @@ impl Durable {
     /// The store cannot be used, or another process has the run.
     pub async fn end(&self, config: &Config, id: &str, outcome: &str) -> Result<(), JournalProblem> {
         let keys = self.keys(config)?;
-        let keep = i64::try_from(config.approval.keep.as_millis()).unwrap_or(i64::MAX);
+        let keep = config.approval.keep.max(config.durable.keep);
+        let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         self.journals.end(&keys, &self.lease, id, outcome, now_ms().saturating_add(keep)).await
     }
 
@@ -458,7 +587,38 @@ fn loops_name(loops: Loops) -> &'static str {
     LOOPS.into_iter().find(|(known, _)| *known == loops).map_or("none", |(_, name)| name)
 }
 
+/// Whether runs of its kind can be journaled here: those of clients, without `fetch`.
+fn can_be_journaled(request: &ExecuteRequest) -> bool {
+    let is_own = request.journal.is_none() && request.seed.is_none() && request.parent.is_none();
+    is_own && request.dialect == Dialect::Async && request.fetch.is_none() && !request.dry_run
+}
+
 impl Header {
+    fn new(hub: &Hub, request: &ExecuteRequest, max_result_bytes: u64) -> Self {
+        // Runs with `fetch` are not journaled.
+        let Policy { limits, loops, allow_console, timers, fetch: _, disabled_builtins, disabled_globals } =
+            &request.policy;
+        Self {
+            interpreter: INTERPRETER.to_owned(),
+            script: request.script.to_string(),
+            language: request.language.map(|language| language_name(language).to_owned()),
+            context: request.context.clone(),
+            allowed_tools: request.allowed_tools.clone(),
+            allowed_apps: request.allowed_apps.clone(),
+            limits: LIMITS.iter().map(|limit| (limit.name.to_owned(), limit.get(limits))).collect(),
+            loops: loops_name(*loops).to_owned(),
+            allow_console: *allow_console,
+            timers: *timers,
+            disabled_builtins: disabled_builtins.clone(),
+            disabled_globals: disabled_globals.clone(),
+            seed: 0,
+            began_ms: now_ms(),
+            client: client().map(|name| name.to_string()),
+            permissions: hub.principal.as_ref().map(super::Principal::permissions),
+            max_result_bytes,
+        }
+    }
+
     /// Returns the policy of the run; `None`: a limit is missing or unknown.
     fn policy(&self) -> Option<Policy> {
         let mut limits = Limits::preset(Preset::LockedDown);
@@ -482,12 +642,14 @@ impl Header {
 }
 
 /// The journal of one run.
-struct Journal {
+pub struct Journal {
     durable: Arc<Durable>,
     keys: Arc<KeyRing>,
     id: String,
     principal: Option<String>,
     state: Mutex<State>,
+    /// Whether it is stored from the first call on.
+    is_durable: bool,
     /// When this process has begun to evaluate it.
     began: Instant,
     past: Mutex<Option<Past>>,
@@ -499,7 +661,10 @@ struct State {
     active_ms: u64,
     /// Entries that are not stored, as JSON text.
     entries: Vec<String>,
+    /// Bytes of all entries, stored or not.
     bytes: usize,
+    /// Whether the run was begun before: its header says with what.
+    is_replayed: bool,
     /// How many of the next entries are those of the past.
     past: usize,
     /// The number of the next stored entry; `None`: nothing is stored.
@@ -517,41 +682,98 @@ fn failed(problem: impl fmt::Display) -> JournalError {
 }
 
 impl Journal {
+    /// Whether the run is in the store.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.state().stored.is_some()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends an entry: to the store if the run is there, else in memory.
+    fn new(
+        durable: &Arc<Durable>,
+        hub: &Hub,
+        keys: Arc<KeyRing>,
+        id: &RunId,
+        header: Header,
+        is_durable: bool,
+    ) -> Self {
+        let (entries, bytes, is_replayed) = (Vec::new(), 0, false);
+        Self {
+            durable: Arc::clone(durable),
+            keys,
+            id: id.as_str().to_owned(),
+            principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
+            state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
+            is_durable,
+            began: Instant::now(),
+            past: Mutex::default(),
+        }
+    }
+
+    /// Returns the row of the run.
+    fn row(&self, state: &State) -> Result<JournaledRun, JournalError> {
+        Ok(JournaledRun {
+            id: self.id.clone(),
+            state: JournaledState::Running,
+            principal: self.principal.clone(),
+            active_ms: state.active_ms,
+            is_cancelled: false,
+            header: serde_json::to_string(&state.header).map_err(failed)?,
+            outcome: None,
+        })
+    }
+
+    /// Appends an entry: to the store if the run is there or has to be, else in memory.
     async fn append(&self, entry: Entry) -> Result<(), JournalError> {
         let text = serde_json::to_string(&entry).map_err(failed)?;
-        let number = {
+        let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
+        let (number, begun) = {
             let mut state = self.state();
             if state.past > 0 {
                 state.past -= 1;
                 return Ok(());
             }
-            let Some(number) = state.stored else {
-                // What is too long is dropped: the run does not pause.
-                state.bytes = state.bytes.saturating_add(text.len());
-                if state.bytes <= MAX_JOURNAL_BYTES {
-                    state.entries.push(text);
-                } else {
-                    state.entries = Vec::new();
+            state.bytes = state.bytes.saturating_add(text.len());
+            let is_full = state.bytes > *max_journal_bytes;
+            if is_full && self.is_durable {
+                return Err(failed(format_args!(
+                    "it is longer than {max_journal_bytes} bytes (durable.maxJournalBytes)"
+                )));
+            }
+            match state.stored {
+                Some(number) => {
+                    state.stored = Some(number + 1);
+                    (number, None)
                 }
-                return Ok(());
-            };
-            state.stored = Some(number + 1);
-            number
+                None if self.is_durable => {
+                    state.stored = Some(1);
+                    (0, Some(self.row(&state)?))
+                }
+                // What is too long is dropped: the run does not pause.
+                None if is_full => {
+                    state.entries = Vec::new();
+                    return Ok(());
+                }
+                None => {
+                    state.entries.push(text);
+                    return Ok(());
+                }
+            }
         };
-        let Durable { journals, lease, .. } = &*self.durable;
-        journals.append(&self.keys, lease, &self.id, number, &text).await.map_err(failed)
+        match begun {
+            Some(run) => journals.begin(&self.keys, lease, &run, Some(&text)).await.map_err(failed),
+            None => journals.append(&self.keys, lease, &self.id, number, &text).await.map_err(failed),
+        }
     }
 }
 
 impl RunJournal for Journal {
     fn start(&self, start: StartInputs) -> StartInputs {
         let mut state = self.state();
-        if state.past > 0 {
+        if state.is_replayed {
             let context = state.header.context.clone();
             return StartInputs {
                 seed: state.header.seed,
@@ -591,25 +813,17 @@ impl RunJournal for Journal {
     fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
         Box::pin(async move {
             let spent = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
             let (run, entries, is_stored) = {
                 let mut state = self.state();
                 state.active_ms = state.active_ms.saturating_add(spent);
-                if state.bytes > MAX_JOURNAL_BYTES {
+                if state.bytes > *max_journal_bytes {
                     return Ok(false);
                 }
-                let run = JournaledRun {
-                    id: self.id.clone(),
-                    state: JournaledState::Running,
-                    principal: self.principal.clone(),
-                    active_ms: state.active_ms,
-                    header: serde_json::to_string(&state.header).map_err(failed)?,
-                    outcome: None,
-                };
-                (run, state.entries.join("\n"), state.stored.is_some())
+                (self.row(&state)?, state.entries.join("\n"), state.stored.is_some())
             };
-            let Durable { journals, lease, .. } = &*self.durable;
             if !is_stored {
-                journals.begin(&self.keys, lease, &run, &entries).await.map_err(failed)?;
+                journals.begin(&self.keys, lease, &run, Some(&entries)).await.map_err(failed)?;
             }
             journals.pause(lease, &self.id, run.active_ms).await.map_err(failed)?;
             Ok(true)

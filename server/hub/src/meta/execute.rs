@@ -112,6 +112,11 @@ impl MetaTool for Execute {
             limits.max_result_bytes = request.hub.results().max_bytes(max_bytes);
             script.client = request.client;
             let is_dry_run = script.dry_run;
+            if let Some(durable) = request.hub.durable().filter(|_| request.hub.config().durable.enabled && !is_dry_run)
+            {
+                let Request { hub, sink, cancel, .. } = request;
+                return waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel).await;
+            }
             let finished = request.hub.execute(script, request.sink, request.cancel).await;
             if finished.is_paused {
                 return waiting::paused(request.hub, &finished.id).await;
@@ -275,6 +280,15 @@ impl Execute {
             }
             Err(Missing::Busy(busy)) => Answer::refused(busy.to_string()),
         }
+    }
+
+    /// Returns the run that a client submits with the arguments of this tool.
+    pub(super) fn submitted(&self, hub: &Hub, arguments: Value) -> Result<ExecuteRequest, InvalidArguments> {
+        let arguments: Arguments = parse(self, arguments)?;
+        if arguments.handle.is_some() || arguments.dry_run {
+            return Err(InvalidArguments::new(self, "'handle' and 'dryRun' are not for runs that are submitted"));
+        }
+        self.request(hub, arguments)
     }
 
     fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, InvalidArguments> {

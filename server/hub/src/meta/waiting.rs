@@ -1,15 +1,17 @@
-//! Runs that wait for a person: what their client gets meanwhile, how they go on, and their outcome.
+//! Runs that outlive their request or their process: what their client gets meanwhile, how they go on, and their outcome.
 
 use super::{Answer, AnswerContent, execute, listed_name};
 use crate::hub::{Durable, Hub, LiveHub, NotResumed, Standing};
 use codecall_base::call::with_client;
-use codecall_base::event::RunId;
+use codecall_base::event::{EventSink, RunId};
 use codecall_base::tool::ErrorCode;
+use codecall_runs::{ExecuteRequest, Finished};
 use codecall_store::{ApprovalRequest, JournalProblem};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// How long a client that asks for an outcome waits for it.
@@ -29,6 +31,55 @@ const RETRY: Duration = Duration::from_secs(20);
 const PASSING: [ErrorCode; 4] =
     [ErrorCode::QueueFull, ErrorCode::QueueTimeout, ErrorCode::PoolDisposed, ErrorCode::ExecutionAborted];
 
+/// Runs the script of a client durably: it can go on after the end of this process. The client gets at most `max_bytes` of a
+/// result that is not stored.
+pub(super) async fn execute_durably(
+    hub: &Hub,
+    durable: &Arc<Durable>,
+    mut script: ExecuteRequest,
+    max_bytes: u64,
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Answer {
+    let id = script.id.get_or_insert_with(RunId::random).clone();
+    let journal = match durable.durable_journal(hub, &id, &script, max_bytes) {
+        Ok(journal) => journal,
+        Err(error) => return Answer::refused(format!("The run cannot be journaled (durable.enabled): {error}")),
+    };
+    script.journal = journal.clone().map(|journal| journal as _);
+    let open = durable.open(id.as_str(), &cancel);
+    let finished = hub.execute(script, sink, open.cancel.clone()).await;
+    let is_stored = journal.is_some_and(|journal| journal.is_stored());
+    if finished.is_paused {
+        open.ended();
+        return paused(hub, &id).await;
+    }
+    // Unless somebody has cancelled it, it goes on in another process.
+    if is_stored && is_passing(&finished) && !open.cancel.is_cancelled() {
+        return paused(hub, &id).await;
+    }
+    let mut answer = execute::finish(hub, finished, max_bytes, false).await;
+    if is_stored {
+        redact(hub, &mut answer);
+        if let Err(error) = end(durable, hub, id.as_str(), &answer).await {
+            tracing::warn!(run = %id, "the outcome of a run cannot be stored: {error}");
+        }
+    }
+    open.ended();
+    answer
+}
+
+/// Whether an outcome says nothing about the run.
+fn is_passing(finished: &Finished) -> bool {
+    finished.outcome.result.as_ref().is_err_and(|failure| PASSING.iter().any(|code| failure.code == *code))
+}
+
+fn redact(hub: &Hub, answer: &mut Answer) {
+    let redactor = hub.secrets().redactor();
+    answer.content.redact(&redactor);
+    answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
+}
+
 /// Returns the answer to the request whose run has paused.
 pub async fn paused(hub: &Hub, run: &RunId) -> Answer {
     let Some(durable) = hub.durable() else { return Answer::cancelled() };
@@ -40,15 +91,30 @@ pub async fn paused(hub: &Hub, run: &RunId) -> Answer {
     }
 }
 
-/// Returns the answer of a run that has paused, once it has ended, or after a while where it stands. `None`: there is no
-/// such run of this client.
+/// Returns the answer of a durable run, once it has ended, or after a while where it stands. `None`: there is no such run of
+/// this client.
 pub async fn outcome(hub: &Hub, run: &RunId, cancel: &CancellationToken) -> Option<Answer> {
+    outcome_within(hub, run, OUTCOME_WAIT, cancel).await
+}
+
+/// Returns where a run of a client stands now; `None`: it has none of this id.
+pub async fn standing(hub: &Hub, run: &RunId) -> Option<Answer> {
+    match hub.durable()?.standing(hub, run).await {
+        Ok(Some(Standing::Ended(outcome))) => Some(ended(&outcome)),
+        Ok(Some(Standing::Open(requests))) => Some(open(hub, run, &requests)),
+        Ok(None) => None,
+        Err(error) => Some(Answer::refused(format!("The run cannot be read: {error}"))),
+    }
+}
+
+/// Does the same as [`outcome`], and waits for so long.
+pub async fn outcome_within(hub: &Hub, run: &RunId, wait: Duration, cancel: &CancellationToken) -> Option<Answer> {
     let durable = hub.durable()?;
     let began = Instant::now();
     loop {
         match durable.standing(hub, run).await {
             Ok(Some(Standing::Ended(outcome))) => return Some(ended(&outcome)),
-            Ok(Some(Standing::Open(requests))) if began.elapsed() >= OUTCOME_WAIT => {
+            Ok(Some(Standing::Open(requests))) if began.elapsed() >= wait => {
                 return Some(open(hub, run, &requests));
             }
             Ok(Some(Standing::Open(_))) => {}
@@ -106,16 +172,20 @@ fn ended(text: &str) -> Answer {
     Answer { content, is_error: kept["isError"] == true, meta }
 }
 
-/// Lets runs of this process wait for people, and goes on with those that can: of this process, or of one that has ended.
+/// Lets runs of this process outlive it, and goes on with those that can: of this process, or of one that has ended.
 pub fn resume_runs(live: &LiveHub, cancel: &CancellationToken) {
-    if let Some(durable) = live.get().durable().cloned() {
+    let hub = live.get();
+    if let Some(durable) = hub.durable().cloned() {
         durable.begin_serving();
         let following = follow(live.clone(), durable);
         tokio::spawn(cancel.clone().run_until_cancelled_owned(following));
+    } else if hub.config().durable.enabled {
+        tracing::warn!("durable.enabled: there is no store, so runs end with this server");
     }
 }
 
 async fn follow(live: LiveHub, durable: Arc<Durable>) {
+    let slots = Arc::new(Semaphore::new(live.get().config().pool.max_runs));
     // Runs that could not go on here.
     let left: Arc<Mutex<HashMap<String, Instant>>> = Arc::default();
     let renewing = Arc::clone(&durable);
@@ -123,7 +193,7 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
         loop {
             tokio::time::sleep(renewing.renewal()).await;
             if let Err(error) = renewing.renew().await {
-                tracing::warn!("runs that wait for people: {error}");
+                tracing::warn!("the leases of durable runs: {error}");
             }
         }
     };
@@ -136,11 +206,16 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
             left.retain(|_, since| since.elapsed() < RETRY);
             left.keys().cloned().collect()
         };
+        // A run that is taken over needs a permit of the pool too: more than those would only wait in its queue.
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        if let Err(error) = durable.cancel_open().await {
+            tracing::debug!("runs that were cancelled: {error}");
+        }
         let claimed = match expired.is_some_and(|at| at.elapsed() < EXPIRE) {
             true => durable.claim(&not).await,
             false => {
                 expired = Some(Instant::now());
-                match durable.expire(&live.get().config().approval).await {
+                match durable.expire(live.get().config()).await {
                     Ok(()) => durable.claim(&not).await,
                     Err(error) => Err(error),
                 }
@@ -151,8 +226,9 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
                 has_failed = false;
                 let (live, durable, left) = (live.clone(), Arc::clone(&durable), Arc::clone(&left));
                 tokio::spawn(async move {
+                    let _slot = slot;
                     if let Err(why) = resume(&live, &durable, &id).await {
-                        tracing::warn!(run = id, "a run that waited cannot go on here now: {why}");
+                        tracing::warn!(run = id, "a run cannot go on here now: {why}");
                         left.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), Instant::now());
                         if let Err(error) = durable.release(&id).await {
                             tracing::warn!(run = id, "{error}");
@@ -164,16 +240,23 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
             Ok(None) => has_failed = false,
             Err(error) => {
                 if !std::mem::replace(&mut has_failed, true) {
-                    tracing::warn!("runs that wait for people cannot go on: {error}");
+                    tracing::warn!("durable runs cannot go on: {error}");
                 }
             }
         }
+        drop(slot);
         let has_more = !left.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        tokio::time::sleep(LOOK).await;
         let since = Instant::now();
+        let is_needed = |hub: &Hub| hub.config().durable.enabled || hub.needs_approval();
         // Tools may become known, or the configuration may change.
-        while !has_more && !live.get().needs_approval() && since.elapsed() < IDLE_LOOK {
-            tokio::time::sleep(LOOK).await;
+        loop {
+            if tokio::time::timeout(LOOK, durable.ready()).await.is_ok()
+                || has_more
+                || is_needed(&live.get())
+                || since.elapsed() >= IDLE_LOOK
+            {
+                break;
+            }
         }
     }
 }
@@ -196,10 +279,11 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, id: &str) -> Result<(), 
     let resumed = match durable.resume(base.config(), id).await {
         Ok(resumed) => resumed,
         Err(NotResumed::Now(why)) => return Err(why),
+        Err(NotResumed::Cancelled) => {
+            return end(durable, &base, id, &failed(ErrorCode::ExecutionAborted, "The run was cancelled")).await;
+        }
         Err(NotResumed::Never(why)) => {
-            let error =
-                json!({"code": ErrorCode::ReplayMismatch.as_str(), "message": format!("The run cannot go on: {why}")});
-            let answer = Answer::structured(json!({"status": "runtime_error", "error": error}), true);
+            let answer = failed(ErrorCode::ReplayMismatch, &format!("The run cannot go on: {why}"));
             return end(durable, &base, id, &answer).await;
         }
     };
@@ -208,24 +292,31 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, id: &str) -> Result<(), 
     let _request = hub.begin_request();
     let mut request = resumed.request;
     request.policy.limits.max_result_bytes = hub.results().max_bytes(resumed.max_result_bytes);
-    let running = hub.execute(request, None, CancellationToken::new());
+    let open = durable.open(id, &CancellationToken::new());
+    let running = hub.execute(request, None, open.cancel.clone());
     let finished = match resumed.client {
         Some(client) => with_client(client, running).await,
         None => running.await,
     };
     if finished.is_paused {
+        open.ended();
         return Ok(());
     }
-    if let Err(failure) = &finished.outcome.result
-        && PASSING.iter().any(|code| failure.code == *code)
-    {
-        return Err(failure.message.clone());
+    if is_passing(&finished) && !open.cancel.is_cancelled() {
+        open.ended();
+        return Err(finished.outcome.result.err().map(|failure| failure.message).unwrap_or_default());
     }
     let mut answer = execute::finish(&hub, finished, resumed.max_result_bytes, false).await;
-    let redactor = hub.secrets().redactor();
-    answer.content.redact(&redactor);
-    answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
-    end(durable, &hub, id, &answer).await
+    redact(&hub, &mut answer);
+    let ended = end(durable, &hub, id, &answer).await;
+    open.ended();
+    ended
+}
+
+/// The answer of a run that ends without its script.
+fn failed(code: ErrorCode, message: &str) -> Answer {
+    let error = json!({"code": code.as_str(), "message": message});
+    Answer::structured(json!({"status": "runtime_error", "error": error}), true)
 }
 
 /// Stores the outcome of a run.

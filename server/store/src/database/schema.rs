@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -110,6 +110,8 @@ const MIGRATIONS: [&str; 4] = [
          PRIMARY KEY (workspace, name, version)
      );
      CREATE TABLE script_tool_changes (workspace TEXT PRIMARY KEY, changes BIGINT NOT NULL);",
+    // Runs that somebody has cancelled, wherever they are.
+    "ALTER TABLE journaled_runs ADD COLUMN cancelled BIGINT NOT NULL DEFAULT 0;",
 ];
 
 /// The newest version of the tables.

@@ -506,10 +506,11 @@ async fn approvals(database: Database) {
         state: JournaledState::Running,
         principal: Some("ada".into()),
         active_ms: 5,
+        is_cancelled: false,
         header: "the header".into(),
         outcome: None,
     };
-    journals.begin(&keys, &one, &stored, "first").await.expect("begun");
+    journals.begin(&keys, &one, &stored, Some("first")).await.expect("begun");
     journals.append(&keys, &one, run, 1, "second").await.expect("appended");
     assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost));
     assert!(journals.append(&keys, &one, run, 1, "x").await.is_err(), "an entry is never replaced");

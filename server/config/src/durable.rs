@@ -1,0 +1,42 @@
+//! `durable`: runs that outlive the server that has begun them.
+
+use super::duration::{Milliseconds, WithUnit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// Which runs go on after the end of the server that has begun them, with another server on the same store or with the same
+/// one after its restart. Without a store there are none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct DurableConfig {
+    /// Whether the scripts of clients are journaled from their beginning: each call before it is made, each answer before the
+    /// script sees it. Runs that wait for a person are durable without this, from their first wait on.
+    pub enabled: bool,
+    /// How long a server holds a run without renewing, in milliseconds. Other servers take over the runs of one that has
+    /// died after this time. A server renews three times as often.
+    #[serde(with = "Milliseconds", rename = "leaseMs")]
+    #[schemars(range(min = 500, max = 3_600_000))]
+    pub lease: Duration,
+    /// Maximum size of the journal of a run, in bytes. A run with a longer one fails.
+    #[schemars(range(min = 65_536, max = 256 << 20))]
+    pub max_journal_bytes: usize,
+    /// How many runs may be open at once, those that wait included. `POST /v1/runs` refuses further ones.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub max_open: u64,
+    /// How long the outcome of a run is kept for its client.
+    #[serde(with = "WithUnit")]
+    pub keep: Duration,
+}
+
+impl Default for DurableConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            lease: Duration::from_secs(15),
+            max_journal_bytes: 16 << 20,
+            max_open: 10_000,
+            keep: Duration::from_secs(7 * 86_400),
+        }
+    }
+}
