@@ -50,6 +50,11 @@ pub const SETTINGS: [Setting; 2] = [
     },
 ];
 
+/// Memory that compilation takes at most for each byte of source, as `docs/limits.md` says.
+const BYTES_PER_SOURCE_BYTE: u64 = 220;
+/// Time that compilation takes at most, in milliseconds: a server counts what is above it as evaluation.
+const COMPILE_MS: u64 = 500;
+
 impl Setting {
     /// Returns the maximum CPU time of a call, in milliseconds.
     #[must_use]
@@ -61,6 +66,16 @@ impl Setting {
     #[must_use]
     pub fn max_bytes(&self) -> u64 {
         self.memory_bytes / 10 * 12 + (20 << 20)
+    }
+
+    /// Returns the limits that hold while a source is compiled and run: those of its compilation come on top.
+    #[must_use]
+    pub fn of_source(&self, bytes: usize) -> Self {
+        Self {
+            timeout_ms: self.timeout_ms + COMPILE_MS,
+            memory_bytes: self.memory_bytes + bytes as u64 * BYTES_PER_SOURCE_BYTE,
+            ..*self
+        }
     }
 
     /// Returns the maximum size of an answer, in bytes: the result, and the log with up to six bytes for each of its bytes.
@@ -89,6 +104,15 @@ pub struct Case {
     pub is_source: bool,
     /// Its index in [`SETTINGS`].
     pub setting: usize,
+}
+
+impl Case {
+    /// Returns the limits that its measurements are compared with.
+    #[must_use]
+    pub fn limits(&self) -> Setting {
+        let setting = &SETTINGS[self.setting];
+        if self.is_source { setting.of_source(self.measured.len()) } else { *setting }
+    }
 }
 
 /// Returns the script of cases with the same values. Each measured part starts with a call of `sweep:go` with the index

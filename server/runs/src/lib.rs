@@ -619,6 +619,10 @@ impl Runs {
             let timers = (left, run.next_timer().is_some());
             let arriving = self.events(&mut pending, timers, &context.cancel);
             let mut events = without_permit(context, &calls.client, arriving).await;
+            // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
+            if can_pause && self.admission.closed().is_cancelled() {
+                return refused(ErrorCode::PoolDisposed, "The server shut down while the script was running");
+            }
             waiting.has_waited |= !pending.paused.is_empty();
             if events.is_empty() && pending.is_waiting() && run.next_timer().is_none() {
                 if let Some(journal) = &journal {

@@ -175,7 +175,32 @@ async fn a_run_survives_its_server() {
     assert_eq!(server.end().await, Some(0));
 }
 
-/// A script with `codecall_execute`, whose server is killed: the client gets the outcome by the handle it was told.
+/// The server of `codecall_execute` is stopped: the client gets the outcome by the handle that it is told.
+#[tokio::test]
+async fn an_agent_gets_the_outcome_of_another_server() {
+    let (folder, ledger) = (Folder::new(), Ledger::default());
+    let config = config(&folder, &ledger.start().await, json!({}));
+    let server = Arc::new(Server::start(&["--config", &config]).await);
+    let script = "const first = await ledger.read({ n: 1 }); await sleep(1500);
+        return [first.n, (await ledger.pay({ n: 2 })).n]";
+    let asked = Arc::clone(&server);
+    let answer = tokio::spawn(async move { asked.ask("codecall_execute", json!({"script": script})).await });
+    until("it has begun", || ledger.begun().len() == 1).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let id = server.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().await.expect("kill").success());
+    let answer = answer.await.expect("an answer");
+    assert_eq!(answer["status"], "waiting", "{answer}");
+    drop(server);
+    let server = Server::start(&["--config", &config]).await;
+    let answer = server.ask("codecall_execute", json!({"handle": answer["handle"]})).await;
+    assert_eq!((&answer["status"], &answer["result"]), (&json!("ok"), &json!([1, 2])), "{answer}");
+    assert_eq!(ledger.begun().len(), 2);
+    // One that has ended has its outcome already.
+    let answer = server.ask("codecall_execute", json!({"script": "return (await ledger.read({ n: 3 })).n"})).await;
+    assert_eq!(answer["result"], 3, "{answer}");
+}
+
 #[tokio::test]
 async fn an_interrupted_call_can_be_caught_or_not() {
     let (folder, ledger) = (Folder::new(), Ledger::default());
@@ -207,6 +232,8 @@ async fn a_run_outlives_a_deploy() {
     let script = "await ledger.read({ n: 1 }); await sleep(900); return (await ledger.read({ n: 2 })).n";
     let runs = join_all((0..6).map(|_| submit(&server, script, json!({})))).await;
     until("four have begun", || ledger.begun().len() >= 4).await;
+    // Now they sleep.
+    tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(server.end().await, Some(0));
     let server = HttpProcess::start(&["--config", &config]).await;
     for run in runs {

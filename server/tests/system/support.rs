@@ -233,7 +233,7 @@ impl Server {
     pub async fn ask(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments).await.expect("a result");
         let answer = data(&result);
-        let failed = answer["status"].as_str().is_some_and(|status| status != "ok");
+        let failed = answer["status"].as_str().is_some_and(|status| !["ok", "waiting"].contains(&status));
         assert_eq!(result.is_error, Some(failed), "{answer}");
         answer
     }

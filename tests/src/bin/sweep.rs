@@ -87,11 +87,11 @@ fn run(mut cases: Vec<Case>, jobs: usize, results: Option<&str>, known_only: boo
     let program = std::env::current_exe().expect("the path of this program");
     let (total, began) = (report.cases() + cases.len(), std::time::Instant::now());
     runner::run(&program, &cases, jobs, |case, measured: Measured| {
-        let setting = &SETTINGS[case.setting];
+        let setting = case.limits();
         if let Some(file) = &mut file {
             file.write_all(report::format_line(case, &measured).as_bytes()).expect("the results can be written");
         }
-        if let Some(fault) = measured.fault(setting) {
+        if let Some(fault) = measured.fault(&setting) {
             let (ms, mb) = (measured.call_ms, measured.grown >> 20);
             println!("{fault}: {} {}: {ms:.0} ms, {mb} MB, {}", setting.name, case.name, measured.end);
         }

@@ -27,10 +27,10 @@ struct Worst {
 
 impl Worst {
     fn add(&mut self, case: &Case, measured: &Measured) {
-        let setting = &SETTINGS[case.setting];
+        let setting = case.limits();
         let name = format!("{} {}", setting.name, case.name);
         self.cases += 1;
-        self.faults += usize::from(measured.fault(setting).is_some());
+        self.faults += usize::from(measured.fault(&setting).is_some());
         let time = measured.call_ms / setting.timeout_ms as f64;
         let memory = measured.grown as f64 / setting.memory_bytes as f64;
         if time > self.time.0 {
@@ -46,10 +46,10 @@ impl Report {
     /// Adds a result.
     pub fn add(&mut self, case: &Case, measured: Measured) {
         self.cases += 1;
-        self.not_reached += usize::from(!measured.reached && measured.fault(&SETTINGS[case.setting]).is_none());
+        self.not_reached += usize::from(!measured.reached && measured.fault(&case.limits()).is_none());
         self.targets.entry(case.target.clone()).or_default().add(case, &measured);
         self.parts.entry((case.setting, case.part.clone())).or_default().add(case, &measured);
-        if let Some(fault) = measured.fault(&SETTINGS[case.setting]) {
+        if let Some(fault) = measured.fault(&case.limits()) {
             self.faults.push((fault, case.clone(), measured));
         }
     }

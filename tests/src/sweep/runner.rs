@@ -1,6 +1,6 @@
 //! Runs cases in worker processes, and measures them from outside.
 
-use super::{Case, Measured, SETTINGS, worker};
+use super::{Case, Measured, worker};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -32,7 +32,7 @@ pub fn run(program: &PathBuf, cases: &[Case], jobs: usize, done: impl FnMut(&Cas
                 let mut process: Option<Process> = None;
                 while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
                     for (case, mut measured) in run_batch(program, &mut process, batch) {
-                        if measured.fault(&SETTINGS[case.setting]).is_some() {
+                        if measured.fault(&case.limits()).is_some() {
                             measured = run_alone(program, case);
                         }
                         (done.lock().expect("nothing panics with the lock"))(case, measured);
@@ -106,7 +106,7 @@ impl Process {
 
     /// Runs the script of cases with the same values. Returns the measurements of the cases that it has reached.
     fn run(&mut self, cases: &[&Case]) -> Vec<(usize, Measured)> {
-        let setting = &SETTINGS[cases[0].setting];
+        let setting = cases[0].limits();
         let (max_ms, max_bytes) = (setting.timeout_ms * KILL_FACTOR, setting.memory_bytes * KILL_FACTOR);
         let (lines, lost) = self.request(&worker::request(cases), max_ms, max_bytes);
         let parse = |line: &String| {

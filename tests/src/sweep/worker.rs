@@ -199,6 +199,10 @@ pub fn all_allowed() -> Policy {
 
 /// Returns the answer of a tool: JSON text that is not parsed yet.
 fn answer(tool: &str, input: &str) -> String {
+    // The memory of a large input would be that of this process, not that of its script.
+    if !tool.starts_with("sweep:") && tool != "fetch" || tool == "sweep:none" {
+        return "{}".to_owned();
+    }
     let input: Value = serde_json::from_str(input).unwrap_or_default();
     let count = input["n"].as_u64().unwrap_or(1).min(10_000_000) as usize;
     let list = |item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<Vec<String>>().join(",");
