@@ -18,6 +18,9 @@ const APPLICATION: i32 = 0x4343_7374;
 /// How long an operation waits for other processes, which write for milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Maximum number of batches in one transaction.
+const MAX_GROUP: usize = 256;
+
 /// A file, and the thread that uses it. The thread is started by the first use and ends with the last one.
 pub struct Sqlite {
     path: PathBuf,
@@ -68,21 +71,54 @@ impl Sqlite {
     }
 }
 
-/// Does the work of a file until nobody has more.
+/// Does the work of a file until nobody has more. What waits meanwhile is written in one transaction, as writing a
+/// transaction to the file takes longer than most statements.
 fn serve(path: &Path, jobs: &mpsc::Receiver<Job>) {
     let mut open: Option<Connection> = None;
-    while let Ok(Job { work, reply }) = jobs.recv() {
-        let done = match &mut open {
-            Some(db) => execute(db, work),
-            None => self::open(path).and_then(|db| execute(open.insert(db), work)),
-        };
-        // Another process may have replaced or mended the file.
-        if done.as_ref().is_err_and(|problem| !matches!(problem, Problem::Busy | Problem::Full)) {
-            open = None;
+    while let Ok(first) = jobs.recv() {
+        let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(MAX_GROUP - 1);
+        // None of them was answered, so their order is free.
+        let (mut writing, others): (Vec<_>, Vec<_>) =
+            std::iter::once(first).chain(more).partition(|job| job.work.writes());
+        if writing.len() > 1
+            && let Some(db) = &mut open
+            && let Ok(all) = group(db, &writing)
+        {
+            if all.iter().any(must_open_again) {
+                open = None;
+            }
+            for (Job { reply, .. }, done) in std::mem::take(&mut writing).into_iter().zip(all) {
+                let _ = reply.send(done);
+            }
         }
-        // Nobody may wait for it any more.
-        let _ = reply.send(done);
+        for Job { work, reply } in writing.into_iter().chain(others) {
+            let done = match &mut open {
+                Some(db) => execute(db, work),
+                None => self::open(path).and_then(|db| execute(open.insert(db), work)),
+            };
+            if must_open_again(&done) {
+                open = None;
+            }
+            // Nobody may wait for it any more.
+            let _ = reply.send(done);
+        }
     }
+}
+
+/// Whether the file may be another one: another process may have replaced or mended it.
+fn must_open_again(done: &Result<Vec<Row>, Problem>) -> bool {
+    done.as_ref().is_err_and(|problem| !matches!(problem, Problem::Busy | Problem::Full))
+}
+
+impl Work {
+    /// Whether it is statements of which one writes.
+    fn writes(&self) -> bool {
+        matches!(self, Self::Batch(statements) if !is_reading(statements))
+    }
+}
+
+fn is_reading(statements: &[Statement]) -> bool {
+    statements.iter().all(|statement| statement.sql.starts_with("SELECT"))
 }
 
 fn execute(db: &mut Connection, work: Work) -> Result<Vec<Row>, Problem> {
@@ -99,15 +135,45 @@ fn execute(db: &mut Connection, work: Work) -> Result<Vec<Row>, Problem> {
     }
 }
 
-fn batch(db: &mut Connection, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
-    let is_reading = statements.iter().all(|statement| statement.sql.starts_with("SELECT"));
-    let kind = if is_reading { TransactionBehavior::Deferred } else { TransactionBehavior::Immediate };
-    let transaction = db.transaction_with_behavior(kind)?;
-    let mut last = Vec::new();
-    for Statement { sql, values } in statements {
-        last = rows(&transaction, &Dialect::Sqlite.sql(sql), params_from_iter(values))?;
+/// Executes batches in one transaction. One that fails leaves no trace, and the others are as if it had not been.
+///
+/// # Errors
+/// None of them was executed.
+fn group(db: &mut Connection, jobs: &[Job]) -> Result<Vec<Result<Vec<Row>, Problem>>, Problem> {
+    let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut all = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let Work::Batch(statements) = &job.work else { continue };
+        let part = transaction.savepoint()?;
+        let done = run(&part, statements);
+        match &done {
+            Ok(_) => part.commit()?,
+            Err(_) => part.finish()?,
+        }
+        // Some errors, such as that of a full disk, end the transaction with all that was before them.
+        if transaction.is_autocommit() {
+            return Err(Problem::Closed);
+        }
+        all.push(done);
     }
     transaction.commit()?;
+    Ok(all)
+}
+
+fn batch(db: &mut Connection, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
+    let kind = if is_reading(statements) { TransactionBehavior::Deferred } else { TransactionBehavior::Immediate };
+    let transaction = db.transaction_with_behavior(kind)?;
+    let last = run(&transaction, statements)?;
+    transaction.commit()?;
+    Ok(last)
+}
+
+/// Executes statements. Returns the rows of the last one.
+fn run(db: &Connection, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
+    let mut last = Vec::new();
+    for Statement { sql, values } in statements {
+        last = rows(db, &Dialect::Sqlite.sql(sql), params_from_iter(values))?;
+    }
     Ok(last)
 }
 

@@ -386,6 +386,35 @@ async fn several_connections_write_at_once() {
     assert_eq!(folder.database().check().await, Ok(Vec::new()));
 }
 
+/// Batches that wait for each other are written together: one that fails does no harm to the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_fails_fails_alone() {
+    let folder = Folder::new("together");
+    let database = folder.database();
+    assert_eq!(database.check().await, Ok(Vec::new()));
+    let insert = |id: String, state: &str| {
+        let sql = "INSERT INTO journaled_runs (id, state, began, active_ms, lease, keep_until, header) \
+                   VALUES ($1, $2, 0, 0, 0, 0, $3)";
+        Statement::new(sql, [id.as_str().into(), state.into(), Value::Bytes(vec![1])])
+    };
+    let batches = (0..600).map(|number| {
+        let (id, database) = (format!("run {}", number / 2), database.clone());
+        // The second of a pair has an id that is used, after a statement that succeeds.
+        let statements = match number % 2 {
+            0 => vec![insert(id, "ended")],
+            _ => vec![insert(format!("more {number}"), "ended"), insert(id, "running")],
+        };
+        tokio::spawn(async move { database.batch(statements).await.is_ok() })
+    });
+    let done = futures_util::future::try_join_all(batches.collect::<Vec<_>>()).await.expect("no panic");
+    let count = done.iter().filter(|&&done| done).count();
+    assert_eq!(count, 300, "one of each pair");
+    let sql = "SELECT id, state FROM journaled_runs ORDER BY id";
+    let rows = database.batch(vec![Statement::new(sql, [])]).await.expect("read");
+    let expected: usize = (0..300).map(|pair| if done[pair * 2 + 1] { 2 } else { 1 }).sum();
+    assert_eq!(rows.len(), expected);
+}
+
 /// The moment between "the file is empty" and "it has our mark" is short, so many files are created.
 #[tokio::test(flavor = "multi_thread")]
 async fn several_connections_create_a_file_at_once() {

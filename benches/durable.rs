@@ -1,0 +1,132 @@
+//! Measures the cost of durable runs: three instant tool calls, one after the other, with and without a journal.
+//!
+//! `cargo bench --profile quick -p codecall-benches --bench durable` prints a table. With the feature `postgres` and an
+//! address in `CODECALL_POSTGRES` it has a column of that database too.
+
+use codecall::store::Database;
+use codecall::{Config, Extensions, Hub, LiveHub, meta};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Number of runs that are measured, one at a time.
+const SEQUENTIAL_RUNS: usize = 400;
+/// Number of clients at once.
+const CLIENTS: usize = 64;
+/// Number of all their runs.
+const CONCURRENT_RUNS: usize = 6_400;
+/// Calls of a run.
+const CALLS: f64 = 3.0;
+
+const SCRIPT: &str =
+    "let sum = 0; for (const id of [1, 2, 3]) sum += (await callTool('users:get', { id })).id; return sum";
+
+fn hub(folder: &Path, durable: bool) -> LiveHub {
+    let mut config = Config::default();
+    (config.pool.threads, config.pool.max_runs) = (2, CLIENTS);
+    config.state_dir = Some(folder.to_owned());
+    config.history.record = codecall::config::RecordedRuns::Off;
+    config.durable.enabled = durable;
+    let extensions = Extensions {
+        upstreams: codecall::upstream::demo::open().into_iter().collect(),
+        database: Some(database(folder)),
+        ..Extensions::default()
+    };
+    let live = LiveHub::from(Hub::start_with(config, extensions).expect("starts"));
+    meta::resume_runs(&live, &CancellationToken::new());
+    live
+}
+
+#[cfg(feature = "postgres")]
+fn database(folder: &Path) -> Database {
+    match std::env::var("CODECALL_POSTGRES") {
+        Ok(url) => Database::postgres(&url).expect("an address"),
+        Err(_) => Database::file(&folder.join("codecall.db")),
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn database(folder: &Path) -> Database {
+    Database::file(&folder.join("codecall.db"))
+}
+
+async fn run(hub: &Hub) -> Duration {
+    let began = Instant::now();
+    let answer = meta::call_for_command(hub, "codecall_execute", json!({"script": SCRIPT}), CancellationToken::new());
+    let answer: Value = answer.await.expect("a meta-tool").content.into_value();
+    assert_eq!(answer["status"], "ok", "{answer}");
+    began.elapsed()
+}
+
+/// The figures of a hub.
+struct Figures {
+    /// Time of a run, alone: the median and the 99th percentile.
+    alone: [Duration; 2],
+    /// The same beside other clients.
+    beside: [Duration; 2],
+    per_second: f64,
+}
+
+fn percentiles(mut took: Vec<Duration>) -> [Duration; 2] {
+    took.sort();
+    [took[took.len() / 2], took[took.len() * 99 / 100]]
+}
+
+async fn measure(live: &LiveHub) -> Figures {
+    let hub = live.get();
+    for _ in 0..50 {
+        run(&hub).await;
+    }
+    let mut alone = Vec::new();
+    for _ in 0..SEQUENTIAL_RUNS {
+        alone.push(run(&hub).await);
+    }
+    let began = Instant::now();
+    let clients = (0..CLIENTS).map(|_| {
+        let hub = Arc::clone(&hub);
+        tokio::spawn(async move {
+            let mut took = Vec::new();
+            for _ in 0..CONCURRENT_RUNS / CLIENTS {
+                took.push(run(&hub).await);
+            }
+            took
+        })
+    });
+    let mut beside = Vec::new();
+    for client in clients.collect::<Vec<_>>() {
+        beside.extend(client.await.expect("ends"));
+    }
+    let per_second = CONCURRENT_RUNS as f64 / began.elapsed().as_secs_f64();
+    Figures { alone: percentiles(alone), beside: percentiles(beside), per_second }
+}
+
+#[tokio::main]
+async fn main() {
+    let folder = std::env::temp_dir().join(format!("codecall-durable-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (plain, durable) = (hub(&folder, false), hub(&folder, true));
+    let (before, after) = (measure(&plain).await, measure(&durable).await);
+    let size = |name: &str| std::fs::metadata(folder.join(name)).map_or(0, |file| file.len());
+    let bytes = size("codecall.db") + size("codecall.db-wal");
+    let line = |what: &str, here: String, there: String| {
+        let _ = writeln!(std::io::stdout(), "| {what} | {here} | {there} |");
+    };
+    let ms = |[median, late]: [Duration; 2]| {
+        format!("{:.2} ms, {:.2} ms", median.as_secs_f64() * 1e3, late.as_secs_f64() * 1e3)
+    };
+    line("three calls, one after the other", "in memory".into(), "durable".into());
+    let _ = writeln!(std::io::stdout(), "|---|---:|---:|");
+    line("a run, alone: median, 99th percentile", ms(before.alone), ms(after.alone));
+    let added = (after.alone[0].saturating_sub(before.alone[0])).as_secs_f64() * 1e6 / CALLS;
+    line("added for each call, median", String::new(), format!("{added:.0} µs"));
+    line(&format!("a run beside {} others", CLIENTS - 1), ms(before.beside), ms(after.beside));
+    line("runs a second", format!("{:.0}", before.per_second), format!("{:.0}", after.per_second));
+    let runs = (50 + SEQUENTIAL_RUNS + CONCURRENT_RUNS) as u64;
+    line("bytes of an ended run in the file", String::new(), (bytes / runs).to_string());
+    durable.close().await;
+    plain.close().await;
+    let _ = std::fs::remove_dir_all(folder);
+}
