@@ -60,7 +60,9 @@ async fn answer(State(ledger): State<Ledger>, body: Bytes) -> Response {
             ]})
         }
         Some("tools/call") => {
-            ledger.0.lock().expect("not poisoned").push(arguments.clone());
+            let mut noted = arguments.clone();
+            noted["key"] = message["params"]["_meta"]["codecall/idempotencyKey"].clone();
+            ledger.0.lock().expect("not poisoned").push(noted);
             tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(20))).await;
             let is_refused = arguments["attempt"].as_u64().is_some_and(|attempt| attempt < 2);
             json!({"content": [{"type": "text", "text": arguments.to_string()}], "isError": is_refused})
@@ -219,7 +221,11 @@ async fn an_interrupted_call_can_be_caught_or_not() {
         "{failed}"
     );
     assert_eq!(outcome(&server, &added).await["result"], "x");
-    assert_eq!(ledger.begun().len(), 3, "only the idempotent call is made again");
+    let begun = ledger.begun();
+    assert_eq!(begun.len(), 3, "only the idempotent call is made again");
+    let keys: Vec<&str> = begun.iter().filter_map(|call| call["key"].as_str()).collect();
+    assert_eq!(keys[2], format!("{added}:0"), "the tool can tell that it is the same call");
+    assert!(keys[..2].contains(&keys[2]) && keys[0] != keys[1], "{keys:?}");
 }
 
 /// A server that is stopped leaves its runs to the next one at once.

@@ -136,6 +136,16 @@ pub struct UpstreamCall {
     pub sink: UpdateSink,
 }
 
+impl UpstreamCall {
+    /// Returns a text that is the same when the call is made again, because it is not known whether it was answered; `None` if
+    /// that cannot happen. A tool that knows it already can return what it has answered before.
+    #[must_use]
+    pub fn idempotency_key(&self) -> Option<String> {
+        let run = self.run.as_ref()?;
+        Some(format!("{}:{}", run.id, run.pause.as_ref()?.call))
+    }
+}
+
 /// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is
 /// connected, or at once if `stores` know them from an earlier connection. If it does and `is_lazy`, the upstream connects
 /// only when it is needed. `secrets` are redacted in what it logs.

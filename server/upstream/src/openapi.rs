@@ -268,9 +268,16 @@ impl Shared {
             return Err(ToolError::new(ErrorCode::ToolNotFound, message));
         };
         let secret = |scheme: &str| self.config.auth.get(scheme).map(|secret| &**secret);
-        let request = operation.request(&call.input, &secret).map_err(|reason| {
+        let mut request = operation.request(&call.input, &secret).map_err(|reason| {
             ToolError::new(ErrorCode::InvalidInput, format!("Tool '{}': {reason}", call.tool.full_name()))
         })?;
+        // As draft-ietf-httpapi-idempotency-key-header has it. The other methods are idempotent themselves.
+        if ["POST", "PATCH"].contains(&request.method)
+            && !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"))
+            && let Some(key) = call.idempotency_key()
+        {
+            request.headers.push(("idempotency-key".to_owned(), format!("\"{key}\"")));
+        }
         let limit = self.config.timeout;
         let answered = async {
             let mut span = Span::begin(SpanKind::Client, || format!("{} {}", request.method, call.tool.name));

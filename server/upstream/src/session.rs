@@ -33,6 +33,9 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+/// The member of `_meta` of a call that has its [key](UpstreamCall::idempotency_key).
+const IDEMPOTENCY_KEY: &str = "codecall/idempotencyKey";
+
 /// The first and the longest pause before a reconnect.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
@@ -226,9 +229,12 @@ impl McpServer {
     /// Calls a tool once the first attempt to connect has ended.
     async fn call_tool(&self, call: UpstreamCall) -> Result<CallToolResult, ToolError> {
         let Connection { peer, lost } = self.connection().await?;
-        let (app, name) = (&self.shared.app, call.tool.name.clone());
+        let (app, name, key) = (&self.shared.app, call.tool.name.clone(), call.idempotency_key());
         let request = |responses, state| {
             let mut params = CallToolRequestParams::new(name.clone()).with_arguments(call.input.clone());
+            if let Some(key) = &key {
+                params.meta.get_or_insert_default().insert(IDEMPOTENCY_KEY.to_owned(), key.as_str().into());
+            }
             (params.input_responses, params.request_state) = (responses, state);
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };

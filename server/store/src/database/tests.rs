@@ -7,7 +7,7 @@ use crate::{
     ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, JournalProblem, JournalStore as _,
     JournaledRun, JournaledState, Lease, RecordedRun, ResultStore as _, RunFigures, RunFilter, RunStore as _,
     RunSummary, ScriptToolStore as _, SecretName, SecretStore as _, SqlApprovalRequests, SqlJournals, SqlResults,
-    SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, VaultError, now_ms, transfer,
+    SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, Submitted, VaultError, now_ms, transfer,
 };
 use codecall_config::{HistoryConfig, ResultStore as Bounds};
 use std::time::{Duration, Instant};
@@ -581,6 +581,30 @@ async fn approvals(database: Database) {
     assert_eq!(journals.entries(&keys, run).await, Ok(Vec::new()));
     journals.retain().await.expect("deleted");
     assert_eq!(journals.get(&keys, run).await, Ok(None));
+    // Runs that are submitted, and cancelled.
+    let submitted = |id: &str| JournaledRun { id: id.into(), principal: None, active_ms: 0, ..stored.clone() };
+    let (here, there) = ("a".repeat(32), "b".repeat(32));
+    assert_eq!(journals.submit(&keys, &submitted(&here), 2).await, Ok(Submitted::Stored));
+    assert_eq!(journals.submit(&keys, &submitted(&here), 2).await, Ok(Submitted::Known));
+    assert_eq!(journals.submit(&keys, &submitted(&there), 1).await, Ok(Submitted::Full));
+    assert_eq!(journals.submit(&keys, &submitted(&there), 2).await, Ok(Submitted::Stored));
+    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(here.clone())));
+    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(there.clone())));
+    assert_eq!(journals.claim(&one, &[]).await, Ok(None));
+    assert_eq!(journals.entries(&keys, &here).await, Ok(Vec::new()));
+    journals.append(&keys, &one, &here, 0, "first").await.expect("appended");
+    assert_eq!((journals.cancel(&here).await, journals.cancel(run).await), (Ok(true), Ok(false)));
+    assert_eq!(journals.cancelled(&one).await, Ok(vec![here.clone()]));
+    assert_eq!(journals.cancelled(&two).await, Ok(Vec::new()));
+    assert!(journals.get(&keys, &here).await.is_ok_and(|run| run.is_some_and(|run| run.is_cancelled)));
+    journals.pause(&one, &there, 1).await.expect("paused");
+    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "it waits");
+    assert_eq!(journals.cancel(&there).await, Ok(true));
+    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(there.clone())), "to end it");
+    journals.end(&keys, &one, &here, "x", 0).await.expect("ended");
+    journals.end(&keys, &two, &there, "x", 0).await.expect("ended");
+    assert_eq!(journals.cancel(&here).await, Ok(false), "it has ended");
+    journals.retain().await.expect("deleted");
     assert_eq!(requests.expire(0).await, Ok(1));
     let states: Vec<_> = requests.list(None, 10).await.expect("listed").iter().map(|one| one.state).collect();
     assert!(states.len() == 2 && states.contains(&ApprovalState::Expired), "{states:?}");
