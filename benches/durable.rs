@@ -4,6 +4,8 @@
 //! address in `CODECALL_POSTGRES` it has a column of that database too.
 
 use codecall::store::Database;
+use codecall::upstream::UpstreamCall;
+use codecall::upstream::inline::Inline;
 use codecall::{Config, Extensions, Hub, LiveHub, meta};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -30,14 +32,18 @@ fn hub(folder: &Path, durable: bool) -> LiveHub {
     config.state_dir = Some(folder.to_owned());
     config.history.record = codecall::config::RecordedRuns::Off;
     config.durable.enabled = durable;
-    let extensions = Extensions {
-        upstreams: codecall::upstream::demo::open().into_iter().collect(),
-        database: Some(database(folder)),
-        ..Extensions::default()
-    };
+    let extensions =
+        Extensions { upstreams: vec![Arc::new(users())], database: Some(database(folder)), ..Extensions::default() };
     let live = LiveHub::from(Hub::start_with(config, extensions).expect("starts"));
     meta::resume_runs(&live, &CancellationToken::new());
     live
+}
+
+/// A tool that answers at once.
+fn users() -> Inline {
+    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    let get = |call: UpstreamCall| async move { Ok(json!({"id": call.input["id"], "name": "Ada", "role": "admin"})) };
+    Inline::new("users").tool("get", "Returns a user", schema, get)
 }
 
 #[cfg(feature = "postgres")]
