@@ -230,7 +230,7 @@ pub struct Database(Arc<Driver>);
 enum Driver {
     Sqlite(sqlite::Sqlite),
     #[cfg(feature = "postgres")]
-    Postgres(postgres::Postgres),
+    Postgres(Box<postgres::Postgres>),
 }
 
 impl std::fmt::Debug for Database {
@@ -266,7 +266,7 @@ impl Database {
     /// The address is malformed, or the program was built without Postgres.
     #[cfg(feature = "postgres")]
     pub fn postgres(url: &str) -> Result<Self, StoreError> {
-        Ok(Self(Arc::new(Driver::Postgres(postgres::Postgres::new(url)?))))
+        Ok(Self(Arc::new(Driver::Postgres(Box::new(postgres::Postgres::new(url)?)))))
     }
 
     /// Returns a Postgres database.

@@ -1,4 +1,4 @@
-//! The database in Postgres: one connection, which is opened by the first use and again after it was lost.
+//! The database in Postgres: a few connections, each of which is opened when the others are in use, and again after it was lost.
 
 use super::schema::{APPLIED, CREATE, NOTE, missing};
 use super::{Dialect, Problem, Row, Statement, Value};
@@ -6,24 +6,30 @@ use crate::{StoreError, now_ms};
 use rustls_platform_verifier::ConfigVerifierExt as _;
 use std::collections::HashMap;
 use std::error::Error as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, Transaction};
+use tokio_postgres::{Client, Config, GenericClient};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a transaction may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of connections. The database writes the commits of several connections to its disk at once.
+const MAX_CONNECTIONS: usize = 16;
 /// The key of the lock under which the tables are made: `CCst`.
 const LOCK: i64 = 0x4343_7374;
 
 /// A Postgres database.
 pub struct Postgres {
     config: Config,
-    session: Mutex<Option<Session>>,
+    /// One for each connection that may be in use.
+    permits: Semaphore,
+    /// Those that are not in use.
+    idle: Mutex<Vec<Session>>,
 }
 
 struct Session {
@@ -41,40 +47,47 @@ impl Postgres {
         let parsed = url.parse::<Config>();
         let mut config = parsed.map_err(|_| StoreError("store.url: it is not an address of Postgres".into()))?;
         config.connect_timeout(CONNECT_TIMEOUT).application_name("codecall");
-        Ok(Self { config, session: Mutex::default() })
+        Ok(Self { config, permits: Semaphore::new(MAX_CONNECTIONS), idle: Mutex::default() })
     }
 
     pub async fn batch(&self, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
-        let mut session = self.session.lock().await;
+        let _permit = self.permits.acquire().await.map_err(|_| Problem::Closed)?;
         // A connection that was lost since the last use is only found out by using it. The transaction was not committed
         // unless the connection was lost during the commit; statements of the store can be repeated.
-        let had_one = session.is_some();
-        match self.try_batch(&mut session, statements).await {
-            Err(Problem::Unreachable(_)) if had_one => self.try_batch(&mut session, statements).await,
-            done => done,
+        if let Some(idle) = self.idle_session() {
+            match self.try_batch(idle, statements).await {
+                // The others are lost too.
+                Err(Problem::Unreachable(_)) => self.sessions().clear(),
+                done => return done,
+            }
         }
+        self.try_batch(self.connect().await?, statements).await
     }
 
-    async fn try_batch(&self, session: &mut Option<Session>, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
-        let open = match session.take().filter(|session| !session.client.is_closed()) {
-            Some(open) => open,
-            None => self.connect().await?,
-        };
-        let open = session.insert(open);
-        let done = tokio::time::timeout(TIMEOUT, open.batch(statements)).await;
+    fn sessions(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn idle_session(&self) -> Option<Session> {
+        let mut idle = self.sessions();
+        idle.retain(|session| !session.client.is_closed());
+        idle.pop()
+    }
+
+    async fn try_batch(&self, mut session: Session, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
+        let done = tokio::time::timeout(TIMEOUT, session.batch(statements)).await;
         let done = done.unwrap_or_else(|_| Err(Problem::Unreachable("it does not answer".into())));
-        if matches!(done, Err(Problem::Unreachable(_))) {
-            *session = None;
+        if !matches!(done, Err(Problem::Unreachable(_))) {
+            self.sessions().push(session);
         }
         done
     }
 
     pub async fn vacuum(&self) -> Result<(), Problem> {
-        self.batch(&[]).await?;
-        let session = self.session.lock().await;
-        let client = &session.as_ref().ok_or(Problem::Closed)?.client;
+        let _permit = self.permits.acquire().await.map_err(|_| Problem::Closed)?;
+        let session = self.connect().await?;
         for table in ["runs", "run_details", "run_tools", "run_texts"] {
-            client.batch_execute(&format!("VACUUM codecall.{table}")).await?;
+            session.client.batch_execute(&format!("VACUUM codecall.{table}")).await?;
         }
         Ok(())
     }
@@ -115,32 +128,37 @@ async fn migrate(client: &mut Client) -> Result<(), Problem> {
 impl Session {
     async fn batch(&mut self, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
         let Self { client, prepared } = self;
+        // One statement is a transaction of its own.
+        if let [statement] = statements {
+            return execute(client, prepared, statement).await;
+        }
         let transaction = client.transaction().await?;
         let mut last = Vec::new();
-        for Statement { sql, values } in statements {
-            let sql = Dialect::Postgres.sql(sql);
-            let statement = prepare(&transaction, prepared, &sql).await?;
-            let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-            let rows = transaction.query(&statement, &values).await?;
-            last = rows.iter().map(row).collect::<Result<_, _>>()?;
+        for statement in statements {
+            last = execute(&transaction, prepared, statement).await?;
         }
         transaction.commit().await?;
         Ok(last)
     }
 }
 
-/// Prepares a statement once for a connection.
-async fn prepare(
-    transaction: &Transaction<'_>,
+/// Executes a statement, which is prepared once for a connection. Returns its rows.
+async fn execute(
+    client: &impl GenericClient,
     prepared: &mut HashMap<String, tokio_postgres::Statement>,
-    sql: &str,
-) -> Result<tokio_postgres::Statement, Problem> {
-    if let Some(statement) = prepared.get(sql) {
-        return Ok(statement.clone());
-    }
-    let statement = transaction.prepare(sql).await?;
-    prepared.insert(sql.to_owned(), statement.clone());
-    Ok(statement)
+    Statement { sql, values }: &Statement,
+) -> Result<Vec<Row>, Problem> {
+    let sql = Dialect::Postgres.sql(sql);
+    let statement = match prepared.get(&*sql) {
+        Some(statement) => statement.clone(),
+        None => {
+            let statement = client.prepare(&sql).await?;
+            prepared.insert(sql.into_owned(), statement.clone());
+            statement
+        }
+    };
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+    client.query(&statement, &values).await?.iter().map(row).collect()
 }
 
 fn row(row: &tokio_postgres::Row) -> Result<Row, Problem> {
