@@ -47,8 +47,6 @@ pub struct JournaledRun {
     pub active_ms: u64,
     /// Whether somebody has cancelled it.
     pub is_cancelled: bool,
-    /// The header.
-    pub header: String,
     /// The outcome of one that has ended.
     pub outcome: Option<String>,
 }
@@ -90,6 +88,7 @@ pub trait JournalStore: Send + Sync {
         keys: &'a KeyRing,
         lease: &'a Lease,
         run: &'a JournaledRun,
+        header: &'a str,
         entry: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
@@ -98,6 +97,7 @@ pub trait JournalStore: Send + Sync {
         &'a self,
         keys: &'a KeyRing,
         run: &'a JournaledRun,
+        header: &'a str,
         max_open: u64,
     ) -> BoxFuture<'a, Result<Submitted, JournalProblem>>;
 
@@ -139,6 +139,9 @@ pub trait JournalStore: Send + Sync {
 
     /// Holds the runs of the process for longer.
     fn renew<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Returns the header of a run.
+    fn header<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Option<String>, JournalProblem>>;
 
     /// Returns a run.
     fn get<'a>(&'a self, keys: &'a KeyRing, id: &'a str)
@@ -193,10 +196,11 @@ impl JournalStore for SqlJournals {
         keys: &'a KeyRing,
         lease: &'a Lease,
         run: &'a JournaledRun,
+        header: &'a str,
         entry: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
-            let header = seal(keys, HEADER, &run.id, "", &run.header)?;
+            let header = seal(keys, HEADER, &run.id, "", header)?;
             let id = run.id.as_str();
             let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, owner, lease, keep_until, header) \
                        VALUES ($1, 'running', $2, $3, $4, $5, $6, 0, $7)";
@@ -223,6 +227,7 @@ impl JournalStore for SqlJournals {
         &'a self,
         keys: &'a KeyRing,
         run: &'a JournaledRun,
+        header: &'a str,
         max_open: u64,
     ) -> BoxFuture<'a, Result<Submitted, JournalProblem>> {
         Box::pin(async move {
@@ -236,7 +241,7 @@ impl JournalStore for SqlJournals {
             if open.first().is_some_and(|row| row[0].int() >= i64::try_from(max_open).unwrap_or(i64::MAX)) {
                 return Ok(Submitted::Full);
             }
-            let header = seal(keys, HEADER, id, "", &run.header)?;
+            let header = seal(keys, HEADER, id, "", header)?;
             // Its lease has lapsed, so any process takes it over. Another request with its id may be faster.
             let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, lease, keep_until, header) \
                        VALUES ($1, 'running', $2, $3, 0, 0, 0, $4) ON CONFLICT (id) DO NOTHING RETURNING id";
@@ -366,23 +371,29 @@ impl JournalStore for SqlJournals {
         id: &'a str,
     ) -> BoxFuture<'a, Result<Option<JournaledRun>, JournalProblem>> {
         Box::pin(async move {
-            let sql =
-                "SELECT id, state, principal, active_ms, header, outcome, cancelled FROM journaled_runs WHERE id = $1";
+            let sql = "SELECT state, principal, active_ms, outcome, cancelled FROM journaled_runs WHERE id = $1";
             let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
             let Some(row) = rows.first() else { return Ok(None) };
-            let outcome = match &row[5] {
-                Value::Bytes(_) => Some(open(keys, OUTCOME, id, "", &row[5])?),
+            let outcome = match &row[3] {
+                Value::Bytes(_) => Some(open(keys, OUTCOME, id, "", &row[3])?),
                 _ => None,
             };
             Ok(Some(JournaledRun {
                 id: id.to_owned(),
-                state: JournaledState::parse(row[1].text().unwrap_or_default()),
-                principal: row[2].text().map(str::to_owned),
-                active_ms: u64::try_from(row[3].int()).unwrap_or_default(),
-                is_cancelled: row[6].int() != 0,
-                header: open(keys, HEADER, id, "", &row[4])?,
+                state: JournaledState::parse(row[0].text().unwrap_or_default()),
+                principal: row[1].text().map(str::to_owned),
+                active_ms: u64::try_from(row[2].int()).unwrap_or_default(),
+                is_cancelled: row[4].int() != 0,
                 outcome,
             }))
+        })
+    }
+
+    fn header<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Option<String>, JournalProblem>> {
+        Box::pin(async move {
+            let sql = "SELECT header FROM journaled_runs WHERE id = $1";
+            let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
+            Ok(rows.first().map(|row| open(keys, HEADER, id, "", &row[0])).transpose()?)
         })
     }
 

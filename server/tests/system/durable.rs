@@ -166,11 +166,12 @@ async fn a_run_survives_its_server() {
             // A step begins when the answers of the one before it are in the journal.
             assert!(after.iter().all(|&step| step >= last), "{last} had begun, then {after:?}");
             let counts = |wanted: u64| ledger.begun().iter().filter_map(step).filter(|&step| step == wanted).count();
-            assert_eq!(counts(6), 1, "what is not idempotent is called once");
+            // It may have been interrupted before it reached its tool.
+            assert!(counts(6) <= 1 && (paid != 6 || counts(6) == 1), "what is not idempotent is called once");
             assert!(
                 (3..=6).contains(&counts(2)) && [1, 3, 4, 5, 7].iter().all(|&step| (1..=2).contains(&counts(step)))
             );
-            repeated += ledger.begun().iter().filter_map(step).count() - 9;
+            repeated += ledger.begun().iter().filter_map(step).count().saturating_sub(9);
         }
     }
     assert!(kills < 50 || (interrupted > 0 && repeated > 0), "{interrupted} interrupted, {repeated} repeated");
@@ -340,5 +341,66 @@ async fn what_is_submitted_wrongly_is_refused() {
         let _ = post_json(&server.url, "/v1/runs", &json!({"script": "await ledger.read({ ms: 60000 })"})).await;
         let refused = post_json(&server.url, "/v1/runs", &json!({"script": "return 1"})).await;
         assert_eq!((refused.0, &refused.1["error"]["code"]), (status, &json!(code)), "{}", refused.1);
+    }
+}
+
+/// Two servers share a store: when one dies, the other one goes on with its runs.
+#[tokio::test]
+async fn another_server_takes_over() {
+    let (folder, ledger) = (Folder::new(), Ledger::default());
+    let config = config(&folder, &ledger.start().await, json!({}));
+    let (one, two) =
+        (HttpProcess::start(&["--config", &config]).await, HttpProcess::start(&["--config", &config]).await);
+    let script =
+        "const first = await ledger.pay({ n: 1 }); await sleep(1200); return [first.n, (await ledger.pay({ n: 2 })).n]";
+    let runs = join_all((0..4).map(|at| submit(if at % 2 == 0 { &one } else { &two }, script, json!({})))).await;
+    until("all have begun", || ledger.begun().len() == 4).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    kill(one).await;
+    for run in &runs {
+        let answer = outcome(&two, run).await;
+        assert_eq!((&answer["status"], &answer["result"]), (&json!("ok"), &json!([1, 2])), "{answer}");
+    }
+    assert_eq!(ledger.begun().len(), 8, "no call is made twice");
+}
+
+/// A journal that was changed by somebody else ends its run, with a message that says so.
+#[tokio::test]
+async fn a_journal_that_is_damaged_is_not_replayed() {
+    for (change, code) in [
+        ("UPDATE journal_entries SET sealed = zeroblob(60) WHERE number = 1", "REPLAY_MISMATCH"),
+        (
+            "UPDATE journal_entries SET sealed = substr(sealed, 1, length(sealed) - 1) WHERE number = 0",
+            "REPLAY_MISMATCH",
+        ),
+        ("DELETE FROM journal_entries WHERE number = 0", "REPLAY_MISMATCH"),
+        ("DELETE FROM journal_entries WHERE number = 1", "REPLAY_MISMATCH"),
+        ("UPDATE journal_entries SET number = 9 - number", "REPLAY_MISMATCH"),
+        ("UPDATE journaled_runs SET header = x'00'", "REPLAY_MISMATCH"),
+        // The end of it is missing: the last call is as if it had not been answered.
+        ("DELETE FROM journal_entries WHERE number >= 1", "CALL_INTERRUPTED"),
+    ] {
+        let (folder, ledger) = (Folder::new(), Ledger::default());
+        let config = config(&folder, &ledger.start().await, json!({}));
+        let server = HttpProcess::start(&["--config", &config]).await;
+        let run = submit(&server, "await ledger.pay({ n: 1 }); await sleep(60000); return 1", json!({})).await;
+        until("it has begun", || ledger.begun().len() == 1).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        kill(server).await;
+        let store = rusqlite::Connection::open(folder.path("state/codecall.db")).expect("the store");
+        assert!(store.execute(change, []).expect("changed") > 0, "{change}");
+        drop(store);
+        let server = HttpProcess::start(&["--config", &config]).await;
+        let began = Instant::now();
+        let answer = loop {
+            let (status, answer) = get(&server, &format!("/v1/runs/{run}?wait=20")).await;
+            if answer["status"] != "running" {
+                assert_eq!(status, 200, "{change}: {answer}");
+                break answer;
+            }
+            assert!(began.elapsed() < LIMIT, "{change}: {answer}");
+        };
+        assert_eq!(answer["error"]["code"], code, "{change}: {answer}");
+        assert_eq!(ledger.begun().len(), 1, "{change}");
     }
 }

@@ -205,7 +205,9 @@ pub enum NotResumed {
 impl From<JournalProblem> for NotResumed {
     fn from(problem: JournalProblem) -> Self {
         match problem {
-            JournalProblem::Seal(SealError::Tampered) => Self::Never(problem.to_string()),
+            JournalProblem::Seal(SealError::Tampered) => {
+                Self::Never("its journal is damaged, or was changed, or is not complete".into())
+            }
             JournalProblem::Seal(_) | JournalProblem::Store(_) | JournalProblem::Lost => Self::Now(problem.to_string()),
         }
     }
@@ -346,10 +348,10 @@ impl Durable {
             principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
             active_ms: 0,
             is_cancelled: false,
-            header: serde_json::to_string(&header).map_err(|error| StoreError(error.to_string()))?,
             outcome: None,
         };
-        let submitted = self.journals.submit(&keys, &run, hub.config().durable.max_open).await?;
+        let header = serde_json::to_string(&header).map_err(|error| StoreError(error.to_string()))?;
+        let submitted = self.journals.submit(&keys, &run, &header, hub.config().durable.max_open).await?;
         self.ready.notify_one();
         Ok(submitted)
     }
@@ -361,7 +363,8 @@ impl Durable {
     pub async fn is_same(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<bool, JournalProblem> {
         let keys = self.keys(hub.config())?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
-        let Ok(mut before) = serde_json::from_str::<Header>(&run.header) else { return Ok(false) };
+        let header = self.journals.header(&keys, id.as_str()).await?.unwrap_or_default();
+        let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
         let now = Header::new(hub, request, before.max_result_bytes);
         // What follows from the time, and not from the request.
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
@@ -446,7 +449,8 @@ impl Durable {
         if run.is_cancelled {
             return Err(NotResumed::Cancelled);
         }
-        let header: Header = serde_json::from_str(&run.header).map_err(|_| damaged("header"))?;
+        let header = self.journals.header(&keys, id).await?.unwrap_or_default();
+        let header: Header = serde_json::from_str(&header).map_err(|_| damaged("header"))?;
         if header.interpreter != INTERPRETER {
             let message = format!("it was begun by {}, and this is {INTERPRETER}", header.interpreter);
             return Err(NotResumed::Never(message));
@@ -713,17 +717,17 @@ impl Journal {
         }
     }
 
-    /// Returns the row of the run.
-    fn row(&self, state: &State) -> Result<JournaledRun, JournalError> {
-        Ok(JournaledRun {
+    /// Returns the row of the run and its header.
+    fn row(&self, state: &State) -> Result<(JournaledRun, String), JournalError> {
+        let run = JournaledRun {
             id: self.id.clone(),
             state: JournaledState::Running,
             principal: self.principal.clone(),
             active_ms: state.active_ms,
             is_cancelled: false,
-            header: serde_json::to_string(&state.header).map_err(failed)?,
             outcome: None,
-        })
+        };
+        Ok((run, serde_json::to_string(&state.header).map_err(failed)?))
     }
 
     /// Appends an entry: to the store if the run is there or has to be, else in memory.
@@ -764,7 +768,7 @@ impl Journal {
             }
         };
         match begun {
-            Some(run) => journals.begin(&self.keys, lease, &run, Some(&text)).await.map_err(failed),
+            Some((run, header)) => journals.begin(&self.keys, lease, &run, &header, Some(&text)).await.map_err(failed),
             None => journals.append(&self.keys, lease, &self.id, number, &text).await.map_err(failed),
         }
     }
@@ -814,7 +818,7 @@ impl RunJournal for Journal {
         Box::pin(async move {
             let spent = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
-            let (run, entries, is_stored) = {
+            let ((run, header), entries, is_stored) = {
                 let mut state = self.state();
                 state.active_ms = state.active_ms.saturating_add(spent);
                 if state.bytes > *max_journal_bytes {
@@ -823,7 +827,7 @@ impl RunJournal for Journal {
                 (self.row(&state)?, state.entries.join("\n"), state.stored.is_some())
             };
             if !is_stored {
-                journals.begin(&self.keys, lease, &run, Some(&entries)).await.map_err(failed)?;
+                journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await.map_err(failed)?;
             }
             journals.pause(lease, &self.id, run.active_ms).await.map_err(failed)?;
             Ok(true)

@@ -536,15 +536,15 @@ async fn approvals(database: Database) {
         principal: Some("ada".into()),
         active_ms: 5,
         is_cancelled: false,
-        header: "the header".into(),
         outcome: None,
     };
-    journals.begin(&keys, &one, &stored, Some("first")).await.expect("begun");
+    journals.begin(&keys, &one, &stored, "the header", Some("first")).await.expect("begun");
     journals.append(&keys, &one, run, 1, "second").await.expect("appended");
     assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost));
     assert!(journals.append(&keys, &one, run, 1, "x").await.is_err(), "an entry is never replaced");
     assert_eq!(journals.get(&keys, run).await.expect("read"), Some(stored.clone()));
-    assert!(matches!(journals.get(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
+    assert_eq!(journals.header(&keys, run).await.expect("read").as_deref(), Some("the header"));
+    assert!(matches!(journals.header(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
     assert_eq!(journals.entries(&keys, run).await.expect("read"), ["first", "second"]);
 
     assert_eq!(journals.claim(&two, &[]).await, Ok(None), "its process holds it");
@@ -584,10 +584,10 @@ async fn approvals(database: Database) {
     // Runs that are submitted, and cancelled.
     let submitted = |id: &str| JournaledRun { id: id.into(), principal: None, active_ms: 0, ..stored.clone() };
     let (here, there) = ("a".repeat(32), "b".repeat(32));
-    assert_eq!(journals.submit(&keys, &submitted(&here), 2).await, Ok(Submitted::Stored));
-    assert_eq!(journals.submit(&keys, &submitted(&here), 2).await, Ok(Submitted::Known));
-    assert_eq!(journals.submit(&keys, &submitted(&there), 1).await, Ok(Submitted::Full));
-    assert_eq!(journals.submit(&keys, &submitted(&there), 2).await, Ok(Submitted::Stored));
+    assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Stored));
+    assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Known));
+    assert_eq!(journals.submit(&keys, &submitted(&there), "h", 1).await, Ok(Submitted::Full));
+    assert_eq!(journals.submit(&keys, &submitted(&there), "h", 2).await, Ok(Submitted::Stored));
     assert_eq!(journals.claim(&one, &[]).await, Ok(Some(here.clone())));
     assert_eq!(journals.claim(&one, &[]).await, Ok(Some(there.clone())));
     assert_eq!(journals.claim(&one, &[]).await, Ok(None));
