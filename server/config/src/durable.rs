@@ -14,11 +14,11 @@ pub struct DurableConfig {
     /// script sees it. Runs that wait for a person are durable without this, from their first wait on.
     pub enabled: bool,
     /// How long a server holds a run without renewing, in milliseconds. Other servers take over the runs of one that has
-    /// died after this time. A server renews three times as often.
+    /// died after this time. A server renews three times as often. Read when the server starts.
     #[serde(with = "Milliseconds", rename = "leaseMs")]
     #[schemars(range(min = 500, max = 3_600_000))]
     pub lease: Duration,
-    /// Maximum size of the journal of a run, in bytes. A run with a longer one fails.
+    /// Maximum size of the journal of a run, in bytes. A run with a longer one fails. Read when the server starts.
     #[schemars(range(min = 65_536, max = 256 << 20))]
     pub max_journal_bytes: usize,
     /// How many runs may be open at once, those that wait included. `POST /v1/runs` refuses further ones.

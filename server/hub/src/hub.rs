@@ -754,6 +754,9 @@ impl Hub {
         self.catalogue.stored().await;
         self.pipeline.seen().flush().await;
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
+        if let Some(durable) = &self.kept.durable {
+            durable.close().await;
+        }
         if let Some(history) = &self.kept.history {
             history.flush().await;
         }

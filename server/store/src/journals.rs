@@ -117,6 +117,9 @@ pub trait JournalStore: Send + Sync {
     /// Lets go of a run that is not evaluated any more, so that another process can take it over.
     fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
+    /// Lets go of all runs of the process.
+    fn release_all<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
+
     /// Ends a run. Its outcome is kept until a time in milliseconds since 1970; its entries are deleted.
     fn end<'a>(
         &'a self,
@@ -305,6 +308,13 @@ impl JournalStore for SqlJournals {
         Box::pin(async move {
             let sql = "UPDATE journaled_runs SET owner = NULL, lease = 0 WHERE id = $1 AND owner = $2";
             self.batch(vec![Statement::new(sql, [id.into(), lease.owner.as_str().into()])]).await.map(drop)
+        })
+    }
+
+    fn release_all<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET owner = NULL, lease = 0 WHERE owner = $1 AND state = 'running'";
+            self.batch(vec![Statement::new(sql, [lease.owner.as_str().into()])]).await.map(drop)
         })
     }
 

@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+/// How long a server that ends waits for what its runs store at last.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// The version of the interpreter: a run goes on with the one that has begun it.
 const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 
@@ -263,6 +265,20 @@ impl Durable {
     /// Lets runs pause: this process takes over those that can go on.
     pub fn begin_serving(&self) {
         self.is_serving.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets go of all runs of this process, which evaluates none any more.
+    pub(super) async fn close(&self) {
+        if !self.is_serving.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let began = Instant::now();
+        while !self.open_runs().is_empty() && began.elapsed() < CLOSE_GRACE {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        if let Err(error) = self.journals.release_all(&self.lease).await {
+            tracing::warn!("other servers go on with durable runs when their lease is over: {error}");
+        }
     }
 
     /// How often the leases of this process have to be renewed.

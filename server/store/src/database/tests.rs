@@ -591,6 +591,10 @@ async fn approvals(database: Database) {
     assert_eq!(journals.claim(&one, &[]).await, Ok(Some(here.clone())));
     assert_eq!(journals.claim(&one, &[]).await, Ok(Some(there.clone())));
     assert_eq!(journals.claim(&one, &[]).await, Ok(None));
+    journals.release_all(&one).await.expect("released");
+    for _ in 0..2 {
+        assert!(journals.claim(&one, &[]).await.is_ok_and(|id| id.is_some()));
+    }
     assert_eq!(journals.entries(&keys, &here).await, Ok(Vec::new()));
     journals.append(&keys, &one, &here, 0, "first").await.expect("appended");
     assert_eq!((journals.cancel(&here).await, journals.cancel(run).await), (Ok(true), Ok(false)));
