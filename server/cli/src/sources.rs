@@ -168,8 +168,10 @@ impl Sources {
         });
         let telemetry = Telemetry::start(&config.secrets, codecall_http::client);
         let extensions = Extensions { upstreams, database, start_lazily, telemetry, ..Extensions::default() };
+        // A signal that comes while the hub starts, and with it its processes, must end these too.
+        let cancel = cancel_on_signal(ends_at_hangup);
         let hub = Hub::start_with(config, extensions)?;
-        Ok(RunningHub { hub, fixture, cancel: cancel_on_signal(ends_at_hangup), is_noisy: true })
+        Ok(RunningHub { hub, fixture, cancel, is_noisy: true })
     }
 }
 

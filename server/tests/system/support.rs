@@ -29,11 +29,16 @@ pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
+/// Whether started programs run scripts in worker processes.
+pub fn is_isolated() -> bool {
+    std::env::var("CODECALL_ISOLATION").is_ok_and(|mode| mode == "process")
+}
+
 /// Sets the isolation of a hub in this process to that of the started programs: threads, or worker processes with
 /// `CODECALL_ISOLATION=process`.
 pub fn isolated(mut config: codecall::Config) -> codecall::Config {
     config.isolation.program = Some(PROGRAM.into());
-    if std::env::var("CODECALL_ISOLATION").is_ok_and(|mode| mode == "process") {
+    if is_isolated() {
         config.isolation.mode = codecall::config::IsolationMode::Process;
     }
     config
