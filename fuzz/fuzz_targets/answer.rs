@@ -17,7 +17,8 @@ fuzz_target!(|answer: &str| {
     for look in LOOKS {
         let (read, unread) = (outcome(look, answer, false), outcome(look, answer, true));
         assert_eq!(read.to_json(), unread.to_json(), "{look}");
-        assert!(unread.stats.steps <= read.stats.steps, "{look}");
+        // In text that is no JSON, the error is found at another moment.
+        assert!(read.result.is_err() || unread.stats.steps <= read.stats.steps, "{look}");
     }
 });
 
