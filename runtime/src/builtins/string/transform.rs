@@ -189,12 +189,15 @@ fn upper(vm: &mut Vm, string: Value) -> Result {
 }
 
 /// Where a text can be split for lowering its case. The lower case of a sigma depends on the letters around it, so the
-/// split is between two characters that are no sigma and certainly letters, or certainly none.
+/// split is between two characters that are no sigma, and not ignored when those letters are looked for (`Case_Ignorable`).
 fn last_plain_pair(text: &str) -> Option<usize> {
     let is_plain = |c: char| {
         matches!(c, ' ' | '\n' | '0'..='9' | 'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' | '\u{388}'..='\u{3A2}'
-            | '\u{3A4}'..='\u{3FF}' | '\u{400}'..='\u{481}' | '\u{3041}'..='\u{3096}' | '\u{4E00}'..='\u{9FFF}'
-            | '\u{AC00}'..='\u{D7A3}')
+            | '\u{3A4}'..='\u{3FF}' | '\u{400}'..='\u{481}' | '\u{48A}'..='\u{556}' | '\u{5D0}'..='\u{5EA}'
+            | '\u{621}'..='\u{63A}' | '\u{641}'..='\u{64A}' | '\u{904}'..='\u{939}' | '\u{E01}'..='\u{E30}'
+            | '\u{10A0}'..='\u{10FA}' | '\u{1E00}'..='\u{1EFF}' | '\u{3041}'..='\u{3096}' | '\u{30A1}'..='\u{30FA}'
+            | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}'
+            | '\u{1F300}'..='\u{1F3FA}' | '\u{1F400}'..='\u{1FAFF}' | '\u{20000}'..='\u{2FA1F}')
     };
     let mut after = false;
     for (at, character) in text.char_indices().rev() {
