@@ -134,11 +134,12 @@ fn keys(config: &Config) -> Result<KeyRing, CommandError> {
     match KeyRing::load(config) {
         Err(SealError::NoKey) => {
             let path = sealed::key_file(config).ok_or_else(|| failed(SealError::NoKey))?;
-            sealed::add_key(&path).map_err(failed)?;
-            output::notice(&format!(
-                "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
-                path.display()
-            ));
+            if sealed::ensure_key(&path).map_err(failed)? {
+                output::notice(&format!(
+                    "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
+                    path.display()
+                ));
+            }
             KeyRing::load(config).map_err(failed)
         }
         loaded => loaded.map_err(failed),

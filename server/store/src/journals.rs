@@ -140,8 +140,9 @@ pub trait JournalStore: Send + Sync {
     /// has let its lease lapse. `None`: none can. Those in `not` are left out.
     fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 
-    /// Holds the runs of the process for longer.
-    fn renew<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Holds these runs of the process for longer. A lease that is not renewed lapses, also that of a run which its process has
+    /// lost sight of.
+    fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Returns the header of a run.
     fn header<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Option<String>, JournalProblem>>;
@@ -367,11 +368,15 @@ impl JournalStore for SqlJournals {
         })
     }
 
-    fn renew<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND state = 'running'";
-            let values = [lease.until_ms().into(), lease.owner.as_str().into()];
-            self.batch(vec![Statement::new(sql, values)]).await.map(drop)
+            let sql = "UPDATE journaled_runs SET lease = $1 WHERE id = $2 AND owner = $3 AND state = 'running'";
+            let values = |id: &String| [lease.until_ms().into(), id.as_str().into(), lease.owner.as_str().into()];
+            let statements: Vec<Statement> = ids.iter().map(|id| Statement::new(sql, values(id))).collect();
+            match statements.is_empty() {
+                true => Ok(()),
+                false => self.batch(statements).await.map(drop),
+            }
         })
     }
 

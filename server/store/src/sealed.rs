@@ -18,8 +18,10 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use zeroize::Zeroizing;
 
 /// The version of the format of records.
@@ -156,6 +158,12 @@ impl KeyRing {
         }
     }
 
+    /// Returns when the file of [`KeyRing::load`] was changed last; `None`: there is none.
+    #[must_use]
+    pub fn changed(config: &Config) -> Option<SystemTime> {
+        key_file(config)?.metadata().and_then(|metadata| metadata.modified()).ok()
+    }
+
     /// Parses keys in base64, one a line. Empty lines, and those that begin with `#`, are ignored. `from` says where they
     /// are from, for messages.
     ///
@@ -250,6 +258,38 @@ pub fn new_key() -> Result<Zeroizing<String>, SealError> {
 /// # Errors
 /// The file cannot be read or written.
 pub fn add_key(path: &Path) -> Result<(), SealError> {
+    let _lock = lock(path)?;
+    write_key(path)
+}
+
+/// Writes a key to a file that has none. Of several processes that do so at once one writes it. Returns whether this one has.
+///
+/// # Errors
+/// The file cannot be read or written, or it has something else than keys.
+pub fn ensure_key(path: &Path) -> Result<bool, SealError> {
+    let _lock = lock(path)?;
+    match KeyRing::read(path) {
+        Ok(_) => Ok(false),
+        Err(SealError::NoKey) => write_key(path).map(|()| true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until no other process changes a file of keys. The lock is a file beside it, because the file itself is replaced.
+fn lock(path: &Path) -> Result<File, SealError> {
+    let problem =
+        |error: std::io::Error| SealError::KeyFile { path: path.display().to_string(), problem: error.to_string() };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        create_folder(folder).map_err(problem)?;
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let file = files::open_append(Path::new(&beside)).map_err(problem)?;
+    file.lock().map_err(problem)?;
+    Ok(file)
+}
+
+fn write_key(path: &Path) -> Result<(), SealError> {
     let problem = |problem: String| SealError::KeyFile { path: path.display().to_string(), problem };
     require_private(path).map_err(problem)?;
     let before = match files::read_text(path, MAX_KEY_FILE_BYTES).map(Zeroizing::new) {
@@ -260,9 +300,6 @@ pub fn add_key(path: &Path) -> Result<(), SealError> {
     };
     let text = Zeroizing::new(format!("{}\n{}", *new_key()?, *before));
     KeyRing::parse(&text, &path.display().to_string())?;
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        create_folder(folder).map_err(|error| problem(error.to_string()))?;
-    }
     let written = AtomicFile::create(path).and_then(|mut file| file.write(text.as_bytes()));
     written.map_err(|error| problem(error.to_string()))
 }
@@ -366,6 +403,25 @@ mod tests {
             let error = KeyRing::parse(text, "KEY").expect_err("no key");
             assert_eq!(error, SealError::MalformedKey { from: "KEY".into() });
             assert!(text.is_empty() || !error.to_string().contains(text));
+        }
+    }
+
+    #[test]
+    fn one_of_several_processes_makes_the_first_key() {
+        for attempt in 0..20 {
+            let folder = std::env::temp_dir().join(format!("codecall-first-key-{}-{attempt}", std::process::id()));
+            let path = folder.join("master.key");
+            let keys = std::thread::scope(|scope| {
+                let threads: Vec<_> =
+                    (0..8).map(|_| scope.spawn(|| (ensure_key(&path), KeyRing::read(&path)))).collect();
+                threads.into_iter().map(|thread| thread.join().expect("ended")).collect::<Vec<_>>()
+            });
+            assert_eq!(keys.iter().filter(|(made, _)| *made == Ok(true)).count(), 1);
+            let sealed = keys[0].1.as_ref().expect("a key").seal(PLACE, b"secret").expect("sealed");
+            for (made, keys) in &keys {
+                assert!(made.is_ok() && keys.as_ref().expect("a key").open(PLACE, &sealed).is_ok());
+            }
+            std::fs::remove_dir_all(&folder).expect("removed");
         }
     }
 

@@ -177,8 +177,12 @@ impl HttpProcess {
         }
         let url =
             line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
-        // Later output must be read, or the server would block.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        // Later output must be read, or the server would block. The harness shows it if the test fails.
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                eprintln!("{line}");
+            }
+        });
         Self { url, child }
     }
 

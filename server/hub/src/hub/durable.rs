@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,8 @@ const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 pub struct Durable {
     journals: Arc<dyn JournalStore>,
     requests: Arc<dyn ApprovalRequests>,
-    keys: OnceLock<Arc<KeyRing>>,
+    /// The keys, and when their file was changed.
+    keys: Mutex<Option<(Arc<KeyRing>, Option<SystemTime>)>>,
     lease: Lease,
     /// Maximum size of a journal, in bytes.
     max_journal_bytes: usize,
@@ -57,6 +58,12 @@ pub struct OpenRun {
 }
 
 impl OpenRun {
+    /// Returns the id of the run.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// Notes that the run has ended or has been let go of.
     pub fn ended(mut self) {
         self.has_ended = true;
@@ -65,16 +72,17 @@ impl OpenRun {
 
 impl Drop for OpenRun {
     fn drop(&mut self) {
-        self.durable.open_runs().remove(&self.id);
-        if !self.has_ended
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let (durable, id) = (Arc::clone(&self.durable), std::mem::take(&mut self.id));
-            runtime.spawn(async move {
+        let (durable, id) = (Arc::clone(&self.durable), std::mem::take(&mut self.id));
+        match tokio::runtime::Handle::try_current() {
+            // In this order: this process must not take it over before it has let go of it. If it cannot, it no longer
+            // renews the lease.
+            Ok(runtime) if !self.has_ended => drop(runtime.spawn(async move {
                 if let Err(error) = durable.release(&id).await {
                     tracing::warn!(run = id, "{error}");
                 }
-            });
+                durable.open_runs().remove(&id);
+            })),
+            Ok(_) | Err(_) => drop(durable.open_runs().remove(&id)),
         }
     }
 }
@@ -230,7 +238,7 @@ impl Durable {
         Arc::new(Self {
             journals: Arc::new(SqlJournals(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
-            keys: OnceLock::new(),
+            keys: Mutex::default(),
             lease: Lease { owner: RunId::random().as_str().to_owned(), duration: config.lease },
             max_journal_bytes: config.max_journal_bytes,
             is_serving: AtomicBool::new(false),
@@ -289,19 +297,28 @@ impl Durable {
 
     /// Returns the keys that seal journals. Makes a key if there is none.
     fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, SealError> {
-        if let Some(keys) = self.keys.get() {
+        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another process may have added a key, with which it seals.
+        let changed = KeyRing::changed(config);
+        if let Some((keys, since)) = &*kept
+            && (*since == changed || changed.is_none())
+        {
             return Ok(Arc::clone(keys));
         }
         let loaded = match KeyRing::load(config) {
             Err(SealError::NoKey) => {
                 let path = sealed::key_file(config).ok_or(SealError::NoKey)?;
-                sealed::add_key(&path)?;
-                tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
+                if sealed::ensure_key(&path)? {
+                    tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
+                }
                 KeyRing::load(config)?
             }
             loaded => loaded?,
         };
-        Ok(Arc::clone(self.keys.get_or_init(|| Arc::new(loaded))))
+        let loaded = Arc::new(loaded);
+        // What is written while it is read is read the next time.
+        *kept = Some((Arc::clone(&loaded), changed.or_else(|| KeyRing::changed(config))));
+        Ok(loaded)
     }
 
     /// Returns a journal for a run that may have to wait for a person; `None`: it does not pause.
@@ -421,18 +438,20 @@ impl Durable {
     ///
     /// # Errors
     /// The store cannot be used.
-    pub async fn claim(&self, not: &[String]) -> Result<Option<String>, StoreError> {
+    pub async fn claim(self: &Arc<Self>, not: &[String]) -> Result<Option<OpenRun>, StoreError> {
         // If the store could not be written for as long as a lease, those of this process look as if it had died.
         let not: Vec<String> = not.iter().cloned().chain(self.open_runs().keys().cloned()).collect();
-        self.journals.claim(&self.lease, &not).await
+        let claimed = self.journals.claim(&self.lease, &not).await?;
+        Ok(claimed.map(|id| self.open(&id, &CancellationToken::new())))
     }
 
-    /// Holds the runs of this process for longer.
+    /// Holds the runs that this process evaluates for longer.
     ///
     /// # Errors
     /// The store cannot be used.
     pub async fn renew(&self) -> Result<(), StoreError> {
-        self.journals.renew(&self.lease).await
+        let open: Vec<String> = self.open_runs().keys().cloned().collect();
+        self.journals.renew(&self.lease, &open).await
     }
 
     /// Ends requests whose time is over, and deletes what is no longer kept.
@@ -446,10 +465,7 @@ impl Durable {
     }
 
     /// Lets go of a run that this process has taken over, so that another one can take it.
-    ///
-    /// # Errors
-    /// The store cannot be used.
-    pub async fn release(&self, id: &str) -> Result<(), StoreError> {
+    async fn release(&self, id: &str) -> Result<(), StoreError> {
         self.journals.release(&self.lease, id).await
     }
 

@@ -1,7 +1,7 @@
 //! Runs that outlive their request or their process: what their client gets meanwhile, how they go on, and their outcome.
 
 use super::{Answer, AnswerContent, execute, listed_name};
-use crate::hub::{Durable, Hub, LiveHub, NotResumed, Standing};
+use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, Standing};
 use codecall_base::call::with_client;
 use codecall_base::event::{EventSink, RunId};
 use codecall_base::tool::ErrorCode;
@@ -62,7 +62,9 @@ pub(super) async fn execute_durably(
     if is_stored {
         redact(hub, &mut answer);
         if let Err(error) = end(durable, hub, id.as_str(), &answer).await {
+            // Whoever replays the run next stores it.
             tracing::warn!(run = %id, "the outcome of a run cannot be stored: {error}");
+            return answer;
         }
     }
     open.ended();
@@ -222,16 +224,17 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
             }
         };
         match claimed {
-            Ok(Some(id)) => {
+            Ok(Some(open)) => {
                 has_failed = false;
                 let (live, durable, left) = (live.clone(), Arc::clone(&durable), Arc::clone(&left));
                 tokio::spawn(async move {
                     let _slot = slot;
-                    if let Err(why) = resume(&live, &durable, &id).await {
-                        tracing::warn!(run = id, "a run cannot go on here now: {why}");
-                        left.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), Instant::now());
-                        if let Err(error) = durable.release(&id).await {
-                            tracing::warn!(run = id, "{error}");
+                    match resume(&live, &durable, &open).await {
+                        Ok(()) => open.ended(),
+                        Err(why) => {
+                            tracing::warn!(run = open.id(), "a run cannot go on here now: {why}");
+                            let id = open.id().to_owned();
+                            left.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Instant::now());
                         }
                     }
                 });
@@ -274,7 +277,8 @@ impl Drop for AbortOnDrop {
 ///
 /// # Errors
 /// It cannot go on here at the moment: why.
-async fn resume(live: &LiveHub, durable: &Arc<Durable>, id: &str) -> Result<(), String> {
+async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Result<(), String> {
+    let id = open.id();
     let base = live.get();
     let resumed = match durable.resume(base.config(), id).await {
         Ok(resumed) => resumed,
@@ -292,25 +296,20 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, id: &str) -> Result<(), 
     let _request = hub.begin_request();
     let mut request = resumed.request;
     request.policy.limits.max_result_bytes = hub.results().max_bytes(resumed.max_result_bytes);
-    let open = durable.open(id, &CancellationToken::new());
     let running = hub.execute(request, None, open.cancel.clone());
     let finished = match resumed.client {
         Some(client) => with_client(client, running).await,
         None => running.await,
     };
     if finished.is_paused {
-        open.ended();
         return Ok(());
     }
     if is_passing(&finished) && !open.cancel.is_cancelled() {
-        open.ended();
         return Err(finished.outcome.result.err().map(|failure| failure.message).unwrap_or_default());
     }
     let mut answer = execute::finish(&hub, finished, resumed.max_result_bytes, false).await;
     redact(&hub, &mut answer);
-    let ended = end(durable, &hub, id, &answer).await;
-    open.ended();
-    ended
+    end(durable, &hub, id, &answer).await
 }
 
 /// The answer of a run that ends without its script.

@@ -561,14 +561,15 @@ async fn approvals(database: Database) {
     assert_eq!(requests.decide("zz", &approve).await, Ok(Decided::Unknown));
     assert_eq!(journals.claim(&two, &[run.to_owned()]).await, Ok(None));
     assert_eq!(journals.claim(&two, &[]).await, Ok(Some(run.to_owned())));
-    // Its lease has lapsed at once.
+    // Its lease has lapsed at once, and is not renewed by a process that has lost sight of the run.
+    journals.renew(&lease("two", 60), &[]).await.expect("renewed");
     tokio::time::sleep(Duration::from_millis(5)).await;
     assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
     assert_eq!(journals.claim(&two, &[]).await, Ok(None));
     assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost), "it was taken over");
     assert_eq!((requests.use_decision("aa11").await, requests.use_decision("aa11").await), (Ok(true), Ok(false)));
     assert_eq!(requests.of_subject("subject of aa11").await, Ok(None), "it was used");
-    journals.renew(&one).await.expect("renewed");
+    journals.renew(&one, &[run.to_owned()]).await.expect("renewed");
     journals.release(&one, run).await.expect("released");
     assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
     assert_eq!(journals.end(&keys, &two, run, "x", later).await, Err(JournalProblem::Lost));
