@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
+use url::Url;
 
 /// One HTTP service.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -36,6 +37,9 @@ pub struct OpenApiConfig {
     /// `user:password` for HTTP basic.
     #[schemars(extend("x-secret" = "credentials"))]
     pub auth: BTreeMap<String, Secret>,
+    /// Clients of security schemes, by the names that the description gives them: CodeCall gets tokens with the grant
+    /// `client_credentials` (RFC 6749, section 4.4) and renews them.
+    pub oauth: BTreeMap<String, OAuthClientConfig>,
     /// Headers of every request.
     #[schemars(extend("x-secret" = "headers"))]
     pub headers: BTreeMap<String, Secret>,
@@ -74,6 +78,7 @@ impl Default for OpenApiConfig {
             base_url: None,
             variables: BTreeMap::new(),
             auth: BTreeMap::new(),
+            oauth: BTreeMap::new(),
             headers: BTreeMap::new(),
             include: OperationFilter::default(),
             exclude: OperationFilter::default(),
@@ -88,6 +93,38 @@ impl Default for OpenApiConfig {
     }
 }
 
+/// A client that gets tokens for itself.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct OAuthClientConfig {
+    /// The token endpoint: an address that begins with `https://`, or with `http://` if `allowPrivate` names its host.
+    #[schemars(extend("x-default" = "required"))]
+    pub token_url: String,
+    /// The id of the client.
+    #[schemars(extend("x-default" = "required"))]
+    pub client_id: String,
+    /// The secret of the client.
+    #[schemars(extend("x-default" = "required"))]
+    pub client_secret: Option<Secret>,
+    /// The scopes to ask for.
+    pub scopes: Vec<String>,
+    /// The audience to ask for, which some servers require.
+    pub audience: Option<String>,
+    /// How the client authenticates at the token endpoint.
+    pub client_auth: ClientAuthMethod,
+}
+
+/// How a client authenticates (RFC 6749, section 2.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientAuthMethod {
+    /// By the header `Authorization: Basic …`.
+    #[default]
+    Header,
+    /// In the body of the request.
+    Body,
+}
+
 /// Selects operations of a description. In each text `*` stands for any text, and case is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -100,6 +137,27 @@ pub struct OperationFilter {
     pub paths: Vec<String>,
     /// Patterns of operation ids.
     pub operation_ids: Vec<String>,
+}
+
+impl OAuthClientConfig {
+    fn check(&self, path: &str, named: &[String]) -> Result<(), String> {
+        if self.client_id.is_empty() || self.client_secret.is_none() {
+            return Err(format!("{path}: 'clientId' and 'clientSecret' are required"));
+        }
+        check_url(&format!("{path}.tokenUrl"), &self.token_url)?;
+        let url = Url::parse(&self.token_url).map_err(|_| format!("{path}.tokenUrl: is not an address"))?;
+        let host = url.host_str().unwrap_or_default();
+        let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+        let is_named =
+            named.iter().any(|named| named.eq_ignore_ascii_case(host) || named.eq_ignore_ascii_case(&with_port));
+        if url.scheme() != "https" && !is_named {
+            return Err(format!("{path}.tokenUrl: must begin with https://, or 'allowPrivate' must name its host"));
+        }
+        if self.scopes.iter().any(|scope| scope.is_empty() || scope.contains(char::is_whitespace)) {
+            return Err(format!("{path}.scopes: a scope has no spaces"));
+        }
+        Ok(())
+    }
 }
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of_type::<OpenApiConfig>);
@@ -136,6 +194,13 @@ impl OpenApiConfig {
         }
         if let Some(base) = &self.base_url {
             check_url(&format!("{path}.baseUrl"), base)?;
+        }
+        for (scheme, client) in &self.oauth {
+            let path = format!("{path}.oauth.{scheme}");
+            client.check(&path, &self.allow_private)?;
+            if self.auth.contains_key(scheme) {
+                return Err(format!("{path}: 'auth' has a secret of this scheme too; keep one of them"));
+            }
         }
         if self.allow_private.iter().any(|host| host.is_empty() || host.contains(['/', '*', ' '])) {
             return Err(format!("{path}.allowPrivate: write a host, such as 'localhost' or '10.0.0.5:8080'"));

@@ -81,6 +81,22 @@ fn services_with_openapi() {
             "[openapi.a]\nspec = \"x\"\n[mcpServers.a]\ncommand = \"x\"",
             "openapi.a: there is an MCP server of this name",
         ),
+        (
+            "[openapi.a]\nspec = \"x\"\n[openapi.a.oauth.s]\ntokenUrl = \"https://x/t\"\nclientId = \"c\"",
+            "openapi.a.oauth.s: 'clientId' and 'clientSecret' are required",
+        ),
+        (
+            "[openapi.a]\nspec = \"x\"\n[openapi.a.oauth.s]\nclientId = \"c\"\nclientSecret = \"s\"\ntokenUrl = \"t\"",
+            "openapi.a.oauth.s.tokenUrl: must begin with http:// or https://",
+        ),
+        (
+            "[openapi.a]\nspec = \"x\"\n[openapi.a.oauth.s]\nclientId = \"c\"\nclientSecret = \"s\"\ntokenUrl = \"http://h/t\"",
+            "openapi.a.oauth.s.tokenUrl: must begin with https://, or 'allowPrivate' must name its host",
+        ),
+        (
+            "[openapi.a]\nspec = \"x\"\nauth = { s = \"k\" }\n[openapi.a.oauth.s]\nclientId = \"c\"\nclientSecret = \"s\"\ntokenUrl = \"https://h/t\"",
+            "openapi.a.oauth.s: 'auth' has a secret of this scheme too; keep one of them",
+        ),
         ("[openapi.codecall]\nspec = \"x\"", "openapi.codecall: this name is the server's own; choose another"),
     ] {
         let error = toml(text).expect_err(text);

@@ -140,6 +140,13 @@ impl Operation {
         Ok(url)
     }
 
+    /// Returns the names of the schemes whose secrets a request gets: the first alternative all of whose schemes have one.
+    #[must_use]
+    pub fn schemes(&self, has: &dyn Fn(&str) -> bool) -> Vec<&str> {
+        let complete = self.security.iter().find(|alternative| alternative.iter().all(|(name, _)| has(name)));
+        complete.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Returns the credentials of the first alternative all of whose schemes have a secret.
     fn credentials<'s>(&self, secret: &dyn Fn(&str) -> Option<&'s str>) -> Vec<Credential> {
         let complete = self.security.iter().find_map(|alternative| {

@@ -164,6 +164,7 @@ impl HttpProcess {
     }
 
     /// Starts a command that serves over HTTP.
+    #[expect(clippy::print_stderr, reason = "the harness captures it")]
     pub async fn start_as(command: &mut Command) -> Self {
         command.env_remove("RUST_LOG").kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");

@@ -14,7 +14,8 @@ pub use challenge::Challenge;
 use codecall_base::redact::SecretRegistry;
 use codecall_config::{AuthConfig, AuthKind, HttpConfig};
 use codecall_store::{CredentialStore, Digest, RecordVersion};
-use endpoint::{ClientAuth, Grant, TokenError};
+use endpoint::Grant;
+pub use endpoint::{ClientAuth, TokenError, client_token};
 pub use login::{Login, Prompt};
 use metadata::Discovered;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
 
-/// Tokens are renewed this long before they expire.
+/// Tokens are renewed this long before they expire, in seconds.
 const EARLY: u64 = 30;
 /// How often it is looked at whether another process has logged in.
 const LOOK: Duration = Duration::from_secs(1);
@@ -49,7 +50,7 @@ struct Tokens {
 impl Tokens {
     /// Whether the access token can be used for some time.
     fn is_valid(&self) -> bool {
-        self.expires_at.is_none_or(|at| now() + EARLY < at)
+        is_valid(self.expires_at)
     }
 }
 
@@ -371,6 +372,11 @@ impl Authorizer {
             _ => Err(format!("{what} has no TLS (https); its host may be named in 'auth.allowPrivate'")),
         }
     }
+}
+
+/// Whether a token that expires then, in seconds since 1970, can be used for some time.
+pub fn is_valid(expires_at: Option<u64>) -> bool {
+    expires_at.is_none_or(|at| now() + EARLY < at)
 }
 
 fn now() -> u64 {

@@ -5,7 +5,9 @@
 pub(crate) mod client;
 mod documents;
 pub(crate) mod response;
+mod tokens;
 
+use crate::oauth::TokenError;
 use crate::{BoxFuture, Upstream, UpstreamCall};
 use client::{Client, Refusal};
 use codecall_base::redact::SecretRegistry;
@@ -14,9 +16,11 @@ use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_config::{OpenApiConfig, OperationFilter};
 use codecall_openapi::{Api, Filter, Operation, Settings};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use std::collections::HashMap;
+use reqwest::{Response, StatusCode};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
+use tokens::ClientTokens;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +49,8 @@ struct Shared {
     state: watch::Sender<State>,
     tools_version: watch::Sender<u64>,
     closing: CancellationToken,
+    /// The tokens of clients by the names of their security schemes.
+    tokens: BTreeMap<String, ClientTokens>,
 }
 
 /// What was read from the description.
@@ -55,6 +61,9 @@ struct Service {
     operations: HashMap<String, Arc<Operation>>,
     connection: Option<Arc<Connection>>,
 }
+
+/// Tokens by the names of their security schemes.
+type Tokens = BTreeMap<String, Arc<str>>;
 
 /// What all requests share.
 struct Connection {
@@ -84,6 +93,11 @@ impl OpenApi {
             state: watch::Sender::new(State::Starting),
             tools_version: watch::Sender::new(0),
             closing: CancellationToken::new(),
+            tokens: config
+                .oauth
+                .iter()
+                .map(|(name, client)| (name.clone(), ClientTokens::new(client, secrets)))
+                .collect(),
         });
         let reading = tokio::spawn(Arc::clone(&shared).read_until_ready());
         Arc::new(Self { shared, reading: Mutex::new(Some(reading)) })
@@ -207,7 +221,7 @@ impl Shared {
             app: self.app.clone(),
             base_url: base_url.transpose()?,
             variables: config.variables.clone(),
-            secrets: config.auth.keys().cloned().collect(),
+            secrets: config.auth.keys().chain(config.oauth.keys()).cloned().collect(),
             headers: config.headers.keys().cloned().collect(),
             include: filter(&config.include),
             exclude: filter(&config.exclude),
@@ -218,11 +232,11 @@ impl Shared {
         let url = documents.url().clone();
         let describe = || codecall_openapi::describe(&documents, &settings);
         let api = codecall_base::offload::run(usize::MAX, describe).await.map_err(|busy| busy.to_string())??;
-        let is_secret = !config.auth.is_empty() || !config.headers.is_empty();
+        let is_secret = !config.auth.is_empty() || !config.oauth.is_empty() || !config.headers.is_empty();
         let is_elsewhere = |operation: &Operation| operation.server.origin() != url.origin();
         if is_secret && config.is_remote() && config.base_url.is_none() && api.operations.iter().any(is_elsewhere) {
             return Err(
-                "it names another server than the one that it comes from, and 'auth' or 'headers' have secrets; \
+                "it names another server than the one that it comes from, and 'auth', 'oauth' or 'headers' have secrets; \
                         give 'baseUrl', so that they are sent where you say"
                     .into(),
             );
@@ -267,7 +281,46 @@ impl Shared {
             let message = format!("Tool '{}' not found", call.tool.full_name());
             return Err(ToolError::new(ErrorCode::ToolNotFound, message));
         };
-        let secret = |scheme: &str| self.config.auth.get(scheme).map(|secret| &**secret);
+        let limit = self.config.timeout;
+        let answered = async {
+            let (response, tokens) = self.send(&call, &operation, &connection, &BTreeMap::new()).await?;
+            let is_refused = response.status() == StatusCode::UNAUTHORIZED && !tokens.is_empty();
+            let response = match is_refused {
+                // A token may be revoked before it expires. What is refused was not done.
+                true => self.send(&call, &operation, &connection, &tokens).await?.0,
+                false => response,
+            };
+            response::read(response, self.config.max_response_bytes, operation.method == "HEAD", &call.tool).await
+        };
+        match tokio::time::timeout(limit, answered).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                Err(ToolError::timeout(&call.tool.full_name(), limit))
+            }
+        }
+    }
+
+    /// Sends the request of a call. Returns the tokens that it has, by their security schemes; none of them is one of `refused`.
+    async fn send(
+        &self,
+        call: &UpstreamCall,
+        operation: &Operation,
+        connection: &Connection,
+        refused: &Tokens,
+    ) -> Result<(Response, Tokens), ToolError> {
+        let has = |scheme: &str| self.config.auth.contains_key(scheme) || self.tokens.contains_key(scheme);
+        let mut tokens = Tokens::new();
+        for scheme in operation.schemes(&has) {
+            if let Some(client) = self.tokens.get(scheme) {
+                let token = client.get(&connection.client, refused.get(scheme).map(|token| &**token)).await;
+                tokens.insert(scheme.to_owned(), token.map_err(|error| self.no_token(scheme, &error))?);
+            }
+        }
+        let secret = |scheme: &str| {
+            let token = tokens.get(scheme).map(|token| &**token);
+            token.or_else(|| self.config.auth.get(scheme).map(|secret| &**secret))
+        };
         let mut request = operation.request(&call.input, &secret).map_err(|reason| {
             ToolError::new(ErrorCode::InvalidInput, format!("Tool '{}': {reason}", call.tool.full_name()))
         })?;
@@ -278,34 +331,31 @@ impl Shared {
         {
             request.headers.push(("idempotency-key".to_owned(), format!("\"{key}\"")));
         }
-        let limit = self.config.timeout;
-        let answered = async {
-            let mut span = Span::begin(SpanKind::Client, || format!("{} {}", request.method, call.tool.name));
-            span.set("http.request.method", request.method);
-            span.set("server.address", request.url.host_str().unwrap_or_default());
-            span.set("codecall.app", self.app.as_str());
-            let response =
-                telemetry::within(span.context(), connection.client.send(request, &connection.headers)).await;
-            let response = response.map_err(|refusal| self.failure(refusal));
-            match &response {
-                Ok(response) => {
-                    let status = response.status();
-                    span.set("http.response.status_code", u64::from(status.as_u16()));
-                    if status.is_client_error() || status.is_server_error() {
-                        span.fail(status.as_str(), status.canonical_reason().unwrap_or_default());
-                    }
+        let mut span = Span::begin(SpanKind::Client, || format!("{} {}", request.method, call.tool.name));
+        span.set("http.request.method", request.method);
+        span.set("server.address", request.url.host_str().unwrap_or_default());
+        span.set("codecall.app", self.app.as_str());
+        let response = telemetry::within(span.context(), connection.client.send(request, &connection.headers)).await;
+        let response = response.map_err(|refusal| self.failure(refusal));
+        match &response {
+            Ok(response) => {
+                let status = response.status();
+                span.set("http.response.status_code", u64::from(status.as_u16()));
+                if status.is_client_error() || status.is_server_error() {
+                    span.fail(status.as_str(), status.canonical_reason().unwrap_or_default());
                 }
-                Err(error) => span.fail(&error.code, &error.message),
             }
-            let response = response?;
-            response::read(response, self.config.max_response_bytes, operation.method == "HEAD", &call.tool).await
-        };
-        match tokio::time::timeout(limit, answered).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                Err(ToolError::timeout(&call.tool.full_name(), limit))
-            }
+            Err(error) => span.fail(&error.code, &error.message),
+        }
+        Ok((response?, tokens))
+    }
+
+    fn no_token(&self, scheme: &str, error: &TokenError) -> ToolError {
+        let message =
+            format!("The service '{}': there is no token for the security scheme '{scheme}': {error}", self.app);
+        match error {
+            TokenError::Refused { .. } => ToolError::new(ErrorCode::ToolExecutionError, message),
+            TokenError::Failed(_) => ToolError::new(UNAVAILABLE, message),
         }
     }
 

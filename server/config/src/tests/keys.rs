@@ -179,6 +179,14 @@ fn every_secret_is_known() {
             "openapi.NAME.baseUrl" | "openapi.NAME.auth" | "openapi.NAME.headers" => {
                 value["openapi"]["a"]["spec"] = "x".into();
             }
+            "openapi.NAME.oauth.NAME.clientSecret" => {
+                value["openapi"]["a"]["spec"] = "x".into();
+                let client =
+                    value["openapi"]["a"]["oauth"].as_object_mut().and_then(|clients| clients.values_mut().next());
+                let client = client.expect("a client");
+                client["clientId"] = "x".into();
+                client["tokenUrl"] = "https://x/token".into();
+            }
             "mcpServers.NAME.args" | "mcpServers.NAME.env" => value["mcpServers"]["a"]["command"] = "x".into(),
             "store.url" => value["store"]["url"] = format!("postgres://user:{shown}@example.com/db").into(),
             "http.tokens[].token" => value["http"]["tokens"][0]["name"] = "x".into(),

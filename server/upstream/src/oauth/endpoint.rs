@@ -2,6 +2,7 @@
 
 use super::metadata::AuthorizationServer;
 use super::{Authorizer, Tokens, now};
+use crate::openapi::client::{Client, Refusal};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codecall_base::text::truncate;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 /// How long an authorization server may take to answer.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -59,6 +60,23 @@ pub struct TokenAnswer {
 }
 
 impl TokenAnswer {
+    /// Requires that the token can be sent.
+    fn check(&self) -> Result<(), TokenError> {
+        if !self.token_type.eq_ignore_ascii_case("bearer") {
+            return Err(TokenError::Failed("the token is not a bearer token".into()));
+        }
+        if self.access_token.is_empty() || !self.access_token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::Failed("the token cannot be sent in a header".into()));
+        }
+        Ok(())
+    }
+
+    /// Returns the access token, and when it expires, in seconds since 1970.
+    pub fn into_access_token(self) -> (String, Option<u64>) {
+        let expires_at = self.expires_at();
+        (self.access_token, expires_at)
+    }
+
     fn scopes(&self) -> Option<BTreeSet<String>> {
         self.scope.as_ref().map(|scope| scope.split_whitespace().map(str::to_owned).collect())
     }
@@ -74,7 +92,7 @@ impl TokenAnswer {
     }
 
     /// Replaces tokens by the renewed ones. A server that gives no new refresh token keeps the old one valid.
-    pub fn apply(self, tokens: &mut Tokens) {
+    pub(super) fn apply(self, tokens: &mut Tokens) {
         tokens.expires_at = self.expires_at();
         if let Some(scopes) = self.scopes() {
             tokens.scopes = scopes;
@@ -84,7 +102,7 @@ impl TokenAnswer {
     }
 
     /// Returns the first tokens of a server. If it does not say which scopes they have, they have those asked for.
-    pub fn into_tokens(
+    pub(super) fn into_tokens(
         self,
         server: &AuthorizationServer,
         client: ClientAuth,
@@ -161,12 +179,7 @@ impl Authorizer {
         };
         form.push(("resource", resource));
         let answer: TokenAnswer = self.post_form(endpoint, client, &form).await?;
-        if !answer.token_type.eq_ignore_ascii_case("bearer") {
-            return Err(TokenError::Failed("the token is not a bearer token".into()));
-        }
-        if answer.access_token.is_empty() || !answer.access_token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TokenError::Failed("the token cannot be sent in a header".into()));
-        }
+        answer.check()?;
         Ok(answer)
     }
 
@@ -248,18 +261,8 @@ impl Authorizer {
         client: &ClientAuth,
         form: &[(&str, &str)],
     ) -> Result<T, TokenError> {
-        let (status, body) = self.send_form(endpoint, client, form).await.map_err(TokenError::Failed)?;
-        // Some servers answer errors with status 200.
-        if let Ok(error) = serde_json::from_slice::<ErrorAnswer>(&body) {
-            let description =
-                error.error_description.map(|text| format!(" ({})", printable(&text))).unwrap_or_default();
-            return Err(TokenError::Refused { code: printable(&error.error), description });
-        }
-        if !(200..300).contains(&status) {
-            return Err(TokenError::Failed(format!("the authorization server answers with status {status}")));
-        }
-        serde_json::from_slice(&body)
-            .map_err(|_| TokenError::Failed("the answer of the authorization server is not valid".into()))
+        let url = self.check_endpoint(endpoint).map_err(TokenError::Failed)?;
+        post_form(&self.client, url, client, form).await
     }
 
     async fn send_form(
@@ -268,9 +271,7 @@ impl Authorizer {
         client: &ClientAuth,
         form: &[(&str, &str)],
     ) -> Result<(u16, Vec<u8>), String> {
-        let (body, authorization) = form_of(client, form);
-        let body = ("application/x-www-form-urlencoded".to_owned(), body.into_bytes());
-        self.post(endpoint, body, authorization).await
+        send_form(&self.client, self.check_endpoint(endpoint)?, client, form).await
     }
 
     async fn post(
@@ -279,33 +280,88 @@ impl Authorizer {
         body: (String, Vec<u8>),
         authorization: Option<String>,
     ) -> Result<(u16, Vec<u8>), String> {
-        let url = self.check_address("an endpoint of the authorization server", endpoint)?;
-        let credentials =
-            authorization.map(|value| codecall_openapi::Credential::Header("authorization".into(), value));
-        let request = Request {
-            method: "POST",
-            url,
-            headers: vec![("accept".into(), "application/json".into())],
-            body: Some(body),
-            credentials: credentials.into_iter().collect(),
-        };
-        let sending = async {
-            let response = self.client.send(request, &HeaderMap::new()).await.map_err(|refusal| match refusal {
-                crate::openapi::client::Refusal::Unreachable(reason) => {
-                    format!("the authorization server cannot be reached: {reason}")
-                }
-                crate::openapi::client::Refusal::NotAllowed(reason) => {
-                    format!("the authorization server must not be asked: {reason}")
-                }
-            })?;
-            let status = response.status().as_u16();
-            let bytes =
-                crate::openapi::response::bytes(response, MAX_BYTES).await.map_err(|error| error.to_string())?;
-            Ok((status, bytes))
-        };
-        let sent = tokio::time::timeout(TIMEOUT, sending).await;
-        sent.map_err(|_| "the authorization server did not answer in time".to_owned())?
+        post(&self.client, self.check_endpoint(endpoint)?, body, authorization).await
     }
+
+    fn check_endpoint(&self, endpoint: &str) -> Result<Url, String> {
+        self.check_address("an endpoint of the authorization server", endpoint)
+    }
+}
+
+/// Requests a token of a client for itself (RFC 6749, section 4.4), with more members of the form than its scopes.
+pub async fn client_token(
+    http: &Client,
+    url: Url,
+    client: &ClientAuth,
+    scopes: &[String],
+    more: &[(&str, &str)],
+) -> Result<TokenAnswer, TokenError> {
+    let scopes = scopes.join(" ");
+    let mut form = vec![("grant_type", "client_credentials")];
+    if !scopes.is_empty() {
+        form.push(("scope", &scopes));
+    }
+    form.extend(more);
+    let answer: TokenAnswer = post_form(http, url, client, &form).await?;
+    answer.check()?;
+    Ok(answer)
+}
+
+async fn post_form<T: serde::de::DeserializeOwned>(
+    http: &Client,
+    url: Url,
+    client: &ClientAuth,
+    form: &[(&str, &str)],
+) -> Result<T, TokenError> {
+    let (status, body) = send_form(http, url, client, form).await.map_err(TokenError::Failed)?;
+    // Some servers answer errors with status 200.
+    if let Ok(error) = serde_json::from_slice::<ErrorAnswer>(&body) {
+        let description = error.error_description.map(|text| format!(" ({})", printable(&text))).unwrap_or_default();
+        return Err(TokenError::Refused { code: printable(&error.error), description });
+    }
+    if !(200..300).contains(&status) {
+        return Err(TokenError::Failed(format!("the authorization server answers with status {status}")));
+    }
+    serde_json::from_slice(&body)
+        .map_err(|_| TokenError::Failed("the answer of the authorization server is not valid".into()))
+}
+
+async fn send_form(
+    http: &Client,
+    url: Url,
+    client: &ClientAuth,
+    form: &[(&str, &str)],
+) -> Result<(u16, Vec<u8>), String> {
+    let (body, authorization) = form_of(client, form);
+    let body = ("application/x-www-form-urlencoded".to_owned(), body.into_bytes());
+    post(http, url, body, authorization).await
+}
+
+async fn post(
+    http: &Client,
+    url: Url,
+    body: (String, Vec<u8>),
+    authorization: Option<String>,
+) -> Result<(u16, Vec<u8>), String> {
+    let credentials = authorization.map(|value| codecall_openapi::Credential::Header("authorization".into(), value));
+    let request = Request {
+        method: "POST",
+        url,
+        headers: vec![("accept".into(), "application/json".into())],
+        body: Some(body),
+        credentials: credentials.into_iter().collect(),
+    };
+    let sending = async {
+        let response = http.send(request, &HeaderMap::new()).await.map_err(|refusal| match refusal {
+            Refusal::Unreachable(reason) => format!("the authorization server cannot be reached: {reason}"),
+            Refusal::NotAllowed(reason) => format!("the authorization server must not be asked: {reason}"),
+        })?;
+        let status = response.status().as_u16();
+        let bytes = crate::openapi::response::bytes(response, MAX_BYTES).await.map_err(|error| error.to_string())?;
+        Ok((status, bytes))
+    };
+    let sent = tokio::time::timeout(TIMEOUT, sending).await;
+    sent.map_err(|_| "the authorization server did not answer in time".to_owned())?
 }
 
 /// Returns the body of a request of a client, and its header `Authorization`.
