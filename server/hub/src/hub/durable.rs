@@ -5,21 +5,24 @@
 //! a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of a run has died, a
 //! process takes the run over and replays it.
 
+mod entry;
+mod header;
+mod journal;
+
 use super::Hub;
-use agentscript::{Call, CallId, CallKind, Dialect, Event, LIMITS, Language, Limits, Loops, Policy, Preset, ToolError};
-use codecall_base::call::client;
+use agentscript::Dialect;
 use codecall_base::event::RunId;
-use codecall_base::tool::ToolLookups;
 use codecall_config::{Config, DurableConfig};
-use codecall_runs::{ExecuteRequest, JournalError, Past, PastRound, RunJournal, StartInputs};
+use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{self, KeyRing, SealError};
 use codecall_store::{
-    ApprovalRequest, ApprovalRequests, ApprovalState, BoxFuture, Database, JournalProblem, JournalStore, JournaledRun,
+    ApprovalRequest, ApprovalRequests, ApprovalState, Database, JournalProblem, JournalStore, JournaledRun,
     JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, now_ms,
 };
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
+use entry::{Entry, last_time, rounds};
+use header::{Header, parse_language};
+pub use journal::Journal;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -83,104 +86,6 @@ impl Drop for OpenRun {
                 durable.open_runs().remove(&id);
             })),
             Ok(_) | Err(_) => drop(durable.open_runs().remove(&id)),
-        }
-    }
-}
-
-/// What a run was begun with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Header {
-    /// The version of the interpreter.
-    interpreter: String,
-    script: String,
-    language: Option<String>,
-    context: Option<String>,
-    allowed_tools: Option<Vec<String>>,
-    allowed_apps: Option<Vec<String>>,
-    limits: BTreeMap<String, u64>,
-    loops: String,
-    allow_console: bool,
-    timers: bool,
-    disabled_builtins: Vec<String>,
-    disabled_globals: Vec<String>,
-    seed: u64,
-    /// The time that the script sees at its beginning, in milliseconds since 1970.
-    began_ms: i64,
-    /// How the client names itself.
-    client: Option<String>,
-    /// What the client of the HTTP server may use.
-    permissions: Option<String>,
-    /// The longest result that its client gets.
-    max_result_bytes: u64,
-}
-
-/// An entry of a journal.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Entry {
-    /// Calls that the script has made.
-    Calls(Vec<CallEntry>),
-    /// What came before its next calls.
-    Events(Vec<EventEntry>),
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CallEntry {
-    id: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_function: bool,
-    tool: String,
-    input: String,
-    timeout_ms: u64,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum EventEntry {
-    Answer { id: u32, result: String },
-    Failure { id: u32, message: String, code: String, details: Option<String>, fatal: bool },
-    Time(u64),
-    Cancel,
-}
-
-impl From<&Call> for CallEntry {
-    fn from(call: &Call) -> Self {
-        let Call { id: CallId(id), kind, tool, input, timeout_ms } = call.clone();
-        Self { id, is_function: kind == CallKind::Function, tool, input, timeout_ms }
-    }
-}
-
-impl From<CallEntry> for Call {
-    fn from(CallEntry { id, is_function, tool, input, timeout_ms }: CallEntry) -> Self {
-        let kind = if is_function { CallKind::Function } else { CallKind::Tool };
-        Self { id: CallId(id), kind, tool, input, timeout_ms }
-    }
-}
-
-impl From<&Event> for EventEntry {
-    fn from(event: &Event) -> Self {
-        match event.clone() {
-            Event::Settled { id: CallId(id), result: Ok(result) } => Self::Answer { id, result },
-            Event::Settled { id: CallId(id), result: Err(ToolError { message, code, details, fatal }) } => {
-                Self::Failure { id, message, code, details, fatal }
-            }
-            Event::Time(ms) => Self::Time(ms),
-            Event::Cancel => Self::Cancel,
-        }
-    }
-}
-
-impl From<EventEntry> for Event {
-    fn from(event: EventEntry) -> Self {
-        match event {
-            EventEntry::Answer { id, result } => Self::Settled { id: CallId(id), result: Ok(result) },
-            EventEntry::Failure { id, message, code, details, fatal } => {
-                Self::Settled { id: CallId(id), result: Err(ToolError { message, code, details, fatal }) }
-            }
-            EventEntry::Time(ms) => Self::Time(ms),
-            EventEntry::Cancel => Self::Cancel,
         }
     }
 }
@@ -491,7 +396,6 @@ impl Durable {
         let texts = entries.iter().flat_map(|entry| entry.lines());
         let parsed: Result<Vec<Entry>, _> = texts.map(serde_json::from_str::<Entry>).collect();
         let parsed = parsed.map_err(|_| damaged("journal"))?;
-        let count = parsed.len();
         let rounds = rounds(parsed).ok_or_else(|| damaged("journal"))?;
         let age = u64::try_from(now_ms().saturating_sub(header.began_ms)).unwrap_or_default();
         // A clock that was set back does not let time run backwards.
@@ -506,24 +410,7 @@ impl Durable {
         *limit = left.saturating_add(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         let client: Option<Arc<str>> = header.client.as_deref().map(Into::into);
         let (permissions, max_result_bytes) = (header.permissions.clone(), header.max_result_bytes);
-        let journal = Journal {
-            durable: Arc::clone(self),
-            keys,
-            id: id.to_owned(),
-            principal: run.principal.clone(),
-            state: Mutex::new(State {
-                header: header.clone(),
-                active_ms: run.active_ms,
-                entries: Vec::new(),
-                bytes: entries.iter().map(String::len).sum(),
-                is_replayed: true,
-                past: count,
-                stored: Some(entries.len() as u64),
-            }),
-            is_durable: true,
-            began: Instant::now(),
-            past: Mutex::new(Some(Past { rounds, age })),
-        };
+        let journal = Journal::resumed(self, keys, &run, header.clone(), &entries, Past { rounds, age });
         let request = ExecuteRequest {
             language: header.language.as_deref().and_then(parse_language),
             context: header.context,
@@ -582,291 +469,8 @@ impl Durable {
     }
 }
 
-/// Groups entries to rounds; `None`: they are not in order.
-fn rounds(entries: Vec<Entry>) -> Option<VecDeque<PastRound>> {
-    let mut rounds: VecDeque<PastRound> = VecDeque::new();
-    for entry in entries {
-        match entry {
-            Entry::Calls(calls) => {
-                if rounds.back().is_some_and(|round| round.events.is_none()) {
-                    return None;
-                }
-                rounds.push_back(PastRound { calls: calls.into_iter().map(Into::into).collect(), events: None });
-            }
-            Entry::Events(events) => {
-                let round = rounds.back_mut().filter(|round| round.events.is_none())?;
-                round.events = Some(events.into_iter().map(Into::into).collect());
-            }
-        }
-    }
-    Some(rounds)
-}
-
-/// Returns the last time that the script has seen, in milliseconds since its beginning.
-fn last_time(rounds: &VecDeque<PastRound>) -> u64 {
-    let events = rounds.iter().filter_map(|round| round.events.as_ref()).flatten();
-    events.filter_map(|event| if let Event::Time(ms) = event { Some(*ms) } else { None }).max().unwrap_or_default()
-}
-
-const LANGUAGES: [(Language, &str); 2] = [(Language::JavaScript, "javascript"), (Language::TypeScript, "typescript")];
-const LOOPS: [(Loops, &str); 3] = [(Loops::None, "none"), (Loops::Bounded, "bounded"), (Loops::All, "all")];
-
-fn language_name(language: Language) -> &'static str {
-    LANGUAGES.into_iter().find(|(known, _)| *known == language).map_or("javascript", |(_, name)| name)
-}
-
-fn parse_language(name: &str) -> Option<Language> {
-    LANGUAGES.into_iter().find(|(_, known)| *known == name).map(|(language, _)| language)
-}
-
-fn loops_name(loops: Loops) -> &'static str {
-    LOOPS.into_iter().find(|(known, _)| *known == loops).map_or("none", |(_, name)| name)
-}
-
 /// Whether runs of its kind can be journaled here: those of clients, without `fetch`.
 fn can_be_journaled(request: &ExecuteRequest) -> bool {
     let is_own = request.journal.is_none() && request.seed.is_none() && request.parent.is_none();
     is_own && request.dialect == Dialect::Async && request.fetch.is_none() && !request.dry_run
-}
-
-impl Header {
-    fn new(hub: &Hub, request: &ExecuteRequest, max_result_bytes: u64) -> Self {
-        // Runs with `fetch` are not journaled.
-        let Policy { limits, loops, allow_console, timers, fetch: _, disabled_builtins, disabled_globals } =
-            &request.policy;
-        Self {
-            interpreter: INTERPRETER.to_owned(),
-            script: request.script.to_string(),
-            language: request.language.map(|language| language_name(language).to_owned()),
-            context: request.context.clone(),
-            allowed_tools: request.allowed_tools.clone(),
-            allowed_apps: request.allowed_apps.clone(),
-            limits: LIMITS.iter().map(|limit| (limit.name.to_owned(), limit.get(limits))).collect(),
-            loops: loops_name(*loops).to_owned(),
-            allow_console: *allow_console,
-            timers: *timers,
-            disabled_builtins: disabled_builtins.clone(),
-            disabled_globals: disabled_globals.clone(),
-            seed: 0,
-            began_ms: now_ms(),
-            client: client().map(|name| name.to_string()),
-            permissions: hub.principal.as_ref().map(super::Principal::permissions),
-            max_result_bytes,
-        }
-    }
-
-    /// Returns the policy of the run; `None`: a limit is missing or unknown.
-    fn policy(&self) -> Option<Policy> {
-        let mut limits = Limits::preset(Preset::LockedDown);
-        if self.limits.len() != LIMITS.len() {
-            return None;
-        }
-        for limit in LIMITS {
-            limit.set(&mut limits, *self.limits.get(limit.name)?);
-        }
-        let loops = LOOPS.into_iter().find(|(_, name)| *name == self.loops).map(|(loops, _)| loops)?;
-        Some(Policy {
-            limits,
-            loops,
-            allow_console: self.allow_console,
-            timers: self.timers,
-            fetch: false,
-            disabled_builtins: self.disabled_builtins.clone(),
-            disabled_globals: self.disabled_globals.clone(),
-        })
-    }
-}
-
-/// The journal of one run.
-pub struct Journal {
-    durable: Arc<Durable>,
-    keys: Arc<KeyRing>,
-    id: String,
-    principal: Option<String>,
-    state: Mutex<State>,
-    /// Whether it is stored from the first call on.
-    is_durable: bool,
-    /// When this process has begun to evaluate it.
-    began: Instant,
-    past: Mutex<Option<Past>>,
-}
-
-struct State {
-    header: Header,
-    /// How long it was evaluated before, in milliseconds.
-    active_ms: u64,
-    /// Entries that are not stored, as JSON text.
-    entries: Vec<String>,
-    /// Bytes of all entries, stored or not.
-    bytes: usize,
-    /// Whether the run was begun before: its header says with what.
-    is_replayed: bool,
-    /// How many of the next entries are those of the past.
-    past: usize,
-    /// The number of the next stored entry; `None`: nothing is stored.
-    stored: Option<u64>,
-}
-
-impl fmt::Debug for Journal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-fn failed(problem: impl fmt::Display) -> JournalError {
-    JournalError(problem.to_string())
-}
-
-impl Journal {
-    /// Whether the run is in the store.
-    #[must_use]
-    pub fn is_stored(&self) -> bool {
-        self.state().stored.is_some()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn new(
-        durable: &Arc<Durable>,
-        hub: &Hub,
-        keys: Arc<KeyRing>,
-        id: &RunId,
-        header: Header,
-        is_durable: bool,
-    ) -> Self {
-        let (entries, bytes, is_replayed) = (Vec::new(), 0, false);
-        Self {
-            durable: Arc::clone(durable),
-            keys,
-            id: id.as_str().to_owned(),
-            principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
-            state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
-            is_durable,
-            began: Instant::now(),
-            past: Mutex::default(),
-        }
-    }
-
-    /// Returns the row of the run and its header.
-    fn row(&self, state: &State) -> Result<(JournaledRun, String), JournalError> {
-        let run = JournaledRun {
-            id: self.id.clone(),
-            state: JournaledState::Running,
-            principal: self.principal.clone(),
-            active_ms: state.active_ms,
-            is_cancelled: false,
-            outcome: None,
-        };
-        Ok((run, serde_json::to_string(&state.header).map_err(failed)?))
-    }
-
-    /// Appends an entry: to the store if the run is there or has to be, else in memory.
-    async fn append(&self, entry: Entry) -> Result<(), JournalError> {
-        let text = serde_json::to_string(&entry).map_err(failed)?;
-        let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
-        let (number, begun) = {
-            let mut state = self.state();
-            if state.past > 0 {
-                state.past -= 1;
-                return Ok(());
-            }
-            state.bytes = state.bytes.saturating_add(text.len());
-            let is_full = state.bytes > *max_journal_bytes;
-            if is_full && self.is_durable {
-                return Err(failed(format_args!(
-                    "it is longer than {max_journal_bytes} bytes (durable.maxJournalBytes)"
-                )));
-            }
-            match state.stored {
-                Some(number) => {
-                    state.stored = Some(number + 1);
-                    (number, None)
-                }
-                None if self.is_durable => {
-                    state.stored = Some(1);
-                    (0, Some(self.row(&state)?))
-                }
-                // What is too long is dropped: the run does not pause.
-                None if is_full => {
-                    state.entries = Vec::new();
-                    return Ok(());
-                }
-                None => {
-                    state.entries.push(text);
-                    return Ok(());
-                }
-            }
-        };
-        match begun {
-            Some((run, header)) => journals.begin(&self.keys, lease, &run, &header, Some(&text)).await.map_err(failed),
-            None => journals.append(&self.keys, lease, &self.id, number, &text).await.map_err(failed),
-        }
-    }
-}
-
-impl RunJournal for Journal {
-    fn start(&self, start: StartInputs) -> StartInputs {
-        let mut state = self.state();
-        if state.is_replayed {
-            let context = state.header.context.clone();
-            return StartInputs {
-                seed: state.header.seed,
-                context,
-                fixed_unix_ms: Some(state.header.began_ms as f64),
-                ..start
-            };
-        }
-        state.header.seed = start.seed;
-        state.header.context.clone_from(&start.context);
-        // Another journal may have fixed the time.
-        let began_ms = start.fixed_unix_ms.map_or(state.header.began_ms, |ms| ms as i64);
-        state.header.began_ms = began_ms;
-        StartInputs { fixed_unix_ms: Some(began_ms as f64), ..start }
-    }
-
-    fn append_lookups(&self, _: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(self.append(Entry::Calls(calls.iter().map(Into::into).collect())))
-    }
-
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(self.append(Entry::Events(events.iter().map(Into::into).collect())))
-    }
-
-    fn is_only(&self) -> bool {
-        false
-    }
-
-    fn can_pause(&self) -> bool {
-        true
-    }
-
-    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
-        Box::pin(async move {
-            let spent = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
-            let ((run, header), entries, is_stored) = {
-                let mut state = self.state();
-                state.active_ms = state.active_ms.saturating_add(spent);
-                if state.bytes > *max_journal_bytes {
-                    return Ok(false);
-                }
-                (self.row(&state)?, state.entries.join("\n"), state.stored.is_some())
-            };
-            if !is_stored {
-                journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await.map_err(failed)?;
-            }
-            journals.pause(lease, &self.id, run.active_ms).await.map_err(failed)?;
-            Ok(true)
-        })
-    }
-
-    fn past(&self) -> Option<Past> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
 }

@@ -1,6 +1,10 @@
 //! The same tests for a file and for Postgres, which is started from the packages of the distribution; skipped, with a
 //! message, where it is not installed or the feature is off.
 
+mod approvals;
+#[cfg(feature = "postgres")]
+mod server;
+
 use super::*;
 use crate::sealed::{KeyRing, SealError, new_key};
 use crate::{
@@ -503,207 +507,9 @@ async fn filters_are_quick_in_100_000_runs() {
     }
 }
 
-/// What approvals and journals do, on any database.
-async fn approvals(database: Database) {
-    let (requests, journals) = (SqlApprovalRequests(database.clone()), SqlJournals(database));
-    let request = |id: &str, run: Option<&str>, expires_ms: i64| ApprovalRequest {
-        id: id.into(),
-        subject: format!("subject of {id}"),
-        run: run.map(str::to_owned),
-        tool: "bank:transfer".into(),
-        input: "{}".into(),
-        asked_ms: now_ms(),
-        expires_ms,
-        ..ApprovalRequest::default()
-    };
-    let later = now_ms() + 60_000;
-    let run = "0123456789abcdef0123456789abcdef";
-    requests.ask(&request("aa11", Some(run), later)).await.expect("asked");
-    requests.ask(&request("aa22", None, now_ms() - 1)).await.expect("asked");
-    assert!(requests.ask(&request("aa11", None, later)).await.is_err(), "an id is used once");
-    assert_eq!(requests.waiting().await, Ok(2));
-    assert!(requests.get("aa").await.is_err() && requests.get("bb").await == Ok(None));
-    assert_eq!(requests.use_decision("aa11").await, Ok(false), "there is none");
-
-    let (keys, other) =
-        (KeyRing::parse(&new_key().expect("random"), "test"), KeyRing::parse(&new_key().expect("random"), "test"));
-    let (keys, other) = (keys.expect("a key"), other.expect("a key"));
-    let lease = |owner: &str, seconds| Lease { owner: owner.into(), duration: Duration::from_secs(seconds) };
-    let (one, two) = (lease("one", 60), lease("two", 0));
-    let stored = JournaledRun {
-        id: run.into(),
-        state: JournaledState::Running,
-        principal: Some("ada".into()),
-        active_ms: 5,
-        is_cancelled: false,
-        outcome: None,
-    };
-    journals.begin(&keys, &one, &stored, "the header", Some("first")).await.expect("begun");
-    journals.append(&keys, &one, run, 1, "second").await.expect("appended");
-    assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost));
-    assert!(journals.append(&keys, &one, run, 1, "x").await.is_err(), "an entry is never replaced");
-    assert_eq!(journals.get(&keys, run).await.expect("read"), Some(stored.clone()));
-    assert_eq!(journals.header(&keys, run).await.expect("read").as_deref(), Some("the header"));
-    assert!(matches!(journals.header(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
-    assert_eq!(journals.entries(&keys, run).await.expect("read"), ["first", "second"]);
-
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "its process holds it");
-    journals.pause(&one, run, 7).await.expect("paused");
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "nobody has decided");
-    let approve = Decision { is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
-    let Ok(Decided::Done(decided)) = requests.decide("aa11", &approve).await else { panic!("decided") };
-    assert_eq!(
-        (decided.state, decided.reason.as_deref(), decided.decided_by.as_deref()),
-        (ApprovalState::Approved, Some("fine"), Some("ada"))
-    );
-    assert_eq!(requests.decide("aa1", &Decision::default()).await, Ok(Decided::TooLate(decided)));
-    assert!(matches!(requests.decide("aa22", &approve).await, Ok(Decided::TooLate(_))), "its time is over");
-    assert_eq!(requests.decide("zz", &approve).await, Ok(Decided::Unknown));
-    assert_eq!(journals.claim(&two, &[run.to_owned()]).await, Ok(None));
-    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(run.to_owned())));
-    // Its lease has lapsed at once, and is not renewed by a process that has lost sight of the run.
-    journals.renew(&lease("two", 60), &[]).await.expect("renewed");
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None));
-    assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost), "it was taken over");
-    assert_eq!((requests.use_decision("aa11").await, requests.use_decision("aa11").await), (Ok(true), Ok(false)));
-    assert_eq!(requests.of_subject("subject of aa11").await, Ok(None), "it was used");
-    journals.renew(&one, &[run.to_owned()]).await.expect("renewed");
-    journals.release(&one, run).await.expect("released");
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
-    assert_eq!(journals.end(&keys, &two, run, "x", later).await, Err(JournalProblem::Lost));
-    journals.end(&keys, &one, run, "the outcome", now_ms() - 1).await.expect("ended");
-    let ended = journals.get(&keys, run).await.expect("read").expect("kept");
-    assert_eq!(
-        (ended.state, ended.outcome.as_deref(), ended.active_ms),
-        (JournaledState::Ended, Some("the outcome"), 7)
-    );
-    assert_eq!(journals.entries(&keys, run).await, Ok(Vec::new()));
-    journals.retain().await.expect("deleted");
-    assert_eq!(journals.get(&keys, run).await, Ok(None));
-    // Runs that are submitted, and cancelled.
-    let submitted = |id: &str| JournaledRun { id: id.into(), principal: None, active_ms: 0, ..stored.clone() };
-    let (here, there) = ("a".repeat(32), "b".repeat(32));
-    assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Stored));
-    assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Known));
-    assert_eq!(journals.submit(&keys, &submitted(&there), "h", 1).await, Ok(Submitted::Full));
-    assert_eq!(journals.submit(&keys, &submitted(&there), "h", 2).await, Ok(Submitted::Stored));
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(here.clone())));
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(there.clone())));
-    assert_eq!(journals.claim(&one, &[]).await, Ok(None));
-    journals.release_all(&one).await.expect("released");
-    for _ in 0..2 {
-        assert!(journals.claim(&one, &[]).await.is_ok_and(|id| id.is_some()));
-    }
-    assert_eq!(journals.entries(&keys, &here).await, Ok(Vec::new()));
-    journals.append(&keys, &one, &here, 0, "first").await.expect("appended");
-    assert_eq!((journals.cancel(&here).await, journals.cancel(run).await), (Ok(true), Ok(false)));
-    assert_eq!(journals.cancelled(&one).await, Ok(vec![here.clone()]));
-    assert_eq!(journals.cancelled(&two).await, Ok(Vec::new()));
-    assert!(journals.get(&keys, &here).await.is_ok_and(|run| run.is_some_and(|run| run.is_cancelled)));
-    journals.pause(&one, &there, 1).await.expect("paused");
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "it waits");
-    assert_eq!(journals.cancel(&there).await, Ok(true));
-    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(there.clone())), "to end it");
-    journals.end(&keys, &one, &here, "x", 0).await.expect("ended");
-    journals.end(&keys, &two, &there, "x", 0).await.expect("ended");
-    assert_eq!(journals.cancel(&here).await, Ok(false), "it has ended");
-    journals.retain().await.expect("deleted");
-    assert_eq!(requests.expire(0).await, Ok(1));
-    let states: Vec<_> = requests.list(None, 10).await.expect("listed").iter().map(|one| one.state).collect();
-    assert!(states.len() == 2 && states.contains(&ApprovalState::Expired), "{states:?}");
-    assert_eq!(requests.list(Some(ApprovalState::Waiting), 10).await, Ok(Vec::new()));
-    requests.expire(later + 1).await.expect("deleted");
-    assert_eq!(requests.list(None, 10).await, Ok(Vec::new()));
-}
-
 #[tokio::test]
 async fn approvals_and_journals_are_kept_in_a_file() {
-    approvals(Folder::new("approvals").database()).await;
-}
-
-/// A Postgres server on a temporary folder; `None` where there is none.
-#[cfg(feature = "postgres")]
-mod server {
-    use super::*;
-    use std::process::Command;
-
-    pub struct Server {
-        folder: Folder,
-        programs: PathBuf,
-        port: u16,
-        user: Option<&'static str>,
-    }
-
-    impl Server {
-        pub fn start() -> Option<Self> {
-            let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
-            let programs =
-                versions.flatten().map(|entry| entry.path().join("bin")).find(|bin| bin.join("initdb").exists())?;
-            let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
-            // Postgres refuses to run as root.
-            let user = rustix_is_root().then_some("postgres");
-            let server = Self { folder: Folder::new("postgres"), programs, port, user };
-            if let Some(user) = user {
-                Command::new("chown").arg(user).arg(&server.folder.0).status().ok()?;
-            }
-            let data = server.folder.0.join("data").display().to_string();
-            server.run(
-                "initdb",
-                &["-D", &data, "-A", "trust", "-U", "codecall", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"],
-            )?;
-            server.begin()?;
-            Some(server)
-        }
-
-        pub fn begin(&self) -> Option<()> {
-            let folder = self.folder.0.display();
-            let (data, log) = (format!("{folder}/data"), format!("{folder}/log"));
-            let options = format!(
-                "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off",
-                self.port
-            );
-            self.run("pg_ctl", &["-D", &data, "-w", "-l", &log, "-o", &options, "start"])
-        }
-
-        pub fn stop(&self) -> Option<()> {
-            let data = self.folder.0.join("data").display().to_string();
-            self.run("pg_ctl", &["-D", &data, "-m", "immediate", "stop"])
-        }
-
-        fn run(&self, program: &str, arguments: &[&str]) -> Option<()> {
-            let program = self.programs.join(program);
-            let mut command = match self.user {
-                Some(user) => {
-                    let mut command = Command::new("setpriv");
-                    command.args(["--reuid", user, "--regid", user, "--clear-groups", "--"]).arg(program);
-                    command
-                }
-                None => Command::new(program),
-            };
-            let quiet = std::process::Stdio::null;
-            let status =
-                command.args(arguments).current_dir("/").stdin(quiet()).stdout(quiet()).stderr(quiet()).status();
-            status.ok()?.success().then_some(())
-        }
-
-        pub fn database(&self) -> Database {
-            let url = format!("postgres://codecall@127.0.0.1:{}/postgres?sslmode=disable", self.port);
-            Database::postgres(&url).expect("an address")
-        }
-    }
-
-    impl Drop for Server {
-        fn drop(&mut self) {
-            self.stop();
-        }
-    }
-
-    fn rustix_is_root() -> bool {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
-    }
+    approvals::keep_and_decide(Folder::new("approvals").database()).await;
 }
 
 /// All in one test, because a server takes seconds to start.
@@ -722,7 +528,7 @@ async fn postgres_does_the_same() {
     secrets(server.database()).await;
     script_tools(server.database()).await;
     results(server.database()).await;
-    approvals(server.database()).await;
+    approvals::keep_and_decide(server.database()).await;
     let (one, two) = (SqlRuns(a.clone()), SqlRuns(b));
     let writing = |runs: SqlRuns, first: usize| async move {
         for number in first..first + 50 {

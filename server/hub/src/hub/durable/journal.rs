@@ -1,0 +1,238 @@
+//! The journal of one run: stored before what it says happens, or kept in memory until the run pauses.
+
+use super::Durable;
+use super::entry::Entry;
+use super::header::Header;
+use crate::hub::Hub;
+use agentscript::{Call, Event};
+use codecall_base::event::RunId;
+use codecall_base::tool::ToolLookups;
+use codecall_runs::{JournalError, Past, RunJournal, StartInputs};
+use codecall_store::sealed::KeyRing;
+use codecall_store::{BoxFuture, JournaledRun, JournaledState};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The journal of one run.
+pub struct Journal {
+    durable: Arc<Durable>,
+    keys: Arc<KeyRing>,
+    id: String,
+    principal: Option<String>,
+    state: Mutex<State>,
+    /// Whether it is stored from the first call on.
+    is_durable: bool,
+    /// When this process has begun to evaluate it.
+    began: Instant,
+    past: Mutex<Option<Past>>,
+}
+
+struct State {
+    header: Header,
+    /// How long it was evaluated before, in milliseconds.
+    active_ms: u64,
+    /// Entries that are not stored, as JSON text.
+    entries: Vec<String>,
+    /// Bytes of all entries, stored or not.
+    bytes: usize,
+    /// Whether the run was begun before: its header says with what.
+    is_replayed: bool,
+    /// How many of the next entries are those of the past.
+    past: usize,
+    /// The number of the next stored entry; `None`: nothing is stored.
+    stored: Option<u64>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+fn failed(problem: impl fmt::Display) -> JournalError {
+    JournalError(problem.to_string())
+}
+
+impl Journal {
+    /// Creates the journal of a run that goes on: with its stored `entries`, which say what was before.
+    pub(super) fn resumed(
+        durable: &Arc<Durable>,
+        keys: Arc<KeyRing>,
+        run: &JournaledRun,
+        header: Header,
+        entries: &[String],
+        past: Past,
+    ) -> Self {
+        Self {
+            durable: Arc::clone(durable),
+            keys,
+            id: run.id.clone(),
+            principal: run.principal.clone(),
+            state: Mutex::new(State {
+                header,
+                active_ms: run.active_ms,
+                entries: Vec::new(),
+                bytes: entries.iter().map(String::len).sum(),
+                is_replayed: true,
+                past: entries.iter().map(|entry| entry.lines().count()).sum(),
+                stored: Some(entries.len() as u64),
+            }),
+            is_durable: true,
+            began: Instant::now(),
+            past: Mutex::new(Some(past)),
+        }
+    }
+
+    /// Whether the run is in the store.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.state().stored.is_some()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn new(
+        durable: &Arc<Durable>,
+        hub: &Hub,
+        keys: Arc<KeyRing>,
+        id: &RunId,
+        header: Header,
+        is_durable: bool,
+    ) -> Self {
+        let (entries, bytes, is_replayed) = (Vec::new(), 0, false);
+        Self {
+            durable: Arc::clone(durable),
+            keys,
+            id: id.as_str().to_owned(),
+            principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
+            state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
+            is_durable,
+            began: Instant::now(),
+            past: Mutex::default(),
+        }
+    }
+
+    /// Returns the row of the run and its header.
+    fn row(&self, state: &State) -> Result<(JournaledRun, String), JournalError> {
+        let run = JournaledRun {
+            id: self.id.clone(),
+            state: JournaledState::Running,
+            principal: self.principal.clone(),
+            active_ms: state.active_ms,
+            is_cancelled: false,
+            outcome: None,
+        };
+        Ok((run, serde_json::to_string(&state.header).map_err(failed)?))
+    }
+
+    /// Appends an entry: to the store if the run is there or has to be, else in memory.
+    async fn append(&self, entry: Entry) -> Result<(), JournalError> {
+        let text = serde_json::to_string(&entry).map_err(failed)?;
+        let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
+        let (number, begun) = {
+            let mut state = self.state();
+            if state.past > 0 {
+                state.past -= 1;
+                return Ok(());
+            }
+            state.bytes = state.bytes.saturating_add(text.len());
+            let is_full = state.bytes > *max_journal_bytes;
+            if is_full && self.is_durable {
+                return Err(failed(format_args!(
+                    "it is longer than {max_journal_bytes} bytes (durable.maxJournalBytes)"
+                )));
+            }
+            match state.stored {
+                Some(number) => {
+                    state.stored = Some(number + 1);
+                    (number, None)
+                }
+                None if self.is_durable => {
+                    state.stored = Some(1);
+                    (0, Some(self.row(&state)?))
+                }
+                // What is too long is dropped: the run does not pause.
+                None if is_full => {
+                    state.entries = Vec::new();
+                    return Ok(());
+                }
+                None => {
+                    state.entries.push(text);
+                    return Ok(());
+                }
+            }
+        };
+        match begun {
+            Some((run, header)) => journals.begin(&self.keys, lease, &run, &header, Some(&text)).await.map_err(failed),
+            None => journals.append(&self.keys, lease, &self.id, number, &text).await.map_err(failed),
+        }
+    }
+}
+
+impl RunJournal for Journal {
+    fn start(&self, start: StartInputs) -> StartInputs {
+        let mut state = self.state();
+        if state.is_replayed {
+            let context = state.header.context.clone();
+            return StartInputs {
+                seed: state.header.seed,
+                context,
+                fixed_unix_ms: Some(state.header.began_ms as f64),
+                ..start
+            };
+        }
+        state.header.seed = start.seed;
+        state.header.context.clone_from(&start.context);
+        // Another journal may have fixed the time.
+        let began_ms = start.fixed_unix_ms.map_or(state.header.began_ms, |ms| ms as i64);
+        state.header.began_ms = began_ms;
+        StartInputs { fixed_unix_ms: Some(began_ms as f64), ..start }
+    }
+
+    fn append_lookups(&self, _: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.append(Entry::Calls(calls.iter().map(Into::into).collect())))
+    }
+
+    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.append(Entry::Events(events.iter().map(Into::into).collect())))
+    }
+
+    fn is_only(&self) -> bool {
+        false
+    }
+
+    fn can_pause(&self) -> bool {
+        true
+    }
+
+    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+        Box::pin(async move {
+            let spent = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
+            let ((run, header), entries, is_stored) = {
+                let mut state = self.state();
+                state.active_ms = state.active_ms.saturating_add(spent);
+                if state.bytes > *max_journal_bytes {
+                    return Ok(false);
+                }
+                (self.row(&state)?, state.entries.join("\n"), state.stored.is_some())
+            };
+            if !is_stored {
+                journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await.map_err(failed)?;
+            }
+            journals.pause(lease, &self.id, run.active_ms).await.map_err(failed)?;
+            Ok(true)
+        })
+    }
+
+    fn past(&self) -> Option<Past> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,118 @@
+//! Approvals and journals.
+
+use super::*;
+
+/// What approvals and journals do, on any database.
+pub async fn keep_and_decide(database: Database) {
+    let (requests, journals) = (SqlApprovalRequests(database.clone()), SqlJournals(database));
+    let request = |id: &str, run: Option<&str>, expires_ms: i64| ApprovalRequest {
+        id: id.into(),
+        subject: format!("subject of {id}"),
+        run: run.map(str::to_owned),
+        tool: "bank:transfer".into(),
+        input: "{}".into(),
+        asked_ms: now_ms(),
+        expires_ms,
+        ..ApprovalRequest::default()
+    };
+    let later = now_ms() + 60_000;
+    let run = "0123456789abcdef0123456789abcdef";
+    requests.ask(&request("aa11", Some(run), later)).await.expect("asked");
+    requests.ask(&request("aa22", None, now_ms() - 1)).await.expect("asked");
+    assert!(requests.ask(&request("aa11", None, later)).await.is_err(), "an id is used once");
+    assert_eq!(requests.waiting().await, Ok(2));
+    assert!(requests.get("aa").await.is_err() && requests.get("bb").await == Ok(None));
+    assert_eq!(requests.use_decision("aa11").await, Ok(false), "there is none");
+
+    let (keys, other) =
+        (KeyRing::parse(&new_key().expect("random"), "test"), KeyRing::parse(&new_key().expect("random"), "test"));
+    let (keys, other) = (keys.expect("a key"), other.expect("a key"));
+    let lease = |owner: &str, seconds| Lease { owner: owner.into(), duration: Duration::from_secs(seconds) };
+    let (one, two) = (lease("one", 60), lease("two", 0));
+    let stored = JournaledRun {
+        id: run.into(),
+        state: JournaledState::Running,
+        principal: Some("ada".into()),
+        active_ms: 5,
+        is_cancelled: false,
+        outcome: None,
+    };
+    journals.begin(&keys, &one, &stored, "the header", Some("first")).await.expect("begun");
+    journals.append(&keys, &one, run, 1, "second").await.expect("appended");
+    assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost));
+    assert!(journals.append(&keys, &one, run, 1, "x").await.is_err(), "an entry is never replaced");
+    assert_eq!(journals.get(&keys, run).await.expect("read"), Some(stored.clone()));
+    assert_eq!(journals.header(&keys, run).await.expect("read").as_deref(), Some("the header"));
+    assert!(matches!(journals.header(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
+    assert_eq!(journals.entries(&keys, run).await.expect("read"), ["first", "second"]);
+
+    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "its process holds it");
+    journals.pause(&one, run, 7).await.expect("paused");
+    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "nobody has decided");
+    let approve = Decision { is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
+    let Ok(Decided::Done(decided)) = requests.decide("aa11", &approve).await else { panic!("decided") };
+    assert_eq!(
+        (decided.state, decided.reason.as_deref(), decided.decided_by.as_deref()),
+        (ApprovalState::Approved, Some("fine"), Some("ada"))
+    );
+    assert_eq!(requests.decide("aa1", &Decision::default()).await, Ok(Decided::TooLate(decided)));
+    assert!(matches!(requests.decide("aa22", &approve).await, Ok(Decided::TooLate(_))), "its time is over");
+    assert_eq!(requests.decide("zz", &approve).await, Ok(Decided::Unknown));
+    assert_eq!(journals.claim(&two, &[run.to_owned()]).await, Ok(None));
+    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(run.to_owned())));
+    // Its lease has lapsed at once, and is not renewed by a process that has lost sight of the run.
+    journals.renew(&lease("two", 60), &[]).await.expect("renewed");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
+    assert_eq!(journals.claim(&two, &[]).await, Ok(None));
+    assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost), "it was taken over");
+    assert_eq!((requests.use_decision("aa11").await, requests.use_decision("aa11").await), (Ok(true), Ok(false)));
+    assert_eq!(requests.of_subject("subject of aa11").await, Ok(None), "it was used");
+    journals.renew(&one, &[run.to_owned()]).await.expect("renewed");
+    journals.release(&one, run).await.expect("released");
+    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
+    assert_eq!(journals.end(&keys, &two, run, "x", later).await, Err(JournalProblem::Lost));
+    journals.end(&keys, &one, run, "the outcome", now_ms() - 1).await.expect("ended");
+    let ended = journals.get(&keys, run).await.expect("read").expect("kept");
+    assert_eq!(
+        (ended.state, ended.outcome.as_deref(), ended.active_ms),
+        (JournaledState::Ended, Some("the outcome"), 7)
+    );
+    assert_eq!(journals.entries(&keys, run).await, Ok(Vec::new()));
+    journals.retain().await.expect("deleted");
+    assert_eq!(journals.get(&keys, run).await, Ok(None));
+    // Runs that are submitted, and cancelled.
+    let submitted = |id: &str| JournaledRun { id: id.into(), principal: None, active_ms: 0, ..stored.clone() };
+    let (here, there) = ("a".repeat(32), "b".repeat(32));
+    assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Stored));
+    assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Known));
+    assert_eq!(journals.submit(&keys, &submitted(&there), "h", 1).await, Ok(Submitted::Full));
+    assert_eq!(journals.submit(&keys, &submitted(&there), "h", 2).await, Ok(Submitted::Stored));
+    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(here.clone())));
+    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(there.clone())));
+    assert_eq!(journals.claim(&one, &[]).await, Ok(None));
+    journals.release_all(&one).await.expect("released");
+    for _ in 0..2 {
+        assert!(journals.claim(&one, &[]).await.is_ok_and(|id| id.is_some()));
+    }
+    assert_eq!(journals.entries(&keys, &here).await, Ok(Vec::new()));
+    journals.append(&keys, &one, &here, 0, "first").await.expect("appended");
+    assert_eq!((journals.cancel(&here).await, journals.cancel(run).await), (Ok(true), Ok(false)));
+    assert_eq!(journals.cancelled(&one).await, Ok(vec![here.clone()]));
+    assert_eq!(journals.cancelled(&two).await, Ok(Vec::new()));
+    assert!(journals.get(&keys, &here).await.is_ok_and(|run| run.is_some_and(|run| run.is_cancelled)));
+    journals.pause(&one, &there, 1).await.expect("paused");
+    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "it waits");
+    assert_eq!(journals.cancel(&there).await, Ok(true));
+    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(there.clone())), "to end it");
+    journals.end(&keys, &one, &here, "x", 0).await.expect("ended");
+    journals.end(&keys, &two, &there, "x", 0).await.expect("ended");
+    assert_eq!(journals.cancel(&here).await, Ok(false), "it has ended");
+    journals.retain().await.expect("deleted");
+    assert_eq!(requests.expire(0).await, Ok(1));
+    let states: Vec<_> = requests.list(None, 10).await.expect("listed").iter().map(|one| one.state).collect();
+    assert!(states.len() == 2 && states.contains(&ApprovalState::Expired), "{states:?}");
+    assert_eq!(requests.list(Some(ApprovalState::Waiting), 10).await, Ok(Vec::new()));
+    requests.expire(later + 1).await.expect("deleted");
+    assert_eq!(requests.list(None, 10).await, Ok(Vec::new()));
+}
