@@ -84,7 +84,7 @@ pub use interaction::InteractionConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use mcp_servers::{HttpConfig, Lifecycle, StdioConfig, UpstreamConfig, UpstreamKind};
 pub use model::ModelConfig;
-pub use openapi::{ClientAuthMethod, OAuthClientConfig, OpenApiConfig, OperationFilter};
+pub use openapi::{ClientAuthMethod, OAuthClientConfig, OpenApiConfig, OperationFilter, names_host};
 pub use pii::{PiiConfig, PiiKind, PiiPattern};
 pub use pool::Pool;
 pub use rate_limits::RateLimit;

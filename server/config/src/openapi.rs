@@ -125,6 +125,14 @@ pub enum ClientAuthMethod {
     Body,
 }
 
+/// Whether a list of hosts names that of an address, with or without its port. Case is ignored.
+#[must_use]
+pub fn names_host(named: &[String], url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+    named.iter().any(|named| named.eq_ignore_ascii_case(host) || named.eq_ignore_ascii_case(&with_port))
+}
+
 /// Selects operations of a description. In each text `*` stands for any text, and case is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -146,11 +154,7 @@ impl OAuthClientConfig {
         }
         check_url(&format!("{path}.tokenUrl"), &self.token_url)?;
         let url = Url::parse(&self.token_url).map_err(|_| format!("{path}.tokenUrl: is not an address"))?;
-        let host = url.host_str().unwrap_or_default();
-        let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
-        let is_named =
-            named.iter().any(|named| named.eq_ignore_ascii_case(host) || named.eq_ignore_ascii_case(&with_port));
-        if url.scheme() != "https" && !is_named {
+        if url.scheme() != "https" && !names_host(named, &url) {
             return Err(format!("{path}.tokenUrl: must begin with https://, or 'allowPrivate' must name its host"));
         }
         if self.scopes.iter().any(|scope| scope.is_empty() || scope.contains(char::is_whitespace)) {

@@ -469,7 +469,8 @@ impl Issuer {
     fn issue(&self, headers: &HeaderMap, body: &str) -> Response<Body> {
         let mut issued = self.0.lock().expect("not poisoned");
         let basic = format!("Basic {}", STANDARD.encode(format!("me%3A1:{CLIENT_SECRET}")));
-        if headers.get("authorization").is_none_or(|value| value != basic.as_str()) {
+        let in_body = body.ends_with(&format!("&client_id=me%3A1&client_secret={CLIENT_SECRET}"));
+        if headers.get("authorization").map_or(!in_body, |value| value != basic.as_str()) {
             return respond(401, "application/json", r#"{"error": "invalid_client", "error_description": "who?"}"#);
         }
         issued.requests.push(body.to_owned());
@@ -533,18 +534,18 @@ async fn tokens_of_a_client() {
     let issuer = Issuer::default();
     issuer.0.lock().expect("not poisoned").seconds = 3_600;
     let address = issuer.start().await;
-    let config = |secret: &str| {
+    let config = |secret: &str, method: &str| {
         let config = json!({"openapi": {"api": {
             "spec": format!("http://{address}/openapi.json"),
             "allowPrivate": [address],
             "oauth": {"service": {
                 "tokenUrl": format!("http://{address}/token"), "clientId": "me:1", "clientSecret": secret,
-                "scopes": ["a", "b"], "audience": "all of it",
+                "scopes": ["a", "b"], "audience": "all of it", "clientAuth": method,
             }},
         }}});
         folder.file("config.json", config.to_string())
     };
-    let server = Server::start(&["--config", &config(CLIENT_SECRET)]).await;
+    let server = Server::start(&["--config", &config(CLIENT_SECRET, "header")]).await;
     let state = || {
         let issued = issuer.0.lock().expect("not poisoned");
         (issued.requests.len(), issued.calls)
@@ -568,9 +569,14 @@ async fn tokens_of_a_client() {
     server.execute("await api.revoke({}); await api.read({})").await;
     server.execute("await api.read({})").await;
     assert_eq!(state().0, 4);
-
     server.end().await;
-    let server = Server::start(&["--config", &config("another-1234567890")]).await;
+
+    let server = Server::start(&["--config", &config(CLIENT_SECRET, "body")]).await;
+    let answer = server.execute("return await api.read({})").await;
+    assert_eq!((&answer["status"], state().0), (&json!("ok"), 5), "{answer}");
+    server.end().await;
+
+    let server = Server::start(&["--config", &config("another-1234567890", "header")]).await;
     let answer = server.execute("return await api.read({})").await;
     let error = &answer["error"];
     assert_eq!((&answer["status"], &error["code"]), (&json!("tool_error"), &json!("TOOL_EXECUTION_ERROR")), "{answer}");

@@ -12,7 +12,7 @@ mod metadata;
 use crate::openapi::client::Client;
 pub use challenge::Challenge;
 use codecall_base::redact::SecretRegistry;
-use codecall_config::{AuthConfig, AuthKind, HttpConfig};
+use codecall_config::{AuthConfig, AuthKind, HttpConfig, names_host};
 use codecall_store::{CredentialStore, Digest, RecordVersion};
 use endpoint::Grant;
 pub use endpoint::{ClientAuth, TokenError, client_token};
@@ -359,13 +359,8 @@ impl Authorizer {
     /// without TLS, and to those of `allowPrivate`.
     fn check_address(&self, what: &str, address: &str) -> Result<Url, String> {
         let url = Url::parse(address).map_err(|_| format!("{what} is not an address"))?;
-        let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
-        let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
         let is_own = self.url.scheme() == "http" && self.url.host_str() == url.host_str();
-        let is_named = self.config.allow_private.iter().any(|named| {
-            let named = named.to_ascii_lowercase();
-            named == host || named == with_port
-        });
+        let is_named = names_host(&self.config.allow_private, &url);
         match url.scheme() {
             "https" => Ok(url),
             "http" if is_own || is_named => Ok(url),

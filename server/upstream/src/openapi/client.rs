@@ -7,6 +7,7 @@
 
 use codecall_base::address::is_public;
 use codecall_base::telemetry;
+use codecall_config::names_host;
 use codecall_openapi::{Credential, Request};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -28,7 +29,7 @@ pub struct Client {
     public: reqwest::Client,
     /// For hosts that may have any address.
     any: reqwest::Client,
-    /// Hosts that may have any address, with or without a port, in lower case.
+    /// Hosts that may have any address, with or without a port.
     named: Vec<String>,
 }
 
@@ -81,7 +82,7 @@ impl Client {
         Ok(Self {
             public: build(builder().dns_resolver(Arc::new(PublicOnly)))?,
             any: build(builder())?,
-            named: named.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            named: named.to_vec(),
         })
     }
 
@@ -168,10 +169,7 @@ impl Client {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refusal::NotAllowed("its address is not one of HTTP".into()));
         }
-        let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
-        let port = url.port_or_known_default().unwrap_or_default();
-        let with_port = format!("{host}:{port}");
-        if self.named.iter().any(|named| *named == host || *named == with_port) {
+        if names_host(&self.named, url) {
             return Ok(&self.any);
         }
         let literal = match url.host() {
