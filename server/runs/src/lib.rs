@@ -12,42 +12,45 @@ mod calls;
 mod context;
 mod dry_run;
 mod executor;
+mod finished;
 mod hook;
 mod journal;
 mod queue;
+mod request;
 #[cfg(unix)]
 pub mod worker;
 
 pub use admission::{Admission, Refused};
-use agentscript::{Call, CallId, Dialect, Event, Failure, Language, Origin, Outcome, Policy, Progress, ScriptCache};
+use agentscript::{Call, CallId, Event, Failure, Origin, Outcome, Policy, Progress, ScriptCache};
 pub use calls::LoggedCall;
 use calls::{CallEnd, CallLog, Calls};
 use codecall_base::call::{self, CallPause, RunScope};
 use codecall_base::client::Client;
 use codecall_base::error::Error;
 use codecall_base::event::{EventSink, RunEvent, RunId};
-use codecall_base::json;
 use codecall_base::offload;
 use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::ErrorCode;
-use codecall_config::{HostRule, IsolationConfig, Pool};
+use codecall_config::{IsolationConfig, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
 pub use context::length;
 use context::{MemoryBudget, RunContext};
 use executor::executor;
 pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
+pub use finished::Finished;
+use finished::redact_input;
 use hook::HookGuard;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
 pub use journal::{JournalError, Past, PastRound, RunJournal};
 use journal::{Journals, check_replayed};
 use queue::{Queue, Step, Task};
 pub use queue::{SLICE, STACK};
-use serde_json::{Map, Value};
+pub use request::ExecuteRequest;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -59,167 +62,6 @@ const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
 /// Maximum number of runs that a run is nested in.
 const MAX_NESTING: u32 = 8;
-
-/// A request to run a script.
-#[derive(Clone, Debug)]
-pub struct ExecuteRequest {
-    /// The script.
-    pub script: Arc<str>,
-    /// The language; `None`: it is detected.
-    pub language: Option<Language>,
-    /// What the script sees as `codecallContext`: JSON text of an object.
-    pub context: Option<String>,
-    /// The functions of the host that the script sees.
-    pub dialect: Dialect,
-    /// The only tools that the script may call, by any spelling or as patterns; `None`: all.
-    pub allowed_tools: Option<Vec<String>>,
-    /// The only apps whose tools the script may call; `None`: all. A call of another one ends the run.
-    pub allowed_apps: Option<Vec<String>>,
-    /// Limits and permissions.
-    pub policy: Policy,
-    /// Seed of random numbers; `None`: a random one.
-    pub seed: Option<u64>,
-    /// Whether to call no tool. Results are samples generated from output schemas.
-    pub dry_run: bool,
-    /// What `fetch` of the script may reach; `None`: the script has no `fetch`.
-    pub fetch: Option<Arc<[HostRule]>>,
-    /// Records the run for replay; `None`: it is not recorded.
-    pub journal: Option<Arc<dyn RunJournal>>,
-    /// The run that this one is nested in, from the context of its tool call; `None`: a client requests it.
-    pub parent: Option<RunScope>,
-    /// The client that tools can ask.
-    pub client: Client,
-    /// The id of the run; `None`: a random one.
-    pub id: Option<RunId>,
-    /// The full name of the tool whose code the script is; `None`: a client has sent it.
-    pub tool: Option<Arc<str>>,
-}
-
-impl ExecuteRequest {
-    /// Creates a request with default options.
-    #[must_use]
-    pub fn new(script: impl Into<Arc<str>>, policy: Policy) -> Self {
-        Self {
-            script: script.into(),
-            language: None,
-            context: None,
-            dialect: Dialect::default(),
-            allowed_tools: None,
-            allowed_apps: None,
-            policy,
-            seed: None,
-            dry_run: false,
-            fetch: None,
-            journal: None,
-            parent: None,
-            client: Client::default(),
-            id: None,
-            tool: None,
-        }
-    }
-
-    fn to_start(&self, scope: &RunScope) -> RunStart {
-        RunStart {
-            id: scope.id.clone(),
-            parent: self.parent.as_ref().map(|parent| parent.id.clone()),
-            depth: scope.depth,
-            script: Arc::clone(&self.script),
-            language: self.language,
-            context: self.context.as_deref().map(Into::into),
-            dialect: self.dialect,
-            client: call::client(),
-            tool: self.tool.clone(),
-            is_dry_run: self.dry_run,
-            at: SystemTime::now(),
-        }
-    }
-}
-
-/// A run that has ended.
-pub struct Finished {
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The id of the run.
-    pub id: RunId,
-    /// Whether the run has not ended: it waits for a person, and goes on later. The outcome says only that.
-    pub is_paused: bool,
-    /// Whether a call of it has waited for a person.
-    pub has_waited: bool,
-    log: Arc<CallLog>,
-    pipeline: Arc<Pipeline>,
-}
-
-impl Finished {
-    /// Returns about how many bytes have to be processed for the answer to the client.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let outcome = &self.outcome;
-        let result = match &outcome.result {
-            Ok(text) => text.len(),
-            Err(failure) => failure.message.len() + failure.tool_input.as_ref().map_or(0, String::len),
-        };
-        let unanswered: usize = outcome.unanswered.iter().map(|call| call.input.len()).sum();
-        result + unanswered + outcome.logs.iter().map(String::len).sum::<usize>()
-    }
-
-    /// Returns the number of calls that have reached their tool.
-    #[must_use]
-    pub fn tool_calls(&self) -> u64 {
-        self.log.reached()
-    }
-
-    /// Returns name, status and duration of the first calls, as JSON, and the number of further ones.
-    #[must_use]
-    pub fn calls(&self) -> (Vec<Value>, u64) {
-        self.log.summary()
-    }
-
-    /// Returns the outcome in the format of `codecall_execute`: one line of JSON. Its calls are listed, with their
-    /// status and duration: in the error of a run that has failed, else beside the result.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let (calls, omitted) = self.calls();
-        if calls.is_empty() {
-            return self.outcome.to_json();
-        }
-        let mut more = format!("\"calls\":{}", Value::from(calls));
-        if omitted > 0 {
-            more.push_str(&format!(",\"omittedCalls\":{omitted}"));
-        }
-        self.outcome.to_json_with(&more)
-    }
-
-    /// Replaces the outcome by a failure outside of the script.
-    pub fn fail(&mut self, code: ErrorCode, message: impl Into<String>) {
-        let mut failure = Failure::from_code(code, message);
-        failure.tool_calls = self.tool_calls();
-        self.outcome.result = Err(Box::new(failure));
-    }
-
-    /// Removes what JSON parsers refuse because of its depth: a result becomes an error, an error loses its data.
-    pub fn remove_depth(&mut self) {
-        self.outcome = without_depth(self.outcome.clone());
-        if let Err(failure) = &mut self.outcome.result {
-            failure.tool_calls = self.log.reached();
-        }
-    }
-
-    /// Returns the `_meta` of the result: the id of the run, its statistics, and its tool calls (only the first ones if
-    /// there are many), including those without an answer.
-    #[must_use]
-    pub fn meta(&self) -> Map<String, Value> {
-        let redact = |input: &str| redact_input(&self.pipeline, input);
-        let stats = json::parse(&self.outcome.stats.to_json()).unwrap_or_default();
-        let calls = self.log.to_json(&self.outcome, &redact);
-        let members = [("codecall/run", self.id.as_str().into()), ("codecall/stats", stats), ("codecall/calls", calls)];
-        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-    }
-}
-
-/// Parses the input of a call, and removes secrets and personal data.
-fn redact_input(pipeline: &Pipeline, input: &str) -> Arc<Value> {
-    pipeline.masked(&Arc::new(json::parse(input).unwrap_or_default()))
-}
 
 /// Executes the runs of a process.
 pub struct Runs {

@@ -6,7 +6,7 @@ use codecall_config::{Sanitization, ToolPolicy};
 use codecall_upstream::Upstream;
 use codecall_upstream::inline::Inline;
 use futures_util::future::BoxFuture;
-use serde_json::json as data;
+use serde_json::{Value, json as data};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, Weak};
 

@@ -4,18 +4,17 @@
 //! and writes it in batches. If the process is killed, the last batch is lost. What cannot be written is counted, and
 //! logged.
 
+mod tape;
 mod time;
 
-use crate::stateless::Recorder;
-use agentscript::{Call, CallId, Dialect, Event, Outcome, Stats};
+use agentscript::{Dialect, Outcome, Stats};
 use codecall_base::call::{Caller, client};
 use codecall_base::event::RunId;
 use codecall_base::json;
 use codecall_base::redact::Redactor;
 use codecall_base::text::truncate;
-use codecall_base::tool::{ToolError, ToolLookups};
 use codecall_config::{HistoryConfig, RecordedRuns};
-use codecall_runs::{JournalError, LoggedCall, RunEnd, RunHook, RunJournal, RunStart, StartInputs};
+use codecall_runs::{LoggedCall, RunEnd, RunHook, RunJournal, RunStart};
 use codecall_store::database::Problem;
 use codecall_store::{RecordedRun, RunStore, RunSummary, now_ms, now_us};
 use codecall_tools::pipeline::{Hook, Pipeline, Record};
@@ -27,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 
+use tape::Tape;
 pub use time::{format_time, parse_time};
 
 /// Maximum number of runs that wait to be written.
@@ -530,103 +530,6 @@ impl Writer {
             }
         }
         self.store.record(runs).await
-    }
-}
-
-/// The journal of a run for its history: the answers of tools, and what is needed to replay it. It is unlike that of
-/// `codecall run --record` in the clock, which it leaves as it is: a replay has the time of each answer, and stands still
-/// between them.
-#[derive(Debug)]
-struct Tape {
-    recorder: Arc<Recorder>,
-    max_value_bytes: usize,
-    max_bytes: usize,
-    /// Bytes of inputs and answers so far.
-    bytes: AtomicUsize,
-    /// Bytes of results so far.
-    answer_bytes: AtomicUsize,
-    /// The beginnings of answers, as JSON text.
-    outputs: Mutex<HashMap<CallId, String>>,
-}
-
-/// Maximum number of calls whose answers are shown.
-const MAX_OUTPUTS: usize = 100;
-
-impl Tape {
-    fn new(start: &RunStart, config: &HistoryConfig) -> Self {
-        Self {
-            recorder: Recorder::new(&start.script, start.language, start.context.as_deref()),
-            max_value_bytes: config.max_value_bytes,
-            max_bytes: config.max_replay_bytes,
-            bytes: AtomicUsize::new(0),
-            answer_bytes: AtomicUsize::new(0),
-            outputs: Mutex::default(),
-        }
-    }
-
-    /// Counts bytes. Returns whether the recording is complete.
-    fn add(&self, bytes: usize) -> bool {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.max_bytes
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    fn is_complete(&self) -> bool {
-        self.bytes() <= self.max_bytes
-    }
-
-    fn output(&self, call: CallId) -> Option<String> {
-        self.outputs.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned()
-    }
-}
-
-impl RunJournal for Tape {
-    fn start(&self, start: StartInputs) -> StartInputs {
-        StartInputs { fixed_unix_ms: start.fixed_unix_ms, ..self.recorder.start(start) }
-    }
-
-    fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
-        let bytes = lookups.descriptions.values().map(String::len).sum();
-        match self.add(bytes) {
-            true => self.recorder.append_lookups(lookups),
-            false => Box::pin(std::future::ready(Ok(()))),
-        }
-    }
-
-    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
-        match self.add(calls.iter().map(|call| call.tool.len() + call.input.len()).sum()) {
-            true => self.recorder.append_calls(calls),
-            false => Box::pin(std::future::ready(Ok(()))),
-        }
-    }
-
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
-        let (mut bytes, mut answered) = (0, 0);
-        for event in events {
-            match event {
-                Event::Settled { id, result: Ok(result) } => {
-                    bytes += result.len();
-                    answered += result.len();
-                    let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
-                    if outputs.len() < MAX_OUTPUTS {
-                        let is_long = result.len() > self.max_value_bytes;
-                        let cut = || format!("{}…", truncate(result, self.max_value_bytes));
-                        outputs.insert(*id, if is_long { cut() } else { result.clone() });
-                    }
-                }
-                Event::Settled { result: Err(ToolError { message, details, .. }), .. } => {
-                    bytes += message.len() + details.as_ref().map_or(0, String::len);
-                }
-                Event::Time(_) | Event::Cancel => {}
-            }
-        }
-        self.answer_bytes.fetch_add(answered, Ordering::Relaxed);
-        match self.add(bytes) {
-            true => self.recorder.append_answers(events),
-            false => Box::pin(std::future::ready(Ok(()))),
-        }
     }
 }
 
