@@ -1,4 +1,4 @@
-//! A script with one tool, in twenty lines: `cargo run -p agentscript --example embed`.
+//! A script with one tool, in twenty lines: `cargo run -p codecall-agentscript --example embed`.
 
 use agentscript::{CompileOptions, Event, Inputs, Policy, Progress, compile};
 
