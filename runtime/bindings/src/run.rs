@@ -175,8 +175,8 @@ impl Run {
 
     /// When the next timer is due, in milliseconds since the beginning.
     #[must_use]
-    pub fn next_timer_ms(&self) -> Option<f64> {
-        self.run.as_ref()?.next_timer().map(|due| due.as_secs_f64() * 1000.0)
+    pub fn next_timer_ms(&self) -> Option<u64> {
+        self.run.as_ref()?.next_timer().map(|due| due.as_millis() as u64)
     }
 
     /// Bytes that its values take, by its own meter.

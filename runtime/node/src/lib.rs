@@ -224,7 +224,7 @@ impl Run {
     /// When the next timer is due.
     #[napi]
     pub fn next_timer_ms(&self) -> Option<f64> {
-        lock(&self.run).next_timer_ms()
+        lock(&self.run).next_timer_ms().map(|ms| ms as f64)
     }
 
     /// What its values take.

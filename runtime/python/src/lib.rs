@@ -186,7 +186,7 @@ mod _native {
             self.lock().time_left_ms()
         }
 
-        fn next_timer_ms(&self) -> Option<f64> {
+        fn next_timer_ms(&self) -> Option<u64> {
             self.lock().next_timer_ms()
         }
 

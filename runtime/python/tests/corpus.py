@@ -121,7 +121,7 @@ def in_virtual_time(case):
             cancelled = run.take_cancelled()
             pending = sorted((p for p in pending if p[1] not in cancelled), key=lambda p: p[:2])
             timer = run.next_timer_ms
-            times = ([] if timer is None else [int(timer)]) + [at for at, _, _ in pending[:1]]
+            times = ([] if timer is None else [timer]) + [at for at, _, _ in pending[:1]]
             if not times:
                 continue
             now = max(now, min(times))
@@ -172,6 +172,12 @@ def is_independent_of_time(case):
     return not (delays or limits or TIME.search(case["script"])) and long and case["allowed"] is None
 
 
+def written(outcome):
+    """The outcome in UTF-8; a lone surrogate is the text of its escape."""
+    text = json.dumps(outcome, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\\\u{ord(found[0]):04x}", text)
+
+
 def main():
     also = 0
     for line in sys.stdin:
@@ -183,7 +189,7 @@ def main():
                 other = by_functions(case, is_async)
                 if comparable(other) != comparable(outcome):
                     outcome = {"status": "differs", "virtual": outcome, "isAsync": is_async, "functions": other}
-        print(json.dumps(outcome), flush=True)
+        print(written(outcome), flush=True)
     print(f"{also} of them with functions too", file=sys.stderr)
 
 

@@ -199,7 +199,7 @@ impl Run {
     /// When the next timer is due.
     #[wasm_bindgen(js_name = nextTimerMs)]
     pub fn next_timer_ms(&self) -> Option<f64> {
-        self.0.next_timer_ms()
+        self.0.next_timer_ms().map(|ms| ms as f64)
     }
 
     /// What its values take.

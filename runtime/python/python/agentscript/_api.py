@@ -216,7 +216,7 @@ class Run:
         self._run.cancel()
 
     @property
-    def next_timer_ms(self) -> float | None:
+    def next_timer_ms(self) -> int | None:
         """When the next timer of the script is due, since the beginning."""
         return self._run.next_timer_ms()
 
@@ -418,8 +418,13 @@ def _outcome(text: str | None, calls: Calls | None) -> Outcome:
     except RecursionError:
         raise run_error(_TOO_DEEP) from None
     if outcome["status"] == "ok":
-        rest = (outcome.get(key, []) for key in ("warnings", "logs", "unanswered"))
-        return Outcome(outcome["result"], *rest, outcome["stats"])
+        return Outcome(
+            outcome["result"],
+            warnings=outcome.get("warnings", []),
+            logs=outcome.get("logs", []),
+            unanswered=outcome.get("unanswered", []),
+            stats=outcome["stats"],
+        )
     error = run_error(outcome)
     cause = calls.cause(error.message) if calls is not None and error.status == "tool_error" else None
     raise error from cause

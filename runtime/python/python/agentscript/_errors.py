@@ -143,4 +143,4 @@ def _text(error: dict[str, Any]) -> str:
     text = f"{name}: {error['message']}" if name else error["message"]
     if location:
         text += f" (line {location['line']}, column {location['column']})"
-    return f"{text}. {hint}" if hint else text
+    return f"{text}. {hint[:1].upper()}{hint[1:]}" if hint else text
