@@ -72,6 +72,7 @@ mod calls;
 mod charge;
 mod code;
 mod convert;
+pub mod declarations;
 mod dialect;
 mod drain;
 mod drive;

@@ -110,9 +110,10 @@ pub struct StepOptions<'a> {
     pub clock: Arc<dyn Clock>,
 }
 
-#[cfg(not(target_arch = "wasm32"))]
-impl Default for StepOptions<'_> {
-    fn default() -> Self {
+impl StepOptions<'_> {
+    /// The defaults, with a clock that measures the limits of time.
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self {
             policy: Policy::default(),
             language: None,
@@ -121,8 +122,15 @@ impl Default for StepOptions<'_> {
             max_rounds: MAX_ROUNDS,
             max_journal_bytes: MAX_JOURNAL_BYTES,
             cache: None,
-            clock: Arc::new(crate::host::SystemClock),
+            clock,
         }
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Default for StepOptions<'_> {
+    fn default() -> Self {
+        Self::with_clock(Arc::new(crate::host::SystemClock))
     }
 }
 

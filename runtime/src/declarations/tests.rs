@@ -1,6 +1,4 @@
 use super::*;
-use crate::catalogue::tests::catalogue;
-use codecall_base::tool::ToolFilter;
 use serde_json::json;
 
 #[test]
@@ -72,8 +70,7 @@ fn types() {
 }
 
 fn of(input: Value) -> String {
-    let catalogue = catalogue(&[("a", "b", "", input)], ToolFilter::default());
-    signature(&catalogue.snapshot().rows()[0].definition, None)
+    signature("a:b", &input, None, None)
 }
 
 #[test]

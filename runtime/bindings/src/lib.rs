@@ -1,0 +1,30 @@
+//! What the packages for Python and JavaScript share: settings and tools given as JSON, compiled scripts, runs and steps.
+//!
+//! It has no API of its own to learn: each package wraps these types one to one and adds what is idiomatic in its
+//! language, which is driving a run with the tasks or promises of its event loop. All data crosses as JSON text, so that a
+//! package converts values with the parser of its language, once.
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod error;
+mod journal;
+mod run;
+mod script;
+mod settings;
+mod step;
+mod tools;
+
+pub use clock::HostClock;
+pub use error::{CompileFailure, InputError};
+pub use journal::Journal;
+pub use run::{CancelFlag, Progress, Run, kind};
+pub use script::{Script, Start};
+pub use settings::Settings;
+pub use step::Step;
+pub use tools::Toolset;
+
+/// The names of all limits, as settings spell them: `timeoutMs`.
+pub fn limit_names() -> impl Iterator<Item = &'static str> {
+    agentscript::LIMITS.iter().map(|limit| limit.name)
+}
