@@ -46,7 +46,11 @@ impl Serve {
         if let Some(history) = hub.history().cloned() {
             tokio::spawn(async move { history.probe().await });
         }
+        if self.http.is_some() {
+            hub.join_replicas().await?;
+        }
         let live = LiveHub::from(hub);
+        live.follow_replicas();
         codecall_hub::meta::resume_runs(&live, &cancel);
         let _offer = running::offer(&self.sources, &live, &cancel);
         let served = match &self.http {

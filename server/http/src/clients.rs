@@ -110,7 +110,11 @@ impl Clients {
     pub fn new(config: &HttpServerConfig, live: &LiveHub, endpoints: Endpoints) -> Result<Self, Error> {
         let mut secret = [0; 32];
         let unavailable = |_| Error::Config("the system has no source of random numbers".into());
-        SystemRandom::new().fill(&mut secret).map_err(unavailable)?;
+        match live.get().replicas() {
+            // What a client has stored is its own at all replicas.
+            Some(replicas) => secret = *replicas.secret(),
+            None => SystemRandom::new().fill(&mut secret).map_err(unavailable)?,
+        }
         let mut tokens = Vec::new();
         for token in &config.tokens {
             let expected = match (&token.token, &token.sha256) {

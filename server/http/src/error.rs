@@ -91,6 +91,9 @@ errors! {
     /// There are `http.maxSessions`, and all are in use.
     TooManySessions = SERVICE_UNAVAILABLE, Some("TOO_MANY_SESSIONS"),
         "All sessions of this server are in use; try again later, or without a session";
+    /// The store cannot be asked for the session at the moment, and this replica of the server does not have it.
+    SessionsUnavailable = SERVICE_UNAVAILABLE, Some("SESSIONS_UNAVAILABLE"),
+        "The store of this server cannot be used at the moment, so the session is not known here; nothing was done; try again later";
     /// Runs are not durable (`durable.enabled`), or there is no store.
     NoDurableRuns = NOT_IMPLEMENTED, Some("NO_DURABLE_RUNS"),
         "Runs are not durable here: set 'durable.enabled', and do not disable the store";

@@ -190,12 +190,16 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
     let config = &hub.config().http;
     let handler = Handler::new(live.clone());
     // The layers below check hosts, origins and bodies for all paths.
-    let mcp = StreamableHttpServerConfig::default()
+    let mut mcp = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(config.max_body_bytes)
         .with_cancellation_token(cancel.child_token());
-    let sessions = Sessions::new(config.max_sessions, config.session_idle);
+    let mut sessions = Sessions::new(config.max_sessions, config.session_idle);
+    if let Some(replicas) = hub.replicas() {
+        sessions = sessions.shared_by(replicas, hub.scope(), config.session_idle);
+    }
+    mcp.session_store = sessions.store();
     let mcp = StreamableHttpService::new(move || Ok(handler.for_session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(live)?);
     Ok(Router::new()

@@ -2,17 +2,26 @@
 //!
 //! A session without an open stream is idle. If there are too many sessions, a new one evicts an idle one: first one
 //! that has never made a request, then the least recently used. Its client gets 404 for the next request and starts a
-//! new session, as MCP requires.
+//! new session, as MCP requires. If the server has replicas, all of them have the sessions ([`shared`]), so that an evicted
+//! one is opened again.
+
+mod names;
+mod shared;
 
 use super::error::HttpError;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use codecall_hub::hub::Replicas;
+use codecall_store::StoreError;
 use futures_util::{Stream, StreamExt as _};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
-use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use rmcp::transport::streamable_http_server::session::{
+    RestoreOutcome, ServerSseMessage, SessionId, SessionManager, SessionStore,
+};
+use shared::{Openings, SharedSessions, is_restoring};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,15 +31,30 @@ use std::time::{Duration, Instant};
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 tokio::task_local! {
-    /// Whether the request of this task was refused a session.
-    static REFUSED: Cell<bool>;
+    /// Why the request of this task was refused a session.
+    static REFUSED: Cell<Option<Refused>>;
+}
+
+/// Why a request is refused a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// All are in use.
+    Full,
+    /// The store cannot be asked for it.
+    NoStore,
+}
+
+fn refuse(why: Refused) {
+    let _ = REFUSED.try_with(|refused| refused.set(Some(why)));
 }
 
 /// The sessions of a server.
 pub struct Sessions {
-    local: LocalSessionManager,
+    local: Arc<LocalSessionManager>,
     max_sessions: usize,
     registry: Arc<Registry>,
+    /// Those of all replicas; `None`: there is only this process.
+    shared: Option<Arc<SharedSessions>>,
 }
 
 /// The use of each session.
@@ -54,6 +78,9 @@ pub enum SessionError {
     /// All sessions are in use.
     #[error("there are {0} sessions, which is the most that is allowed, and all are in use")]
     Full(usize),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Sessions {
@@ -61,7 +88,18 @@ impl Sessions {
     pub fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(idle_timeout);
-        Self { local, max_sessions, registry: Arc::default() }
+        Self { local: Arc::new(local), max_sessions, registry: Arc::default(), shared: None }
+    }
+
+    /// Shares the sessions with replicas. `scope` says whose they are.
+    pub fn shared_by(mut self, replicas: &Arc<Replicas>, scope: String, idle: Duration) -> Self {
+        self.shared = Some(SharedSessions::new(replicas, scope, idle, &self.local));
+        self
+    }
+
+    /// Returns where sessions are stored for other replicas.
+    pub fn store(&self) -> Option<Arc<dyn SessionStore>> {
+        self.shared.clone().map(|shared| Arc::new(Openings(shared)) as _)
     }
 
     /// Evicts idle sessions until there is room for another one.
@@ -76,7 +114,7 @@ impl Sessions {
                 idle.min_by_key(|(_, usage)| (usage.requests > 0, usage.last_used)).map(|(id, _)| id.clone())
             };
             let Some(evicted) = evicted else {
-                let _ = REFUSED.try_with(|refused| refused.set(true));
+                refuse(Refused::Full);
                 return Err(SessionError::Full(self.max_sessions));
             };
             self.registry.lock().remove(&evicted);
@@ -109,12 +147,25 @@ impl SessionManager for Sessions {
         Ok((id, transport))
     }
 
+    async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, SessionError> {
+        self.make_room().await?;
+        let outcome = self.local.restore_session(id.clone()).await?;
+        if let RestoreOutcome::Restored(_) = &outcome {
+            self.registry.lock().insert(id, Usage { requests: 0, streams: 0, last_used: Instant::now() });
+        }
+        Ok(outcome)
+    }
+
     async fn initialize_session(
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
-        Ok(self.local.initialize_session(id, message).await?)
+        let answer = self.local.initialize_session(id, message).await?;
+        if let Some(shared) = &self.shared {
+            shared.opened(id).await?;
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
@@ -123,6 +174,9 @@ impl SessionManager for Sessions {
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         self.registry.lock().remove(id);
+        if let Some(shared) = &self.shared {
+            shared.closed(id);
+        }
         Ok(self.local.close_session(id).await?)
     }
 
@@ -132,20 +186,39 @@ impl SessionManager for Sessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         self.registry.record_request(id);
+        let Some(shared) = &self.shared else {
+            let stream = self.local.create_stream(id, message).await?;
+            return Ok(self.track_stream(id, stream).left_stream());
+        };
+        let request = message.clone();
         let stream = self.local.create_stream(id, message).await?;
-        Ok(self.track_stream(id, stream))
+        Ok(self.track_stream(id, shared.answer(id, &request, stream)).right_stream())
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
-        Ok(self.local.accept_message(id, message).await?)
+        let Some(shared) = &self.shared else { return Ok(self.local.accept_message(id, message).await?) };
+        if is_restoring(&message) {
+            let restored = shared.restored(id).await;
+            return restored.map_err(|error| {
+                refuse(Refused::NoStore);
+                SessionError::Store(error)
+            });
+        }
+        match shared.route(id, message).await {
+            Some(message) => Ok(self.local.accept_message(id, message).await?),
+            None => Ok(()),
+        }
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let stream = self.local.create_standalone_stream(id).await?;
-        Ok(self.track_stream(id, stream))
+        let Some(shared) = &self.shared else {
+            let stream = self.local.create_standalone_stream(id).await?;
+            return Ok(self.track_stream(id, stream).left_stream());
+        };
+        Ok(self.track_stream(id, shared.open_stream(id, false).await).right_stream())
     }
 
     async fn resume(
@@ -153,8 +226,11 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let stream = self.local.resume(id, last_event_id).await?;
-        Ok(self.track_stream(id, stream))
+        let Some(shared) = &self.shared else {
+            let stream = self.local.resume(id, last_event_id).await?;
+            return Ok(self.track_stream(id, stream).left_stream());
+        };
+        Ok(self.track_stream(id, shared.resume(id, &last_event_id).await?).right_stream())
     }
 }
 
@@ -200,11 +276,12 @@ pub async fn explain_refusal(request: Request, next: Next) -> Response {
         let response = next.run(request).await;
         (response, REFUSED.with(Cell::get))
     };
-    match REFUSED.scope(Cell::new(false), answered).await {
-        (response, false) if is_end && response.status() == StatusCode::ACCEPTED => {
+    match REFUSED.scope(Cell::new(None), answered).await {
+        (response, None) if is_end && response.status() == StatusCode::ACCEPTED => {
             StatusCode::NO_CONTENT.into_response()
         }
-        (response, false) => response,
-        (_, true) => HttpError::TooManySessions.into_response(),
+        (response, None) => response,
+        (_, Some(Refused::Full)) => HttpError::TooManySessions.into_response(),
+        (_, Some(Refused::NoStore)) => HttpError::SessionsUnavailable.into_response(),
     }
 }

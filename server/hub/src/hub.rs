@@ -5,6 +5,7 @@ mod history;
 mod live;
 mod metrics;
 mod principal;
+mod replicas;
 mod status;
 mod tool_examples;
 
@@ -12,6 +13,7 @@ pub use durable::{Durable, NotResumed, OpenRun, Resumed, Standing};
 pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};
 pub use principal::Principal;
+pub use replicas::{Incoming, NotAnswered, Replicas, Served};
 pub use status::{Load, ServerStatus, Status};
 pub use tool_examples::{ExampleResult, run_examples};
 
@@ -43,7 +45,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use status::{StartTimes, time_start};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -93,6 +95,8 @@ struct Kept {
     database: Option<Database>,
     /// Runs that can outlive the process; `None`: there is no database.
     durable: Option<Arc<Durable>>,
+    /// The replicas of this server, once it has joined them.
+    replicas: Arc<OnceLock<Arc<Replicas>>>,
     start_lazily: bool,
     metrics: Arc<Metrics>,
     telemetry: Option<Arc<Telemetry>>,
@@ -177,6 +181,7 @@ impl Hub {
             history,
             database,
             durable,
+            replicas: Arc::default(),
             start_lazily,
             metrics,
             telemetry,
@@ -756,6 +761,9 @@ impl Hub {
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
         if let Some(durable) = &self.kept.durable {
             durable.close().await;
+        }
+        if let Some(replicas) = self.replicas() {
+            replicas.leave().await;
         }
         if let Some(history) = &self.kept.history {
             history.flush().await;

@@ -1,20 +1,25 @@
 //! Requests whose tools ask the client that has made them.
 
-use super::suspended::{self, Proceeded, Work};
-use super::{Handler, client, trace};
+use super::suspended::{self, Proceeded, Suspended, Work};
+use super::answer_form::AnswerForm;
+use super::tasks::Tasks;
+use super::{Handler, client, elsewhere, trace};
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::telemetry;
+use codecall_hub::hub::LiveHub;
 use codecall_base::tool::{ErrorCode, ToolError};
 use codecall_tools::pipeline::canonical;
 use codecall_upstream::BoxFuture;
 use codecall_upstream::mcp::URL_REQUIRED;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
-use rmcp::task_manager::TaskOptions;
 use rmcp::{ErrorData, Peer, RoleServer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +42,7 @@ impl Handler {
         can_be_task: bool,
         start: Start,
     ) -> suspended::Answer {
+        let form = AnswerForm::of_request(self.hub().config().structured, context);
         let mut span = trace::begin(context, &subject);
         let trace = span.context();
         let start: Start =
@@ -48,12 +54,9 @@ impl Handler {
         let knows_tasks = context.client_capabilities().is_some_and(|own| own.supports_tasks());
         let task_after = (can_be_task && is_modern && knows_tasks).then_some(config.task_after);
         let answering: BoxFuture<'_, suspended::Answer> = match state {
-            Some(state) => match self.suspended.take(&state, &subject) {
-                Ok(work) => Box::pin(self.proceed(work, responses, sink, &context.ct, task_after)),
-                Err(error) => Box::pin(std::future::ready(Err(error))),
-            },
+            Some(state) => self.continued(state, subject, responses, sink, context, task_after),
             None if is_modern && (client.can_be_asked() || task_after.is_some()) => {
-                let work = Work::begin(subject, questions, |sink, cancel| start(client, sink, cancel));
+                let work = Work::begin(subject, form, questions, |sink, cancel| start(client, sink, cancel));
                 Box::pin(self.proceed(work, responses, sink, &context.ct, task_after))
             }
             None => {
@@ -72,6 +75,33 @@ impl Handler {
         answer
     }
 
+    /// Goes on with the work of a repeated request, at whichever replica it is.
+    fn continued<'a>(
+        &'a self,
+        state: String,
+        subject: Subject,
+        responses: Option<InputResponses>,
+        sink: EventSink,
+        context: &'a RequestContext<RoleServer>,
+        task_after: Option<Duration>,
+    ) -> BoxFuture<'a, suspended::Answer> {
+        if let Some(elsewhere) = &self.elsewhere
+            && let Some((replica, state)) = elsewhere.other(&state)
+        {
+            let (replica, state) = (replica.to_owned(), state.to_owned());
+            return Box::pin(async move {
+                let responses = responses.unwrap_or_default();
+                let proceeding = elsewhere.proceed(&replica, &state, subject, responses, task_after);
+                let cancelled = || Err(ErrorData::internal_error("the request was cancelled", None));
+                context.ct.run_until_cancelled(proceeding).await.unwrap_or_else(cancelled)
+            });
+        }
+        match self.suspended.take(elsewhere::unnamed(&state), &subject) {
+            Ok(work) => Box::pin(self.proceed(work, responses, sink, &context.ct, task_after)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
     async fn proceed(
         &self,
         work: Work,
@@ -80,18 +110,13 @@ impl Handler {
         cancel: &CancellationToken,
         task_after: Option<Duration>,
     ) -> suspended::Answer {
-        work.send_events_to(sink);
-        let expiry = self.hub().config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
-        match self.suspended.proceed(work, responses.unwrap_or_default(), cancel, expiry, task_after).await {
-            Proceeded::Answered(answer) => *answer,
-            Proceeded::Long(work) => {
-                let longest = Duration::from_millis(self.hub().config().policy.limits.max_duration_ms) + expiry;
-                let ttl_ms = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
-                let options = TaskOptions::new().with_ttl_ms(ttl_ms);
-                let task = self.tasks.spawn(options, |context| Box::pin(suspended::run_as_task(work, context)));
-                Ok(ServerResult::CreateTaskResult(CreateTaskResult::new(task)))
-            }
-        }
+        self.proceeding().proceed(work, responses.unwrap_or_default(), sink, cancel, task_after).await
+    }
+
+    /// Returns what goes on with the work of requests.
+    pub(super) fn proceeding(&self) -> Proceeding {
+        let (suspended, tasks) = (Arc::clone(&self.suspended), self.tasks.clone());
+        Proceeding { live: self.live.clone(), suspended, tasks }
     }
 
     /// Lets servers ask for the roots of the client, if it is the only one.
@@ -103,8 +128,49 @@ impl Handler {
     }
 }
 
+/// Goes on with the work of requests.
+#[derive(Clone)]
+pub struct Proceeding {
+    live: LiveHub,
+    pub suspended: Arc<Suspended>,
+    pub tasks: Tasks,
+}
+
+impl Proceeding {
+    /// Goes on with work until it is done, its client has to answer, or `task_after` is over.
+    pub async fn proceed(
+        &self,
+        work: Work,
+        responses: InputResponses,
+        sink: EventSink,
+        cancel: &CancellationToken,
+        task_after: Option<Duration>,
+    ) -> suspended::Answer {
+        work.send_events_to(sink);
+        let hub = self.live.get();
+        let expiry = hub.config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
+        let proceeded = match self.suspended.proceed(work, responses, cancel, expiry, task_after).await {
+            Proceeded::Answered(answer) => *answer,
+            Proceeded::Long(work) => {
+                let ttl = Duration::from_millis(hub.config().policy.limits.max_duration_ms) + expiry;
+                let form = work.form();
+                let task = self.tasks.begin(&self.live, work, form, ttl).await?;
+                Ok(ServerResult::CreateTaskResult(CreateTaskResult::new(task)))
+            }
+        };
+        // Any replica gets the repeated request.
+        match (proceeded, hub.replicas()) {
+            (Ok(ServerResult::InputRequiredResult(mut required)), Some(replicas)) => {
+                required.request_state = required.request_state.map(|state| elsewhere::named(replicas.id(), &state));
+                Ok(ServerResult::InputRequiredResult(required))
+            }
+            (proceeded, _) => proceeded,
+        }
+    }
+}
+
 /// What is requested; it identifies a request among the suspended ones.
-#[derive(PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Subject {
     pub method: &'static str,
     /// The tool, prompt or resource.
@@ -116,6 +182,23 @@ impl Subject {
     pub fn new(method: &'static str, name: &str, arguments: &Map<String, Value>) -> Self {
         let arguments = Sha256::digest(canonical(arguments).as_bytes()).into();
         Self { method, name: name.to_owned(), arguments }
+    }
+}
+
+/// A subject as another replica sends it.
+#[derive(Deserialize)]
+struct SentSubject {
+    method: String,
+    name: String,
+    arguments: [u8; 32],
+}
+
+impl<'de> Deserialize<'de> for Subject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let SentSubject { method, name, arguments } = SentSubject::deserialize(deserializer)?;
+        let known = ["tools/call", "prompts/get", "resources/read"].into_iter().find(|known| *known == method);
+        let method = known.ok_or_else(|| D::Error::custom("it is not the method of a request that can wait"))?;
+        Ok(Self { method, name, arguments })
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod answer_form;
 mod client;
+mod elsewhere;
 mod instructions;
 mod interact;
 mod notifications;
@@ -15,6 +16,7 @@ mod resources;
 mod run_events;
 mod serve;
 mod suspended;
+mod tasks;
 mod tool_changes;
 mod tool_list;
 mod trace;
@@ -28,11 +30,11 @@ use codecall_base::offload;
 use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
 use codecall_hub::hub::{Hub, LiveHub};
 use codecall_hub::meta;
+use elsewhere::Elsewhere;
 use interact::{Subject, client_error, wrong_result};
 use notifications::{Peers, Subscriptions};
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
-use rmcp::task_manager::TaskManager;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use run_events::Level;
 use serde_json::{Map, Value, json};
@@ -40,6 +42,7 @@ pub use serve::{serve, serve_stdio, serve_stdio_until};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use suspended::Suspended;
+use tasks::Tasks;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_list::MetaTools;
 
@@ -56,7 +59,9 @@ pub struct Handler {
     /// Requests of clients without a session that wait for their clients.
     suspended: Arc<Suspended>,
     /// Requests that have become tasks.
-    tasks: TaskManager,
+    tasks: Tasks,
+    /// The other replicas of the server.
+    elsewhere: Option<Arc<Elsewhere>>,
     /// Whether this is the only connection of the process.
     is_only: bool,
     /// Identifies the client of this connection.
@@ -74,7 +79,11 @@ impl Handler {
     /// Creates a handler that serves `hub`.
     #[must_use]
     pub fn new(hub: impl Into<LiveHub>) -> Self {
-        Self::with_meta_tools(hub.into(), Arc::default(), Arc::default(), TaskManager::new())
+        let live: LiveHub = hub.into();
+        let tasks = Tasks::new(&live);
+        let mut handler = Self::with_meta_tools(live, Arc::default(), Arc::default(), tasks, None);
+        handler.elsewhere = Elsewhere::serve(&handler.hub(), handler.proceeding()).map(Arc::new);
+        handler
     }
 
     /// Creates the handler of another connection to the same hub.
@@ -85,6 +94,7 @@ impl Handler {
             Arc::clone(&self.meta_tools),
             Arc::clone(&self.suspended),
             self.tasks.clone(),
+            self.elsewhere.clone(),
         )
     }
 
@@ -92,7 +102,8 @@ impl Handler {
         live: LiveHub,
         meta_tools: Arc<MetaTools>,
         suspended: Arc<Suspended>,
-        tasks: TaskManager,
+        tasks: Tasks,
+        elsewhere: Option<Arc<Elsewhere>>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -106,6 +117,7 @@ impl Handler {
             peers,
             suspended,
             tasks,
+            elsewhere,
             is_only: false,
             number,
             subscriptions,
@@ -341,9 +353,12 @@ impl ServerHandler for Handler {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+        let hub = self.hub();
+        let form = AnswerForm::of_request(hub.config().structured, &context);
+        let getting = self.tasks.get(&hub, self.elsewhere.as_deref(), &request.task_id, form);
+        Box::pin(getting).await.map(GetTaskResult::new)
     }
 
     async fn update_task(
@@ -351,7 +366,8 @@ impl ServerHandler for Handler {
         request: UpdateTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.tasks.update_task(&request.task_id, request.input_responses)
+        let hub = self.hub();
+        Box::pin(self.tasks.update(&hub, self.elsewhere.as_deref(), &request.task_id, request.input_responses)).await
     }
 
     async fn cancel_task(
@@ -359,7 +375,7 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.tasks.cancel_task(&request.task_id)
+        Box::pin(self.tasks.cancel(&self.hub(), self.elsewhere.as_deref(), &request.task_id)).await
     }
 
     /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.

@@ -4,10 +4,11 @@
 //! answers. Meanwhile the work of the request goes on, or waits. The state that the client sends back is a random name of
 //! that work, which is used once: it says nothing, and cannot be guessed.
 
+use super::answer_form::AnswerForm;
 use super::client::{Asked, Questions};
 use super::interact::Subject;
 use codecall_base::client::Unanswered;
-use codecall_base::event::{EventSink, RunId};
+use codecall_base::event::{EventSink, RunEvent, RunId};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -16,7 +17,7 @@ use rmcp::model::*;
 use rmcp::task_manager::{TaskContext, TaskExit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -54,6 +55,10 @@ pub struct Work {
     open: BTreeMap<String, Asked>,
     /// The sink of the request that is being answered.
     sink: Arc<Mutex<EventSink>>,
+    /// The run that it has begun.
+    run: Arc<OnceLock<RunId>>,
+    /// The form in which its client gets the answer.
+    form: AnswerForm,
     _cancel: DropGuard,
 }
 
@@ -153,19 +158,35 @@ impl Work {
     /// Begins the work of a request. `start` gets the sink of its events, and its cancellation.
     pub fn begin(
         subject: Subject,
+        form: AnswerForm,
         questions: Questions,
         start: impl FnOnce(EventSink, CancellationToken) -> BoxFuture<'static, Answer>,
     ) -> Self {
         let (cancel, sink) = (CancellationToken::new(), Arc::new(Mutex::new(None::<Arc<dyn Fn(_) + Send + Sync>>)));
-        let current = Arc::clone(&sink);
+        let (current, run) = (Arc::clone(&sink), Arc::<OnceLock<RunId>>::default());
+        let begun = Arc::clone(&run);
         let forward: EventSink = Some(Arc::new(move |event| {
+            if let RunEvent::Started { run } = &event {
+                // The first one is that of the request.
+                let _ = begun.set(run.clone());
+            }
             let sink = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(sink) = sink {
                 sink(event);
             }
         }));
         let task = tokio::spawn(start(forward, cancel.clone()));
-        Self { subject, task, questions, open: BTreeMap::new(), sink, _cancel: cancel.drop_guard() }
+        Self { subject, task, questions, open: BTreeMap::new(), sink, run, form, _cancel: cancel.drop_guard() }
+    }
+
+    /// Returns the run that it has begun; `None`: none yet.
+    pub fn run(&self) -> Option<&RunId> {
+        self.run.get()
+    }
+
+    /// Returns the form in which its client gets the answer.
+    pub fn form(&self) -> AnswerForm {
+        self.form
     }
 
     /// Sends events to the request that is being answered. There are none while none is.

@@ -22,22 +22,32 @@ pub async fn notify(live: LiveHub, peers: Weak<Mutex<Peers>>) {
     }
 }
 
-/// Changes of the tools: of the upstreams, and of the configuration.
+/// Changes of the tools: of the upstreams, and of the configuration; also those that other replicas of the server have seen.
 pub struct ToolChanges {
     replaced: watch::Receiver<Arc<Hub>>,
     changed: watch::Receiver<u64>,
+    elsewhere: Option<watch::Receiver<u64>>,
 }
 
 impl ToolChanges {
     pub fn new(live: &LiveHub) -> Self {
         let mut replaced = live.replaced();
         let changed = replaced.borrow_and_update().catalogue().changed();
-        Self { replaced, changed }
+        let elsewhere = live.get().replicas().map(|replicas| replicas.tools_changed());
+        Self { replaced, changed, elsewhere }
     }
 
     /// Waits for a change. `false`: there are no more.
     pub async fn next(&mut self) -> bool {
+        let elsewhere = async {
+            match &mut self.elsewhere {
+                // It lives as long as the server.
+                Some(elsewhere) => drop(elsewhere.changed().await),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
+            () = elsewhere => return true,
             change = self.changed.changed() => match change {
                 Ok(()) => return true,
                 // The catalogue is that of a hub that was replaced.
@@ -52,5 +62,6 @@ impl ToolChanges {
 
     pub fn mark_unchanged(&mut self) {
         self.changed.mark_unchanged();
+        self.elsewhere.iter_mut().for_each(watch::Receiver::mark_unchanged);
     }
 }

@@ -178,7 +178,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// The words that differ.
-    const WORDS: [&str; 5] = ["bytes", "key", "compact", "texts", "texts_key"];
+    const WORDS: [&str; 7] = ["bytes", "key", "compact", "texts", "texts_key", "unlogged", "announce_messages"];
 
     /// Returns what stands for a word in braces.
     fn word(self, word: &str) -> &'static str {
@@ -199,6 +199,15 @@ impl Dialect {
             }
             ("texts_key", Self::Sqlite) => "rowid",
             ("texts_key", Self::Postgres) => "key",
+            // A table whose rows need not survive the crash of the database, so that no write waits for the disk.
+            ("unlogged", Self::Postgres) => "UNLOGGED",
+            // A message wakes its recipient, which listens ([`Database::listen`]).
+            ("announce_messages", Self::Postgres) => {
+                "CREATE FUNCTION announce_message() RETURNS trigger LANGUAGE plpgsql AS
+                 $$BEGIN PERFORM pg_notify('codecall_' || NEW.recipient, ''); RETURN NULL; END$$;
+                 CREATE TRIGGER announce_message AFTER INSERT ON replica_messages
+                 FOR EACH ROW EXECUTE FUNCTION announce_message();"
+            }
             _ => "",
         }
     }
@@ -231,6 +240,28 @@ enum Driver {
     Sqlite(sqlite::Sqlite),
     #[cfg(feature = "postgres")]
     Postgres(Box<postgres::Postgres>),
+}
+
+/// What is notified of messages. Dropping it ends its connection.
+pub struct Listener {
+    wake: Arc<tokio::sync::Notify>,
+    _listening: Option<AbortOnDrop>,
+}
+
+impl Listener {
+    /// Waits for the next notification.
+    pub async fn notified(&self) {
+        self.wake.notified().await;
+    }
+}
+
+/// Ends a task when it is dropped.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl std::fmt::Debug for Database {
@@ -326,6 +357,28 @@ impl Database {
             Driver::Sqlite(sqlite) => sqlite.work(sqlite::Work::Vacuum).await.map(drop),
             #[cfg(feature = "postgres")]
             Driver::Postgres(postgres) => postgres.vacuum().await,
+        }
+    }
+
+    /// Whether servers on several machines can use it.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.dialect() == Dialect::Postgres
+    }
+
+    /// Returns what is notified when a message for a replica may be there ([`replicas`](crate::SqlReplicas)): until it is dropped, a
+    /// connection listens. A notification can be missed while the connection is lost, and a file has none, so look from
+    /// time to time too.
+    #[must_use]
+    pub fn listen(&self, replica: &str) -> Listener {
+        match &*self.0 {
+            Driver::Sqlite(_) => Listener { wake: Arc::default(), _listening: None },
+            #[cfg(feature = "postgres")]
+            Driver::Postgres(postgres) => {
+                let wake = Arc::<tokio::sync::Notify>::default();
+                let listening = tokio::spawn(postgres.listen(format!("codecall_{replica}"), Arc::clone(&wake)));
+                Listener { wake, _listening: Some(AbortOnDrop(listening)) }
+            }
         }
     }
 

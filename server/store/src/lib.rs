@@ -10,13 +10,16 @@ mod credentials;
 pub mod database;
 mod journals;
 mod rates;
+mod replicas;
 mod results;
 mod runs;
 mod script_tools;
 pub mod sealed;
 mod servers;
+mod sessions;
 mod shapes;
 pub mod state;
+mod tasks;
 pub mod transfer;
 mod vault;
 mod vectors;
@@ -29,16 +32,19 @@ pub use credentials::{CredentialStore, FileCredentials, MemoryCredentials, Recor
 pub use database::Database;
 pub use futures_util::future::BoxFuture;
 pub use journals::{JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, SqlJournals, Submitted};
-pub use rates::{MemoryRates, Quota, RateLimiter};
+pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
+pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
 pub use runs::{
     ListedRun, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns, ended_ms, position,
 };
 pub use script_tools::{ScriptToolStore, SqlScriptTools, StoredCode, StoredTool, StoredVersion};
 pub use servers::{FileServers, MemoryServers, ServerRecord, ServerStore};
+pub use sessions::{SqlSessions, StoredSession};
 pub use shapes::{FileShapes, MemoryShapes, SeenShape, ShapeStore, ToolShapes};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+pub use tasks::{SqlTasks, StoredTask};
 pub use vault::{SecretEntry, SecretName, SecretStore, SqlSecrets, VaultError};
 #[cfg(any(test, feature = "embeddings"))]
 pub use vectors::sqlite::SqliteVectors;
@@ -92,8 +98,11 @@ impl Stores {
     /// Uses a database for what the configuration says so of.
     #[must_use]
     pub fn in_database(mut self, config: &Config, database: &Database) -> Self {
-        if config.result_store.persistent {
+        if config.result_store.persistent || database.is_shared() {
             self.results = Arc::new(SqlResults::new(database.clone(), config.result_store));
+        }
+        if database.is_shared() {
+            self.rates = Arc::new(SqlRates::new(database.clone()));
         }
         self.approval_requests = Some(Arc::new(SqlApprovalRequests(database.clone())));
         self

@@ -1,11 +1,14 @@
 //! Rate limits: token buckets by key.
 
-use crate::{BoxFuture, StoreError};
+use crate::database::{Database, Value};
+use crate::{BoxFuture, StoreError, now_us};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, RateLimiter as Governor};
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::future::ready;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +55,61 @@ impl RateLimiter for MemoryRates {
             Some(full.wait_time_from(self.clock.now()))
         });
         Box::pin(ready(Ok(wait)))
+    }
+}
+
+/// Buckets in a database, for servers that share it. A bucket is the time at which it is full again, as the servers' clocks
+/// say: one that is ahead by a second takes what is refilled in a second.
+#[derive(Debug)]
+pub struct SqlRates {
+    database: Database,
+    taken: AtomicU64,
+}
+
+/// After so many permits, full buckets are deleted.
+const SWEEP: u64 = 1_000;
+
+impl SqlRates {
+    /// Buckets of a database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database, taken: AtomicU64::default() }
+    }
+
+    /// Takes a permit at a time. Returns how long there is none, in nanoseconds.
+    async fn take_at(&self, now: i64, key: &str, quota: Quota) -> Result<Option<Duration>, StoreError> {
+        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
+        let each = quota.window.checked_div(quota.limit.get()).map(nanos).unwrap_or_default();
+        if each == 0 {
+            return Ok(None);
+        }
+        // Quotas have buckets of their own, and names may be long.
+        let key = Sha256::digest(format!("{} {} {key}", quota.limit, quota.window.as_nanos()));
+        let key = crate::state::hex(&key);
+        let full = now.saturating_add(each.saturating_mul(quota.limit.get().into()));
+        let take = "INSERT INTO rates (key, full_at) VALUES ($1, CAST($2 AS BIGINT))
+             ON CONFLICT (key) DO UPDATE SET full_at = CASE WHEN rates.full_at > CAST($3 AS BIGINT)
+                 THEN rates.full_at ELSE CAST($3 AS BIGINT) END + CAST($4 AS BIGINT)
+             WHERE rates.full_at <= CAST($5 AS BIGINT) RETURNING full_at";
+        let last = full.saturating_sub(each);
+        let values = [key.as_str().into(), (now + each).into(), now.into(), each.into(), last.into()];
+        let failed = |problem| self.database.error(&problem);
+        if self.taken.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
+            self.database.query("DELETE FROM rates WHERE full_at < $1", [now.into()]).await.map_err(failed)?;
+        }
+        if !self.database.query(take, values).await.map_err(failed)?.is_empty() {
+            return Ok(None);
+        }
+        let read = "SELECT full_at FROM rates WHERE key = $1";
+        let rows = self.database.query(read, [key.as_str().into()]).await.map_err(failed)?;
+        let full_at = rows.first().and_then(|row| row.first()).map_or(now, Value::int);
+        Ok(Some(Duration::from_nanos(u64::try_from(full_at.saturating_sub(last)).unwrap_or_default())))
+    }
+}
+
+impl RateLimiter for SqlRates {
+    fn take<'a>(&'a self, key: &'a str, quota: Quota) -> BoxFuture<'a, Result<Option<Duration>, StoreError>> {
+        Box::pin(self.take_at(now_us().saturating_mul(1_000), key, quota))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tools that ask the client: a fixture of both lifecycles, `server-everything`, and clients of both lifecycles.
 
-mod fixture;
+pub mod fixture;
 
 use crate::model_server::HttpProcess;
 use crate::support::*;

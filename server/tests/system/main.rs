@@ -36,10 +36,15 @@ mod operation;
 mod page;
 mod pipeline;
 mod pool;
+#[cfg(all(unix, feature = "postgres"))]
+#[path = "../../store/src/database/tests/server.rs"]
+mod postgres_server;
 mod protocol;
 mod quarantine;
 #[cfg(unix)]
 mod reports;
+#[cfg(all(unix, feature = "postgres"))]
+mod replicas;
 #[cfg(target_os = "linux")]
 mod running;
 mod runs;

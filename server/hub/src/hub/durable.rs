@@ -200,8 +200,11 @@ impl Durable {
         self.lease.duration / 3
     }
 
-    /// Returns the keys that seal journals. Makes a key if there is none.
-    fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, SealError> {
+    /// Returns the keys that seal journals, and what else outlives a process. Makes a key if there is none.
+    ///
+    /// # Errors
+    /// There is a key that cannot be used, or none can be made.
+    pub fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, SealError> {
         let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         // Another process may have added a key, with which it seals.
         let changed = KeyRing::changed(config);

@@ -99,6 +99,19 @@ pub async fn outcome(hub: &Hub, run: &RunId, cancel: &CancellationToken) -> Opti
     outcome_within(hub, run, OUTCOME_WAIT, cancel).await
 }
 
+/// Waits until a run of a client has ended. Returns its outcome; `None`: it has none of this id.
+pub async fn until_ended(hub: &Hub, run: &RunId) -> Option<Answer> {
+    let durable = hub.durable()?;
+    loop {
+        match durable.standing(hub, run).await {
+            Ok(Some(Standing::Ended(outcome))) => return Some(ended(&outcome)),
+            Ok(None) => return None,
+            // The store may come back.
+            Ok(Some(Standing::Open(_))) | Err(_) => tokio::time::sleep(OUTCOME_LOOK).await,
+        }
+    }
+}
+
 /// Returns where a run of a client stands now; `None`: it has none of this id.
 pub async fn standing(hub: &Hub, run: &RunId) -> Option<Answer> {
     match hub.durable()?.standing(hub, run).await {
@@ -161,7 +174,7 @@ fn to_text(answer: &Answer) -> String {
 }
 
 /// Converts it back.
-fn ended(text: &str) -> Answer {
+pub fn ended(text: &str) -> Answer {
     let mut kept: Value = serde_json::from_str(text).unwrap_or_default();
     let content = match (kept["isRefusal"].as_bool(), kept["content"].take()) {
         (Some(true), Value::String(text)) => AnswerContent::Refusal(text),

@@ -6,9 +6,10 @@ use crate::{StoreError, now_ms};
 use rustls_platform_verifier::ConfigVerifierExt as _;
 use std::collections::HashMap;
 use std::error::Error as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, GenericClient};
@@ -18,6 +19,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a transaction may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long after a connection that listens was lost, or not opened, it is opened again.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum number of connections. The database writes the commits of several connections to its disk at once.
 const MAX_CONNECTIONS: usize = 16;
 /// The key of the lock under which the tables are made: `CCst`.
@@ -92,14 +95,21 @@ impl Postgres {
         Ok(())
     }
 
+    /// Notifies of the notifications of a channel, until the future is dropped. A lost connection is opened again.
+    pub fn listen(&self, channel: String, wake: Arc<Notify>) -> impl Future<Output = ()> + Send + 'static {
+        let config = self.config.clone();
+        async move {
+            loop {
+                if let Err(problem) = listen(&config, &channel, &wake).await {
+                    tracing::debug!("notifications of the database: {problem}");
+                }
+                tokio::time::sleep(LISTEN_AGAIN).await;
+            }
+        }
+    }
+
     async fn connect(&self) -> Result<Session, Problem> {
-        let tls = rustls::ClientConfig::with_platform_verifier()
-            .map_err(|error| Problem::Failed(format!("TLS cannot be used: {error}")))?;
-        let connecting = self.config.connect(MakeRustlsConnect::new(tls));
-        let (mut client, connection) = match tokio::time::timeout(CONNECT_TIMEOUT * 2, connecting).await {
-            Ok(connected) => connected?,
-            Err(_) => return Err(Problem::Unreachable("it does not answer".into())),
-        };
+        let (mut client, connection) = open(&self.config).await?;
         tokio::spawn(async move {
             // A lost connection fails the next use.
             let _ = connection.await;
@@ -108,6 +118,44 @@ impl Postgres {
         migrate(&mut client).await?;
         Ok(Session { client, prepared: HashMap::new() })
     }
+}
+
+type Opened = (Client, tokio_postgres::Connection<tokio_postgres::Socket, TlsStream>);
+type TlsStream = <MakeRustlsConnect as MakeTlsConnect<tokio_postgres::Socket>>::Stream;
+
+async fn open(config: &Config) -> Result<Opened, Problem> {
+    let tls = rustls::ClientConfig::with_platform_verifier()
+        .map_err(|error| Problem::Failed(format!("TLS cannot be used: {error}")))?;
+    let connecting = config.connect(MakeRustlsConnect::new(tls));
+    match tokio::time::timeout(CONNECT_TIMEOUT * 2, connecting).await {
+        Ok(connected) => Ok(connected?),
+        Err(_) => Err(Problem::Unreachable("it does not answer".into())),
+    }
+}
+
+/// Notifies of the notifications of a channel until the connection is lost.
+async fn listen(config: &Config, channel: &str, wake: &Notify) -> Result<(), Problem> {
+    let (client, mut connection) = open(config).await?;
+    let (sender, mut received) = tokio::sync::mpsc::channel::<()>(1);
+    let receiving = async move {
+        while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+            if matches!(message?, tokio_postgres::AsyncMessage::Notification(_)) {
+                // One that waits already stands for all.
+                let _ = sender.try_send(());
+            }
+        }
+        Ok::<(), Problem>(())
+    };
+    let forwarding = async {
+        client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
+        // Something may have come before.
+        wake.notify_one();
+        while received.recv().await.is_some() {
+            wake.notify_one();
+        }
+        Ok::<(), Problem>(())
+    };
+    tokio::try_join!(receiving, forwarding).map(drop)
 }
 
 async fn migrate(client: &mut Client) -> Result<(), Problem> {

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -112,6 +112,42 @@ const MIGRATIONS: [&str; 5] = [
      CREATE TABLE script_tool_changes (workspace TEXT PRIMARY KEY, changes BIGINT NOT NULL);",
     // Runs that somebody has cancelled, wherever they are.
     "ALTER TABLE journaled_runs ADD COLUMN cancelled BIGINT NOT NULL DEFAULT 0;",
+    // What replicas share. Who is there, messages between them, and rates may be lost when the database fails.
+    "CREATE {unlogged} TABLE replicas (id TEXT PRIMARY KEY, beat BIGINT NOT NULL);
+     CREATE {unlogged} TABLE replica_messages (
+         recipient TEXT NOT NULL,
+         sent BIGINT NOT NULL,
+         id TEXT NOT NULL,
+         sender TEXT NOT NULL,
+         address TEXT NOT NULL,
+         sealed {bytes} NOT NULL,
+         PRIMARY KEY (recipient, sent, id)
+     );
+     {announce_messages}
+     CREATE TABLE replica_secrets (name TEXT PRIMARY KEY, sealed {bytes} NOT NULL);
+     CREATE {unlogged} TABLE rates (key TEXT PRIMARY KEY, full_at BIGINT NOT NULL);
+     CREATE TABLE sessions (
+         id TEXT PRIMARY KEY,
+         opening TEXT NOT NULL,
+         expires BIGINT NOT NULL,
+         stream TEXT
+     );
+     CREATE INDEX sessions_by_expiry ON sessions (expires);
+     CREATE TABLE session_requests (
+         session TEXT NOT NULL,
+         name TEXT NOT NULL,
+         request TEXT NOT NULL,
+         PRIMARY KEY (session, name)
+     );
+     CREATE TABLE tasks (
+         id TEXT PRIMARY KEY,
+         scope TEXT NOT NULL,
+         run TEXT,
+         description TEXT NOT NULL,
+         expires BIGINT NOT NULL,
+         sealed {bytes}
+     );
+     CREATE INDEX tasks_by_expiry ON tasks (expires);",
 ];
 
 /// The newest version of the tables.

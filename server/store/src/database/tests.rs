@@ -2,6 +2,7 @@
 //! message, where it is not installed or the feature is off.
 
 mod approvals;
+mod replicas;
 #[cfg(feature = "postgres")]
 mod server;
 
@@ -512,6 +513,11 @@ async fn approvals_and_journals_are_kept_in_a_file() {
     approvals::keep_and_decide(Folder::new("approvals").database()).await;
 }
 
+#[tokio::test]
+async fn replicas_share_a_file() {
+    replicas::share(Folder::new("replicas").database()).await;
+}
+
 /// All in one test, because a server takes seconds to start.
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
@@ -521,14 +527,21 @@ async fn postgres_does_the_same() {
         return;
     };
     // Two servers that start at the same time make the tables once.
-    let (a, b) = (server.database(), server.database());
+    let database = || Database::postgres(&server.url()).expect("an address");
+    let (a, b) = (database(), database());
     let (first, second) = tokio::join!(a.check(), b.check());
     assert_eq!((first, second), (Ok(Vec::new()), Ok(Vec::new())));
-    history(server.database()).await;
-    secrets(server.database()).await;
-    script_tools(server.database()).await;
-    results(server.database()).await;
-    approvals::keep_and_decide(server.database()).await;
+    history(database()).await;
+    secrets(database()).await;
+    script_tools(database()).await;
+    results(database()).await;
+    approvals::keep_and_decide(database()).await;
+    replicas::share(database()).await;
+    // A message wakes its recipient.
+    let (listener, keys) = (b.listen("two"), KeyRing::parse(&new_key().expect("random"), "test").expect("a key"));
+    listener.notified().await;
+    crate::SqlReplicas::new(a.clone()).send(&keys, "one", &["two".into()], "a", "x").await.expect("sent");
+    tokio::time::timeout(Duration::from_secs(60), listener.notified()).await.expect("notified");
     let (one, two) = (SqlRuns(a.clone()), SqlRuns(b));
     let writing = |runs: SqlRuns, first: usize| async move {
         for number in first..first + 50 {
@@ -549,5 +562,5 @@ async fn postgres_does_the_same() {
     server.begin().expect("started");
     one.record(&[run(1)]).await.expect("recorded");
     a.query("INSERT INTO codecall_migrations VALUES (99, 'x', 0)", []).await.expect("inserted");
-    assert!(matches!(server.database().check().await, Err(Problem::Newer { found: 99, .. })));
+    assert!(matches!(database().check().await, Err(Problem::Newer { found: 99, .. })));
 }

@@ -1,10 +1,11 @@
-//! A Postgres server on a temporary folder; `None` where there is none.
+//! A Postgres server on a temporary folder; `None` where there is none. The tests of the whole program use it too.
 
-use super::*;
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub struct Server {
-    folder: Folder,
+    folder: PathBuf,
     programs: PathBuf,
     port: u16,
     user: Option<&'static str>,
@@ -18,11 +19,16 @@ impl Server {
         let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         // Postgres refuses to run as root.
         let user = rustix_is_root().then_some("postgres");
-        let server = Self { folder: Folder::new("postgres"), programs, port, user };
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("codecall-postgres-{}-{count}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).ok()?;
+        let server = Self { folder, programs, port, user };
         if let Some(user) = user {
-            Command::new("chown").arg(user).arg(&server.folder.0).status().ok()?;
+            Command::new("chown").arg(user).arg(&server.folder).status().ok()?;
         }
-        let data = server.folder.0.join("data").display().to_string();
+        let data = server.folder.join("data").display().to_string();
         server.run(
             "initdb",
             &["-D", &data, "-A", "trust", "-U", "codecall", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"],
@@ -32,7 +38,7 @@ impl Server {
     }
 
     pub fn begin(&self) -> Option<()> {
-        let folder = self.folder.0.display();
+        let folder = self.folder.display();
         let (data, log) = (format!("{folder}/data"), format!("{folder}/log"));
         let options =
             format!("-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off", self.port);
@@ -40,7 +46,7 @@ impl Server {
     }
 
     pub fn stop(&self) -> Option<()> {
-        let data = self.folder.0.join("data").display().to_string();
+        let data = self.folder.join("data").display().to_string();
         self.run("pg_ctl", &["-D", &data, "-m", "immediate", "stop"])
     }
 
@@ -59,15 +65,15 @@ impl Server {
         status.ok()?.success().then_some(())
     }
 
-    pub fn database(&self) -> Database {
-        let url = format!("postgres://codecall@127.0.0.1:{}/postgres?sslmode=disable", self.port);
-        Database::postgres(&url).expect("an address")
+    pub fn url(&self) -> String {
+        format!("postgres://codecall@127.0.0.1:{}/postgres?sslmode=disable", self.port)
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
