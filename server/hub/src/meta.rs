@@ -33,7 +33,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-pub use waiting::resume_runs;
+pub use waiting::{kept, kept_failure, resume_runs};
 
 /// Maximum length of the description of an invalid request, in bytes.
 const MAX_PROBLEM_BYTES: usize = 2_048;
