@@ -40,6 +40,8 @@ mod protocol;
 mod quarantine;
 #[cfg(unix)]
 mod reports;
+#[cfg(all(unix, feature = "restate"))]
+mod restate;
 #[cfg(target_os = "linux")]
 mod running;
 mod runs;
