@@ -148,7 +148,7 @@ impl Tools {
 
 /// Notes that a call begins. Returns whether it had begun before.
 async fn begin(ctx: &Context<'_>, call: &ToolCall) -> Result<bool, HandlerError> {
-    let mine = codecall_base::event::RunId::random().as_str().to_owned();
+    let mine = RunId::random().as_str().to_owned();
     let noted = mine.clone();
     let name = format!("begin {} {}", call.tool, call.digest);
     let first: String = ctx.run(move || async move { Ok(noted) }).name(name).await?;

@@ -140,10 +140,13 @@ impl Engine {
         Ok(Received { status, body })
     }
 
-    /// Posts to the ingress. `None` is answered where there is no such service.
-    async fn post(&self, path: &str, body: Vec<u8>, media: &str) -> Result<Received, EngineProblem> {
+    /// Posts to the ingress: a body with its media type, or nothing.
+    async fn post(&self, path: &str, body: Option<(Vec<u8>, &str)>) -> Result<Received, EngineProblem> {
         let request = self.http.post(format!("{}/{path}", self.ingress)).timeout(TIMEOUT);
-        let request = request.header("content-type", media).body(body);
+        let request = match body {
+            Some((body, media)) => request.header("content-type", media).body(body),
+            None => request,
+        };
         let received = self.send(request).await?;
         match received.status {
             200..=299 => Ok(received),
@@ -158,7 +161,7 @@ impl Engine {
     /// Restate does not take it.
     pub async fn submit(&self, run: &str, start: &str) -> Result<bool, EngineProblem> {
         let path = format!("{CODE}/{run}/run/send");
-        let received = self.post(&path, start.into(), "application/json").await?;
+        let received = self.post(&path, Some((start.into(), "application/json"))).await?;
         let answer: Value = serde_json::from_slice(&received.body).unwrap_or_default();
         match (answer["invocationId"].as_str(), answer["status"].as_str()) {
             (Some(_), Some("Accepted")) => Ok(true),
@@ -174,7 +177,7 @@ impl Engine {
     pub async fn begun(&self, run: &str) -> Result<Begun, EngineProblem> {
         let began = Instant::now();
         while began.elapsed() < BEGIN {
-            let received = self.post(&format!("{CODE}/{run}/begun"), Vec::new(), "application/json").await?;
+            let received = self.post(&format!("{CODE}/{run}/begun"), None).await?;
             let Ok(answer) = serde_json::from_slice::<Option<Begun>>(&received.body) else {
                 return Err(unexpected(received.status, &received.text()));
             };
@@ -192,7 +195,7 @@ impl Engine {
     /// It has not begun, or Restate cannot be used.
     pub async fn cancel(&self, run: &str) -> Result<(), EngineProblem> {
         self.begun(run).await?;
-        self.post(&format!("{CODE}/{run}/stop"), Vec::new(), "application/json").await.map(drop)
+        self.post(&format!("{CODE}/{run}/stop"), None).await.map(drop)
     }
 
     /// Passes on that somebody has decided on a call of a run.
@@ -254,7 +257,7 @@ impl Engine {
         if stored().get(digest).is_some_and(|at| at.elapsed() < STORE_AGAIN) {
             return Ok(());
         }
-        self.post(&format!("{SNAPSHOTS}/{digest}/put"), bytes.to_vec(), "application/octet-stream").await?;
+        self.post(&format!("{SNAPSHOTS}/{digest}/put"), Some((bytes.to_vec(), "application/octet-stream"))).await?;
         let mut stored = stored();
         stored.retain(|_, at| at.elapsed() < STORE_AGAIN);
         stored.insert(digest.to_owned(), Instant::now());
@@ -266,7 +269,7 @@ impl Engine {
     /// # Errors
     /// There is none of this digest, or Restate cannot be used.
     pub async fn tools(&self, digest: &str) -> Result<Vec<u8>, EngineProblem> {
-        let received = self.post(&format!("{SNAPSHOTS}/{digest}/get"), Vec::new(), "application/json").await?;
+        let received = self.post(&format!("{SNAPSHOTS}/{digest}/get"), None).await?;
         Ok(received.body)
     }
 
