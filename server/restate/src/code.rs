@@ -54,6 +54,7 @@ impl Code {
         }
         let begun = Begun { invocation: ctx.invocation_id().to_owned(), request: start.request().to_owned() };
         ctx.set(BEGUN, Json(begun));
+        let digest = start.request().to_owned();
         let directory = self.0.directory(start.tools()).await?;
         let hub = self.0.hub_of(start.owner())?;
         let (owner, limit_ms, seed) = (start.owner().cloned(), start.max_duration_ms(), start.seed());
@@ -90,10 +91,13 @@ impl Code {
                 None => running.await,
             }
         };
-        tokio::select! {
-            outcome = running => Ok(Json(outcome?)),
-            () = self.0.ending() => Err("the worker ends; another one goes on with the run".into()),
-        }
+        let outcome = tokio::select! {
+            outcome = running => outcome?,
+            () = self.0.ending() => return Err("the worker ends; another one goes on with the run".into()),
+        };
+        // It has times in it, and Restate compares it with that of an earlier attempt.
+        let ending = ctx.run(move || async move { Ok(Json(outcome)) }).name(format!("end {digest}"));
+        Ok(ending.await.unwrap_or_else(|_| Json(kept_failure(ErrorCode::ExecutionAborted, "The run was cancelled"))))
     }
 
     /// Returns what the run has said when it began.

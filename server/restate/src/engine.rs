@@ -72,6 +72,8 @@ pub struct RestateEngine<'a, 'ctx> {
     people: People,
     /// Whether the limit is pending.
     is_limited: bool,
+    /// Whether Restate has said that somebody has cancelled the run, which it says once.
+    is_cancelled: bool,
 }
 
 /// How long a run has waited for people.
@@ -94,6 +96,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
             now_ms: 0,
             people: People::default(),
             is_limited: false,
+            is_cancelled: false,
         };
         engine.limit();
         engine
@@ -132,7 +135,13 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
         for (call, future) in sent {
             // To know it takes time, and one that is alone is never cancelled by itself.
             let invocation = match others || is_decided {
-                true => future.invocation_handle().await.ok(),
+                true => match future.invocation_handle().await {
+                    Ok(invocation) => Some(invocation),
+                    Err(_) => {
+                        self.is_cancelled = true;
+                        None
+                    }
+                },
                 false => None,
             };
             let id = call.id;
@@ -222,8 +231,11 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
             self.timers.push(due);
             self.sleep(Awaited::Timer(due), due);
         }
+        let cancelled = || Next::Ends(ErrorCode::ExecutionAborted, "The run was cancelled".into());
         loop {
-            let cancelled = || Next::Ends(ErrorCode::ExecutionAborted, "The run was cancelled".into());
+            if self.is_cancelled {
+                return Ok(cancelled());
+            }
             let (at, arrived) = match self.pending.next().await {
                 Ok(Some(next)) => next,
                 Ok(None) => return Ok(Next::Nothing),

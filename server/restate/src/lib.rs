@@ -15,4 +15,4 @@ mod snapshots;
 mod tools;
 mod worker;
 
-pub use worker::{Worker, WorkerError};
+pub use worker::Worker;

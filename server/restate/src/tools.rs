@@ -11,6 +11,8 @@ use codecall_store::now_ms;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -94,63 +96,104 @@ impl Tools {
     #[handler]
     async fn call(&self, ctx: Context<'_>, call: Json<ToolCall>) -> Result<Json<Answer>, HandlerError> {
         let Json(call) = call;
-        let is_repeated = if call.is_noted { begin(&ctx, &call).await? } else { false };
-        let hub = self.0.hub_of(call.owner.as_ref())?;
-        let run = RunId::parse(&call.run).ok_or_else(|| TerminalError::new("the id of the run is none"))?;
-        let kind = if call.is_function { CallKind::Function } else { CallKind::Tool };
-        let name = call.tool.clone();
-        let made = EngineCall {
-            run,
-            call: Call {
-                id: CallId(call.id),
-                kind,
-                tool: call.tool,
-                input: call.input,
-                timeout_ms: call.timeout_ms,
+        let _in_progress = self.0.begin_call();
+        // Every way out but the answer itself says the same in each attempt: Restate compares what was said before.
+        let cancelled = || Json(Answer { what: aborted(&call.tool), at_ms: 0 });
+        let is_repeated = match call.is_noted {
+            true => match begin(&ctx, &call).await {
+                Ok(is_repeated) => is_repeated,
+                Err(_) => return Ok(cancelled()),
             },
-            is_repeated,
-            allowed_tools: call.allowed_tools,
-            allowed_apps: call.allowed_apps,
+            false => false,
         };
-        let cancel = CancellationToken::new();
+        let (cancel, is_answered) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let making = async {
-            hub.wait_for_named(std::slice::from_ref(&name)).await;
-            hub.runs().make(made, cancel.clone()).await
-        };
-        let making = async {
-            match call.client {
-                Some(client) => with_client(client.into(), making).await,
-                None => making.await,
+        let (worker, made) = (Arc::clone(&self.0), call.clone());
+        let (token, answered) = (cancel.clone(), Arc::clone(&is_answered));
+        // Noted before it is answered: what was made is not made again, whatever happens to the answer.
+        let making = ctx.run(move || async move {
+            let answer = make(&worker, made, is_repeated, token).await;
+            answered.store(true, Ordering::SeqCst);
+            answer.map(Json)
+        });
+        let mut making = std::pin::pin!(making.name(format!("call {} {}", call.tool, call.digest)));
+        // Nobody sends it: an invocation that is cancelled while it waits for it is told so.
+        let mut signal = std::pin::pin!(ctx.signal::<String>("cancel"));
+        let made = std::future::poll_fn(|context| {
+            if let Poll::Ready(made) = making.as_mut().poll(context) {
+                return Poll::Ready(Some(made));
             }
-        };
-        let mut making = std::pin::pin!(making);
-        // Nobody sends it. The invocation is cancelled while it waits for this signal.
-        let mut cancelled = std::pin::pin!(ctx.signal::<String>("cancel"));
-        let made = tokio::select! {
-            biased;
-            made = &mut making => made,
-            _ = &mut cancelled => {
+            // Once the tool has answered, what Restate sends is for the future of the call.
+            if !is_answered.load(Ordering::SeqCst) && signal.as_mut().poll(context).is_ready() {
+                return Poll::Ready(None);
+            }
+            Poll::Pending
+        });
+        match made.await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(_)) => Ok(cancelled()),
+            None => {
                 cancel.cancel();
-                let _ = tokio::time::timeout(CANCEL_GRACE, making).await;
-                let message = format!("The call of tool '{name}' was cancelled");
-                Made::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message)))
+                let told = std::future::poll_fn(|context| {
+                    let is_ready = making.as_mut().poll(context).is_ready() || is_answered.load(Ordering::SeqCst);
+                    if is_ready { Poll::Ready(()) } else { Poll::Pending }
+                });
+                let _ = tokio::time::timeout(CANCEL_GRACE, told).await;
+                Ok(cancelled())
             }
-            () = self.0.ended() => return Err("the worker ends; another one makes the call".into()),
-        };
-        // What a tool says of a worker that ends is not its answer.
-        if self.0.has_ended() {
-            return Err("the worker ends; another one makes the call".into());
         }
-        Ok(Json(Answer { what: made.into(), at_ms: now_ms() }))
     }
 }
 
+/// The answer of a call that was cancelled.
+fn aborted(tool: &str) -> AnswerKind {
+    let message = format!("The call of tool '{tool}' was cancelled");
+    Made::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message))).into()
+}
+
 /// Notes that a call begins. Returns whether it had begun before.
-async fn begin(ctx: &Context<'_>, call: &ToolCall) -> Result<bool, HandlerError> {
+async fn begin(ctx: &Context<'_>, call: &ToolCall) -> Result<bool, TerminalError> {
     let mine = RunId::random().as_str().to_owned();
     let noted = mine.clone();
     let name = format!("begin {} {}", call.tool, call.digest);
     let first: String = ctx.run(move || async move { Ok(noted) }).name(name).await?;
     Ok(first != mine)
+}
+
+/// Makes a call.
+async fn make(
+    worker: &Arc<Worker>,
+    call: ToolCall,
+    is_repeated: bool,
+    cancel: CancellationToken,
+) -> Result<Answer, HandlerError> {
+    let hub = worker.hub_of(call.owner.as_ref())?;
+    let run = RunId::parse(&call.run).ok_or("the id of the run is none")?;
+    let kind = if call.is_function { CallKind::Function } else { CallKind::Tool };
+    let (name, client) = (call.tool.clone(), call.client);
+    let made = EngineCall {
+        run,
+        call: Call { id: CallId(call.id), kind, tool: call.tool, input: call.input, timeout_ms: call.timeout_ms },
+        is_repeated,
+        allowed_tools: call.allowed_tools,
+        allowed_apps: call.allowed_apps,
+    };
+    let making = async {
+        hub.wait_for_named(std::slice::from_ref(&name)).await;
+        hub.runs().make(made, cancel).await
+    };
+    let making = async {
+        match client {
+            Some(client) => with_client(client.into(), making).await,
+            None => making.await,
+        }
+    };
+    let made = tokio::select! {
+        biased;
+        made = making => Some(made),
+        () = worker.ended() => None,
+    };
+    // What a tool says of a worker that ends is not its answer.
+    let made = made.filter(|_| !worker.has_ended()).ok_or("the worker ends; another one makes the call")?;
+    Ok(Answer { what: made.into(), at_ms: now_ms() })
 }

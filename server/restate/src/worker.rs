@@ -13,6 +13,7 @@ use restate_sdk::http_server::HttpServer;
 use restate_sdk::service::IntoServiceDefinition as _;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -30,6 +31,8 @@ const LAST_RETRY: Duration = Duration::from_secs(2);
 const MAX_ATTEMPTS: u64 = 2_000;
 /// How long calls may go on when a worker ends.
 const GRACE: Duration = Duration::from_secs(8);
+/// How long the last answers may take to be sent.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often the store is asked for decisions.
 const LOOK: Duration = Duration::from_millis(400);
 /// How often approvals expire.
@@ -38,17 +41,6 @@ const EXPIRE: Duration = Duration::from_secs(5);
 const MAX_KEPT: usize = 16;
 /// Maximum number of decisions that are looked at at once.
 const MAX_DECISIONS: u64 = 1_000;
-
-/// Why a worker does not serve.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkerError {
-    /// Restate does not take it.
-    #[error(transparent)]
-    Restate(#[from] EngineProblem),
-    /// Another version is registered at its address.
-    #[error("{0}")]
-    Taken(String),
-}
 
 /// A worker.
 pub struct Worker {
@@ -60,6 +52,17 @@ pub struct Worker {
     ending: CancellationToken,
     /// Cancelled when its calls have had their time.
     ended: CancellationToken,
+    /// Number of calls in progress.
+    calls: AtomicUsize,
+}
+
+/// A call in progress.
+pub struct CallInProgress(Arc<Worker>);
+
+impl Drop for CallInProgress {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Worker {
@@ -73,6 +76,7 @@ impl Worker {
             clients: Mutex::default(),
             ending: CancellationToken::new(),
             ended: CancellationToken::new(),
+            calls: AtomicUsize::new(0),
         })
     }
 
@@ -86,34 +90,14 @@ impl Worker {
         address: &str,
         cancel: CancellationToken,
         registered: impl FnOnce(&str),
-    ) -> Result<(), WorkerError> {
-        let stopping = cancel.clone();
+    ) -> Result<(), EngineProblem> {
         let worker = Arc::clone(self);
+        let ended = self.ended.clone();
         let serving = tokio::spawn(async move {
-            let server = HttpServer::new(worker.endpoint());
-            let ending = async {
-                stopping.cancelled().await;
-                worker.ending.cancel();
-                tokio::time::timeout(GRACE, std::future::pending::<()>()).await.ok();
-            };
-            server.serve_with_cancel(listener, ending).await;
+            HttpServer::new(worker.endpoint()).serve_with_cancel(listener, ended.cancelled()).await;
         });
-        let grace = async {
-            cancel.cancelled().await;
-            self.ending.cancel();
-            tokio::time::sleep(GRACE).await;
-            self.ended.cancel();
-        };
         let following = async {
-            match self.restate.register(address).await {
-                Ok(deployment) => registered(&deployment),
-                Err(EngineProblem::Unexpected(what)) if what.contains("META0004") || what.contains("409") => {
-                    return Err(WorkerError::Taken(format!(
-                        "another version of the worker is registered at {address}; its runs need it, so use another address ({what})"
-                    )));
-                }
-                Err(problem) => return Err(problem.into()),
-            }
+            registered(&self.restate.register(address).await?);
             self.follow().await;
             Ok(())
         };
@@ -121,21 +105,22 @@ impl Worker {
             result = following => result,
             () = cancel.cancelled() => Ok(()),
         };
-        if result.is_ok() {
-            tokio::select! {
-                () = grace => {}
-                () = self.idle() => {}
-            }
+        self.ending.cancel();
+        // Calls in progress may end.
+        let began = Instant::now();
+        while self.calls.load(Ordering::SeqCst) > 0 && began.elapsed() < GRACE {
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         self.ended.cancel();
-        serving.abort();
+        // What they have answered is sent.
+        let _ = tokio::time::timeout(LAST_WORDS, serving).await;
         result
     }
 
-    /// Resolves when a worker that ends has no call in progress.
-    async fn idle(&self) {
-        self.ending.cancelled().await;
-        std::future::pending::<()>().await;
+    /// Counts a call as in progress until the guard is dropped.
+    pub fn begin_call(self: &Arc<Self>) -> CallInProgress {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        CallInProgress(Arc::clone(self))
     }
 
     fn endpoint(self: &Arc<Self>) -> Endpoint {

@@ -427,7 +427,8 @@ async fn a_worker_of_another_version_refuses_a_run() {
     let mut unasked = Command::new(other_version(&stack.folder));
     let mut words = stack.worker.words.clone();
     let at = words.iter().position(|word| word == "--restate-admin").expect("a flag");
-    let elsewhere = Restate::start(&Folder::new()).await.expect("Restate");
+    let folder = Folder::new();
+    let elsewhere = Restate::start(&folder).await.expect("Restate");
     words[at + 1] = elsewhere.admin_url();
     let (_, mut child) = HttpProcess::start_saying(unasked.args(&words), "registered").await;
     let began = Instant::now();

@@ -2,6 +2,7 @@
 //!
 //! Workers evaluate the runs; how they do it is not known here.
 
+use super::INTERPRETER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -42,6 +43,12 @@ pub enum EngineProblem {
     /// No worker is registered.
     #[error("Restate knows no worker; start one with 'codecall worker --restate URL'")]
     NoWorker,
+    /// Another version is registered at the address of a worker.
+    #[error(
+        "{0} is registered at the address of this worker, and its runs need it: use another address, and 'codecall worker drain' \
+         when that version is no longer needed"
+    )]
+    OtherVersion(String),
     /// The run has not begun.
     #[error("no worker has begun the run yet; try again later")]
     NotBegun,
@@ -324,13 +331,19 @@ impl Engine {
     /// Registers a worker at an address. Returns the id of its deployment.
     ///
     /// # Errors
-    /// Restate does not take it.
+    /// Restate does not take it, or knows a worker of another version there.
     pub async fn register(&self, address: &str) -> Result<String, EngineProblem> {
         let body = json!({"uri": address});
         let (status, answer) = self.ask_admin(reqwest::Method::POST, "deployments", Some(body)).await?;
-        match answer["id"].as_str() {
-            Some(id) if (200..300).contains(&status) => Ok(id.to_owned()),
-            _ => Err(unexpected(status, &answer.to_string())),
+        let Some(id) = answer["id"].as_str().filter(|_| (200..300).contains(&status)) else {
+            return Err(unexpected(status, &answer.to_string()));
+        };
+        // Restate does not ask again what it knows.
+        let services = answer["services"].as_array().into_iter().flatten();
+        let mut versions = services.filter_map(|service| service["metadata"]["interpreter"].as_str());
+        match versions.find(|version| *version != INTERPRETER) {
+            Some(version) => Err(EngineProblem::OtherVersion(version.to_owned())),
+            None => Ok(id.to_owned()),
         }
     }
 
