@@ -1,7 +1,8 @@
 //! Measures the cost of durable runs: three instant tool calls, one after the other, with and without a journal.
 //!
 //! `cargo bench --profile quick -p codecall-benches --bench durable` prints a table. With the feature `postgres` and an
-//! address in `CODECALL_POSTGRES` it has a column of that database too.
+//! address in `CODECALL_POSTGRES` the journals are in that database; with the feature `restate` and the address of an ingress in
+//! `CODECALL_RESTATE` it is Restate that keeps them, with a worker in this process.
 
 use codecall::store::Database;
 use codecall::upstream::UpstreamCall;
@@ -32,11 +33,33 @@ fn hub(folder: &Path, durable: bool) -> LiveHub {
     config.state_dir = Some(folder.to_owned());
     config.history.record = codecall::config::RecordedRuns::Off;
     config.durable.enabled = durable;
+    config.durable.restate = std::env::var("CODECALL_RESTATE").ok().filter(|_| durable);
     let extensions =
         Extensions { upstreams: vec![Arc::new(users())], database: Some(database(folder)), ..Extensions::default() };
     let live = LiveHub::from(Hub::start_with(config, extensions).expect("starts"));
     meta::resume_runs(&live, &CancellationToken::new());
     live
+}
+
+/// Starts the worker of a hub whose journals Restate keeps.
+#[cfg(feature = "restate")]
+async fn start_worker(live: &LiveHub) {
+    let hub = live.get();
+    let Some(restate) = hub.durable().and_then(|durable| durable.engine()).cloned() else { return };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let worker = codecall_restate::Worker::new(live.clone(), restate);
+    let (registered, is_registered) = tokio::sync::oneshot::channel();
+    tokio::spawn(async move {
+        let served = worker.serve(listener, &address, CancellationToken::new(), |_| drop(registered.send(())));
+        served.await.expect("serves");
+    });
+    is_registered.await.expect("registers");
+}
+
+#[cfg(not(feature = "restate"))]
+async fn start_worker(_live: &LiveHub) {
+    assert!(std::env::var_os("CODECALL_RESTATE").is_none(), "CODECALL_RESTATE needs the feature restate");
 }
 
 /// A tool that answers at once.
@@ -114,6 +137,7 @@ async fn main() {
     let folder = std::env::temp_dir().join(format!("codecall-durable-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (plain, durable) = (hub(&folder, false), hub(&folder, true));
+    start_worker(&durable).await;
     let (before, after) = (measure(&plain).await, measure(&durable).await);
     let size = |name: &str| std::fs::metadata(folder.join(name)).map_or(0, |file| file.len());
     let bytes = size("codecall.db") + size("codecall.db-wal");

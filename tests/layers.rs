@@ -18,7 +18,7 @@ struct Crate {
     beside: &'static [&'static str],
 }
 
-const CRATES: [Crate; 14] = [
+const CRATES: [Crate; 15] = [
     Crate { folder: "server/base/src", name: "codecall_base", module: None, beside: &[] },
     Crate { folder: "server/config/src", name: "codecall_config", module: Some("config"), beside: &[] },
     Crate { folder: "server/store/src", name: "codecall_store", module: Some("store"), beside: &[] },
@@ -31,6 +31,7 @@ const CRATES: [Crate; 14] = [
     Crate { folder: "server/hub/src", name: "codecall_hub", module: None, beside: &[] },
     Crate { folder: "server/mcp/src", name: "codecall_mcp", module: Some("mcp"), beside: &[] },
     Crate { folder: "server/http/src", name: "codecall_http", module: Some("http"), beside: &[] },
+    Crate { folder: "server/restate/src", name: "codecall_restate", module: Some("restate"), beside: &[] },
     Crate { folder: "server/cli/src", name: "codecall_cli", module: Some("cli"), beside: &[] },
     Crate { folder: "server/src", name: "codecall", module: None, beside: &[] },
 ];

@@ -1,4 +1,4 @@
-//! The commands of child processes: `codecall worker` evaluates scripts, `codecall confined` becomes an MCP server.
+//! The commands of child processes: `codecall evaluate` evaluates scripts, `codecall confined` becomes an MCP server.
 //! Both confine the process first, which must have a single thread.
 
 use super::CommandError;
@@ -28,7 +28,7 @@ impl From<Mode> for Strictness {
 
 /// Evaluate scripts for a server, between standard input and output.
 #[derive(Args, Debug)]
-pub struct Worker {
+pub struct Evaluate {
     /// What to do if a restriction cannot be enforced.
     #[arg(long, default_value = "required")]
     confine: Mode,
@@ -85,7 +85,7 @@ impl Attempt {
     }
 }
 
-impl Worker {
+impl Evaluate {
     #[cfg(unix)]
     pub(super) fn execute(&self) -> ExitCode {
         use codecall_runs::worker::{Confinement, serve};

@@ -33,6 +33,7 @@ mod store;
 mod tool;
 mod tools;
 mod ui;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use codecall_base::error::Error;
@@ -114,8 +115,10 @@ enum Command {
     Completions(shell::Completions),
     /// Print the man page, or write one for each command.
     Man(shell::Man),
+    /// Evaluate durable runs for Restate, or drain workers of earlier versions.
+    Worker(Box<worker::Worker>),
     #[command(hide = true)]
-    Worker(confined::Worker),
+    Evaluate(confined::Evaluate),
     #[command(hide = true)]
     Confined(Box<confined::Confined>),
 }
@@ -174,7 +177,7 @@ impl CommandLine {
                 codecall_upstream::guard::serve();
                 Ok(ExitCode::SUCCESS)
             }
-            Command::Worker(worker) => Ok(worker.execute()),
+            Command::Evaluate(evaluate) => Ok(evaluate.execute()),
             Command::Confined(confined) => Ok(confined.execute()),
             _ => Err(Box::new(self)),
         }
@@ -211,10 +214,11 @@ impl CommandLine {
             Command::History(history) => history.execute().await,
             Command::Secret(secret) => secret.execute().await,
             Command::Store(store) => store.execute().await,
+            Command::Worker(worker) => worker.execute().await,
             // `execute_for_server` has executed them.
             #[cfg(unix)]
             Command::Guard => Ok(CommandStatus::Failure),
-            Command::Worker(_) | Command::Confined(_) => Ok(CommandStatus::Failure),
+            Command::Evaluate(_) | Command::Confined(_) => Ok(CommandStatus::Failure),
         };
         match result {
             Ok(CommandStatus::Success) => ExitCode::SUCCESS,

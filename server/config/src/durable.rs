@@ -27,6 +27,13 @@ pub struct DurableConfig {
     /// How long the outcome of a run is kept for its client.
     #[serde(with = "WithUnit")]
     pub keep: Duration,
+    /// The ingress of a Restate server, as `http://127.0.0.1:8080`: it keeps the journals, and `codecall worker` evaluates the runs.
+    /// Nobody else may reach it. Read when the server starts.
+    #[schemars(extend("x-default" = "none: runs are journaled in the store"))]
+    pub restate: Option<String>,
+    /// The administration of that server, which says why a run does not go on.
+    #[schemars(extend("x-default" = "port 9070 of the same machine"))]
+    pub restate_admin: Option<String>,
 }
 
 impl Default for DurableConfig {
@@ -37,6 +44,8 @@ impl Default for DurableConfig {
             max_journal_bytes: 16 << 20,
             max_open: 10_000,
             keep: Duration::from_secs(7 * 86_400),
+            restate: None,
+            restate_admin: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use codecall_base::event::RunId;
 use codecall_hub::LiveHub;
 use codecall_hub::meta::submit::{self, NotSubmitted};
 use codecall_hub::meta::{Answer, AnswerContent};
+use codecall_store::JournalProblem;
 use futures_util::Stream;
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -74,9 +75,12 @@ async fn show(State(hub): State<LiveHub>, Path(id): Path<String>, uri: Uri) -> R
 async fn cancel(State(hub): State<LiveHub>, Path(id): Path<String>) -> Result<Json<Value>, ErrorResponse> {
     let run = RunId::parse(&id).ok_or(HttpError::NotFound)?;
     let hub = hub.get();
-    let is_cancelled = submit::cancel(&hub, &run).await.map_err(|error| {
-        tracing::error!("durable runs: {error}");
-        HttpError::Internal
+    let is_cancelled = submit::cancel(&hub, &run).await.map_err(|error| match error {
+        JournalProblem::Engine(problem) => HttpError::EngineUnavailable(problem),
+        JournalProblem::Seal(_) | JournalProblem::Store(_) | JournalProblem::Lost => {
+            tracing::error!("durable runs: {error}");
+            HttpError::Internal
+        }
     })?;
     if !is_cancelled && submit::look(&hub, &run, Duration::ZERO, &super::cancel_on_drop().0).await.is_none() {
         return Err(HttpError::NotFound.into());
@@ -132,9 +136,12 @@ fn state(run: &RunId, answer: Answer) -> Result<(Value, bool), ErrorResponse> {
     };
     let is_open = state["status"] == "waiting";
     if is_open {
-        let approvals = state["approvals"].take();
+        let (approvals, problem) = (state["approvals"].take(), state["problem"].take());
         let status = if approvals.as_array().is_some_and(Vec::is_empty) { "running" } else { "waiting" };
         state = json!({"status": status, "approvals": approvals});
+        if !problem.is_null() {
+            state["problem"] = problem;
+        }
     }
     state["id"] = run.as_str().into();
     Ok((state, !is_open))
@@ -147,6 +154,7 @@ impl From<NotSubmitted> for ErrorResponse {
             NotSubmitted::Disabled => HttpError::NoDurableRuns.into(),
             NotSubmitted::KeyUsed => HttpError::KeyUsed.into(),
             NotSubmitted::Full => HttpError::TooManyRuns.into(),
+            NotSubmitted::Unavailable(JournalProblem::Engine(problem)) => HttpError::EngineUnavailable(problem).into(),
             NotSubmitted::Unavailable(problem) => {
                 tracing::error!("durable runs: {problem}");
                 HttpError::StoreUnavailable.into()

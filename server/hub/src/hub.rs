@@ -9,7 +9,10 @@ mod replicas;
 mod status;
 mod tool_examples;
 
-pub use durable::{Durable, NotResumed, OpenRun, Resumed, Standing};
+pub use durable::{
+    Begun, CODE, Deployment, Durable, Engine as RestateClient, EngineProblem, NotResumed, OpenRun, Owner, PEOPLE, Resumed, SNAPSHOTS,
+    Standing, Start, Started, interpreter,
+};
 pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};
 pub use principal::Principal;
@@ -169,7 +172,8 @@ impl Hub {
         });
         config.secrets.join_logs();
         let metrics = Metrics::new().map_err(|error| Error::Config(error.to_string()))?;
-        let durable = database.as_ref().map(|database| Durable::new(database, &config.durable));
+        let durable = database.as_ref().map(|database| Durable::new(database, &config.durable)).transpose();
+        let durable = durable.map_err(|problem| Error::Config(problem.to_string()))?;
         let history =
             database.clone().and_then(|database| History::start(Arc::new(SqlRuns(database)), &config.history));
         let kept = Kept {
@@ -510,6 +514,11 @@ impl Hub {
     #[must_use]
     pub fn runs(&self) -> &Arc<Runs> {
         &self.runs
+    }
+
+    /// Resolves when the runs of this process have to end.
+    pub async fn runs_end(&self) {
+        self.runs.closed().await;
     }
 
     /// Whether a person has to approve calls of some tool.

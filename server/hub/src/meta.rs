@@ -33,7 +33,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-pub use waiting::{ended as kept_answer, resume_runs, until_ended};
+pub use waiting::{ended as kept_answer, kept, kept_failure, resume_runs, until_ended};
 
 /// Maximum length of the description of an invalid request, in bytes.
 const MAX_PROBLEM_BYTES: usize = 2_048;

@@ -78,6 +78,11 @@ impl RunContext {
         self.stop();
     }
 
+    /// Returns why the run has to end; `None`: it need not, or its client has cancelled it.
+    pub fn reason(&self) -> Option<(ErrorCode, &str)> {
+        self.reason.get().map(|reason| (reason.code, reason.message.as_str()))
+    }
+
     /// Cancels the run.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);

@@ -133,6 +133,8 @@ pub(crate) struct HookGuard {
     hooks: Arc<[Arc<dyn RunHook>]>,
     /// `None` after the end.
     active: Option<ActiveRun>,
+    /// Whether the run goes on elsewhere if it is dropped.
+    pauses: bool,
 }
 
 /// A run whose hooks have seen its start, but not its end.
@@ -165,11 +167,20 @@ impl HookGuard {
             hook.begin(&start).await;
         }
         let (log, pipeline) = (Arc::clone(log), Arc::clone(pipeline));
-        Self { hooks: Arc::clone(hooks), active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }) }
+        Self { hooks: Arc::clone(hooks), active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }), pauses: false }
+    }
+
+    /// From now on the hooks see a pause, not an end, if this is dropped.
+    pub fn pause_when_dropped(&mut self) {
+        self.pauses = true;
     }
 
     /// Calls `paused` of all hooks, the last one first.
     pub fn pause(mut self) {
+        self.take_pause();
+    }
+
+    fn take_pause(&mut self) {
         if let Some(run) = self.active.take() {
             self.hooks.iter().rev().for_each(|hook| hook.paused(&run.start));
         }
@@ -185,6 +196,9 @@ impl HookGuard {
 
 impl Drop for HookGuard {
     fn drop(&mut self) {
+        if self.pauses {
+            return self.take_pause();
+        }
         let Some(run) = self.active.take() else { return };
         let hooks = Arc::clone(&self.hooks);
         // Without a runtime, the process is about to exit.

@@ -11,6 +11,7 @@ mod admission;
 mod calls;
 mod context;
 mod dry_run;
+mod engine;
 mod executor;
 mod finished;
 mod hook;
@@ -35,6 +36,7 @@ use codecall_config::{IsolationConfig, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
 pub use context::length;
+pub use engine::{EngineCall, EngineError, EngineStart, Made, Next, RunEngine};
 use context::{MemoryBudget, RunContext};
 use executor::executor;
 pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
@@ -172,6 +174,11 @@ impl Runs {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.memory.total()
+    }
+
+    /// Resolves when [`Runs::close`] is called.
+    pub async fn closed(&self) {
+        self.admission.closed().cancelled().await;
     }
 
     /// Ends all runs, and refuses new ones.

@@ -63,6 +63,9 @@ pub enum JournalProblem {
     /// Another process has taken the run over.
     #[error("another process has taken the run over")]
     Lost,
+    /// The engine that keeps journals cannot be used.
+    #[error("{0}")]
+    Engine(String),
 }
 
 /// Who holds a run, and for how long without renewing.

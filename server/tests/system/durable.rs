@@ -11,6 +11,7 @@ use axum::routing::post;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::process::Command;
@@ -20,11 +21,22 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// An MCP server that notes its calls.
 #[derive(Clone, Default)]
-struct Ledger(Arc<Mutex<Vec<Value>>>);
+pub struct Ledger(Arc<Mutex<Vec<Value>>>, Arc<AtomicUsize>);
+
+/// Counts a call that is dropped before it has an answer.
+struct CountDropped(Arc<AtomicUsize>, bool);
+
+impl Drop for CountDropped {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
 
 impl Ledger {
     /// Starts it. Returns its address.
-    async fn start(&self) -> String {
+    pub async fn start(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = axum::Router::new().route("/mcp", post(answer)).with_state(self.clone());
@@ -32,8 +44,14 @@ impl Ledger {
         format!("http://{address}/mcp")
     }
 
+    /// Number of calls whose caller has gone before they had an answer.
+    #[cfg(feature = "restate")]
+    pub fn dropped(&self) -> usize {
+        self.1.load(Ordering::SeqCst)
+    }
+
     /// The arguments of the calls that have begun, in order.
-    fn begun(&self) -> Vec<Value> {
+    pub fn begun(&self) -> Vec<Value> {
         self.0.lock().expect("not poisoned").clone()
     }
 }
@@ -63,7 +81,9 @@ async fn answer(State(ledger): State<Ledger>, body: Bytes) -> Response {
             let mut noted = arguments.clone();
             noted["key"] = message["params"]["_meta"]["codecall/idempotencyKey"].clone();
             ledger.0.lock().expect("not poisoned").push(noted);
+            let mut dropped = CountDropped(Arc::clone(&ledger.1), false);
             tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(20))).await;
+            dropped.1 = true;
             let is_refused = arguments["attempt"].as_u64().is_some_and(|attempt| attempt < 2);
             json!({"content": [{"type": "text", "text": arguments.to_string()}], "isError": is_refused})
         }
@@ -75,7 +95,7 @@ async fn answer(State(ledger): State<Ledger>, body: Bytes) -> Response {
     axum::Json(json!({"jsonrpc": "2.0", "id": id, "result": result})).into_response()
 }
 
-fn config(folder: &Folder, url: &str, more: Value) -> String {
+pub fn config(folder: &Folder, url: &str, more: Value) -> String {
     let mut config = json!({
         "mcpServers": {"ledger": {"url": url}},
         "stateDir": folder.path("state"),
@@ -89,20 +109,20 @@ fn config(folder: &Folder, url: &str, more: Value) -> String {
     folder.file("config.json", config.to_string())
 }
 
-async fn submit(server: &HttpProcess, script: &str, context: Value) -> String {
+pub async fn submit(server: &HttpProcess, script: &str, context: Value) -> String {
     let (status, answer) = post_json(&server.url, "/v1/runs", &json!({"script": script, "context": context})).await;
     assert_eq!((status, &answer["status"]), (202, &json!("running")), "{answer}");
     answer["id"].as_str().expect("an id").to_owned()
 }
 
-async fn get(server: &HttpProcess, path: &str) -> (u16, Value) {
+pub async fn get(server: &HttpProcess, path: &str) -> (u16, Value) {
     let response = http_client().get(format!("{}{path}", server.url)).send().await.expect("an answer");
     let status = response.status().as_u16();
     (status, response.json().await.expect("JSON"))
 }
 
 /// Returns the outcome of a run.
-async fn outcome(server: &HttpProcess, id: &str) -> Value {
+pub async fn outcome(server: &HttpProcess, id: &str) -> Value {
     let began = Instant::now();
     loop {
         let (status, answer) = get(server, &format!("/v1/runs/{id}?wait=20")).await;
@@ -114,13 +134,13 @@ async fn outcome(server: &HttpProcess, id: &str) -> Value {
     }
 }
 
-async fn kill(server: HttpProcess) {
+pub async fn kill(server: HttpProcess) {
     let id = server.pid().to_string();
     assert!(Command::new("kill").args(["-9", &id]).status().await.expect("kill").success());
 }
 
 /// Calls one after the other, in parallel, until one succeeds, after a time, and one that must not be repeated.
-const STEPS: &str = "
+pub const STEPS: &str = "
     const { run } = codecallContext, random = Math.random(), began = Date.now();
     const first = await ledger.read({ run, step: 1, random });
     const sums = await Promise.all([1, 2, 3].map((n) => ledger.add({ run, step: 2, n, ms: 10 * n })));
@@ -134,44 +154,59 @@ const STEPS: &str = "
     const end = await ledger.read({ run, step: 7, seen: sums.map((sum) => sum.n), ms: 10 });
     return { run, attempt, paid, seen: end.seen, same: end.run === first.run && first.random === random, slept: Date.now() - began >= 50 }";
 
+/// Checks the outcome and the calls of a run of [`STEPS`], `before` and after processes were killed. Returns whether a call was
+/// interrupted, and how many were made again.
+pub fn check_steps(run: &str, answer: &Value, before: &[Value], begun: &[Value]) -> (bool, usize) {
+    let mut result = answer["result"].clone();
+    let paid = result["paid"].take();
+    let expected = json!({"run": run, "attempt": 2, "paid": null, "seen": [1, 2, 3], "same": true, "slept": true});
+    assert_eq!((&answer["status"], &result), (&json!("ok"), &expected), "{answer}");
+    assert!(paid == 6 || paid == "CALL_INTERRUPTED", "{answer}");
+    let step = |call: &Value| (call["run"] == run).then(|| call["step"].as_u64().unwrap_or_default());
+    let last = before.iter().filter_map(step).max().unwrap_or_default();
+    let after: Vec<u64> = begun[before.len()..].iter().filter_map(step).collect();
+    // A step begins when the answers of the one before it are in the journal.
+    assert!(after.iter().all(|&step| step >= last), "{last} had begun, then {after:?}");
+    let counts = |wanted: u64| begun.iter().filter_map(step).filter(|&step| step == wanted).count();
+    // It may have been interrupted before it reached its tool.
+    assert!(counts(6) <= 1 && (paid != 6 || counts(6) == 1), "what is not idempotent is called once");
+    assert!((3..=6).contains(&counts(2)) && [1, 3, 4, 5, 7].iter().all(|&step| (1..=2).contains(&counts(step))));
+    (paid != 6, begun.iter().filter_map(step).count().saturating_sub(9))
+}
+
+/// Moments at which processes are killed, in milliseconds, the same in each run.
+pub fn moments(most: u64) -> impl Iterator<Item = Duration> {
+    let next = |seed: &u64| seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    std::iter::successors(Some(0x9E37_79B9_7F4A_7C15_u64), move |seed| Some(next(seed)))
+        .skip(1)
+        .map(move |seed| Duration::from_millis((seed >> 33) % most))
+}
+
+/// Returns how many times processes are killed: `CODECALL_KILLS`, or a few.
+pub fn kills() -> usize {
+    std::env::var("CODECALL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(6)
+}
+
 /// Servers are killed at random moments. The number of moments is `CODECALL_KILLS`, or a few.
 #[tokio::test]
 async fn a_run_survives_its_server() {
-    let kills = std::env::var("CODECALL_KILLS").ok().and_then(|kills| kills.parse::<u64>().ok()).unwrap_or(6);
+    let kills = kills();
     let (folder, ledger) = (Folder::new(), Ledger::default());
     let config = config(&folder, &ledger.start().await, json!({}));
     let mut server = HttpProcess::start(&["--config", &config]).await;
-    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
     let (mut interrupted, mut repeated) = (0, 0);
-    for moment in 0..kills {
+    for (moment, wait) in moments(450).take(kills).enumerate() {
         let runs: Vec<String> = (0..3).map(|number| format!("{moment}.{number}")).collect();
         let submitted = join_all(runs.iter().map(|run| submit(&server, STEPS, json!({"run": run})))).await;
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        tokio::time::sleep(Duration::from_millis((seed >> 33) % 450)).await;
+        tokio::time::sleep(wait).await;
         kill(server).await;
         let before = ledger.begun();
         server = HttpProcess::start(&["--config", &config]).await;
         for (run, id) in runs.iter().zip(&submitted) {
             let answer = outcome(&server, id).await;
-            let mut result = answer["result"].clone();
-            let paid = result["paid"].take();
-            let expected =
-                json!({"run": run, "attempt": 2, "paid": null, "seen": [1, 2, 3], "same": true, "slept": true});
-            assert_eq!((&answer["status"], &result), (&json!("ok"), &expected), "{answer}");
-            assert!(paid == 6 || paid == "CALL_INTERRUPTED", "{answer}");
-            interrupted += u64::from(paid != 6);
-            let step = |call: &Value| (call["run"] == run.as_str()).then(|| call["step"].as_u64().unwrap_or_default());
-            let last = before.iter().filter_map(step).max().unwrap_or_default();
-            let after: Vec<u64> = ledger.begun()[before.len()..].iter().filter_map(step).collect();
-            // A step begins when the answers of the one before it are in the journal.
-            assert!(after.iter().all(|&step| step >= last), "{last} had begun, then {after:?}");
-            let counts = |wanted: u64| ledger.begun().iter().filter_map(step).filter(|&step| step == wanted).count();
-            // It may have been interrupted before it reached its tool.
-            assert!(counts(6) <= 1 && (paid != 6 || counts(6) == 1), "what is not idempotent is called once");
-            assert!(
-                (3..=6).contains(&counts(2)) && [1, 3, 4, 5, 7].iter().all(|&step| (1..=2).contains(&counts(step)))
-            );
-            repeated += ledger.begun().iter().filter_map(step).count().saturating_sub(9);
+            let was = check_steps(run, &answer, &before, &ledger.begun());
+            interrupted += u64::from(was.0);
+            repeated += was.1;
         }
     }
     assert!(kills < 50 || (interrupted > 0 && repeated > 0), "{interrupted} interrupted, {repeated} repeated");

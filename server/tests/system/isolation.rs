@@ -53,7 +53,7 @@ async fn a_worker_can_do_nothing_but_compute() {
     }
     let attempt = async |what: &str| {
         let mut command = Command::new(PROGRAM);
-        command.args(["worker", "--try", what]).kill_on_drop(true);
+        command.args(["evaluate", "--try", what]).kill_on_drop(true);
         tokio::time::timeout(TIMEOUT, command.output()).await.expect("it ends").expect("it starts")
     };
     let nothing = attempt("nothing").await;

@@ -45,6 +45,8 @@ mod quarantine;
 mod reports;
 #[cfg(all(unix, feature = "postgres"))]
 mod replicas;
+#[cfg(all(unix, feature = "restate"))]
+mod restate;
 #[cfg(target_os = "linux")]
 mod running;
 mod runs;

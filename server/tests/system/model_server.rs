@@ -164,27 +164,33 @@ impl HttpProcess {
     }
 
     /// Starts a command that serves over HTTP.
-    #[expect(clippy::print_stderr, reason = "the harness captures it")]
     pub async fn start_as(command: &mut Command) -> Self {
+        let (line, child) = Self::start_saying(command, "listening on").await;
+        let url =
+            line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
+        Self { url, child }
+    }
+
+    /// Starts a command and waits until it says something. Returns that line.
+    #[expect(clippy::print_stderr, reason = "the harness captures it")]
+    pub async fn start_saying(command: &mut Command, said: &str) -> (String, Child) {
         command.env_remove("RUST_LOG").kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let mut line = String::new();
         // Warnings come before the address.
-        while !line.contains("listening on") {
+        while !line.contains(said) {
             let next = tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("says where").expect("text");
             let Some(next) = next else { break };
             line = next;
         }
-        let url =
-            line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
         // Later output must be read, or the server would block. The harness shows it if the test fails.
         tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 eprintln!("{line}");
             }
         });
-        Self { url, child }
+        (line, child)
     }
 
     pub fn pid(&self) -> u32 {

@@ -2,10 +2,10 @@
 
 use super::ToolDefinition;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Selects the tools that match a pattern of `allow` and no pattern of `deny`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-type" = "filter", "x-default" = "all"))]
 pub struct ToolFilter {
@@ -44,7 +44,7 @@ impl ToolFilter {
 /// Each field is a pattern in which `*` stands for any text; case is ignored. A name with a colon is matched in two
 /// parts, app and own name: `users:*` never matches a tool of another app, even if that tool's own name begins with
 /// `users:`. A name without a colon is matched against the full name (`users:list`) and the own name (`list`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, remote = "Self")]
 #[schemars(!remote, extend("x-short" = "name", "x-type" = "tool pattern"))]
 pub struct ToolPattern {
@@ -122,6 +122,13 @@ pub fn name_matches(pattern: &str, tool: &ToolDefinition) -> bool {
 /// Does the same as [`glob_matches`], but ignores case, because scripts may call tools as functions in another case.
 fn matches_ignoring_case(pattern: &str, name: &str) -> bool {
     glob_matches(pattern, name) || glob_matches(&pattern.to_lowercase(), &name.to_lowercase())
+}
+
+impl Serialize for ToolPattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The derived one, which is not that of the trait.
+        Self::serialize(self, serializer)
+    }
 }
 
 /// A text, or the table that is derived.

@@ -4,14 +4,19 @@
 //! that is so from the first call of a run. Else its journal is in memory while it has not paused: when all its calls wait for
 //! a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of a run has died, a
 //! process takes the run over and replays it.
+//!
+//! With `durable.restate` another server keeps the journals, and workers evaluate the runs; here they are only submitted.
 
+mod engine;
 mod entry;
 mod header;
 mod journal;
+mod start;
 
 use super::Hub;
 use agentscript::Dialect;
 use codecall_base::event::RunId;
+use codecall_base::offload;
 use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{self, KeyRing, SealError};
@@ -21,7 +26,10 @@ use codecall_store::{
 };
 use entry::{Entry, last_time, rounds};
 use header::{Header, parse_language};
+pub use engine::{Begun, CODE, Deployment, Engine, EngineProblem, Found, PEOPLE, SNAPSHOTS};
 pub use journal::Journal;
+pub use start::{Owner, Start, Started, interpreter};
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +57,8 @@ pub struct Durable {
     open: Mutex<HashMap<String, CancellationToken>>,
     /// Notified when a run can be taken over.
     ready: Notify,
+    /// What keeps the journals of durable runs in place of the store.
+    engine: Option<Arc<Engine>>,
 }
 
 /// A run that this process evaluates. When it is dropped, another process may take the run over, unless it has ended.
@@ -123,7 +133,10 @@ impl From<JournalProblem> for NotResumed {
             JournalProblem::Seal(SealError::Tampered) => {
                 Self::Never("its journal is damaged, or was changed, or is not complete".into())
             }
-            JournalProblem::Seal(_) | JournalProblem::Store(_) | JournalProblem::Lost => Self::Now(problem.to_string()),
+            JournalProblem::Seal(_)
+            | JournalProblem::Store(_)
+            | JournalProblem::Lost
+            | JournalProblem::Engine(_) => Self::Now(problem.to_string()),
         }
     }
 }
@@ -138,9 +151,15 @@ pub enum Standing {
 
 impl Durable {
     /// Creates the runs of a database.
-    #[must_use]
-    pub fn new(database: &Database, config: &DurableConfig) -> Arc<Self> {
-        Arc::new(Self {
+    ///
+    /// # Errors
+    /// The address of Restate is none.
+    pub fn new(database: &Database, config: &DurableConfig) -> Result<Arc<Self>, EngineProblem> {
+        let engine = match &config.restate {
+            Some(ingress) if config.enabled => Some(Arc::new(Engine::new(ingress, config.restate_admin.as_deref())?)),
+            Some(_) | None => None,
+        };
+        Ok(Arc::new(Self {
             journals: Arc::new(SqlJournals(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
             keys: Mutex::default(),
@@ -149,7 +168,25 @@ impl Durable {
             is_serving: AtomicBool::new(false),
             open: Mutex::default(),
             ready: Notify::new(),
-        })
+            engine,
+        }))
+    }
+
+    /// Returns what keeps the journals of durable runs in place of the store; `None`: the store does.
+    #[must_use]
+    pub fn engine(&self) -> Option<&Arc<Engine>> {
+        self.engine.as_ref()
+    }
+
+    /// Returns why a run does not go on, as far as the engine says so.
+    pub async fn trouble(&self, id: &RunId) -> Option<String> {
+        self.engine.as_ref()?.trouble(id.as_str()).await
+    }
+
+    /// Returns the id of a run of a client, made of any other one.
+    #[must_use]
+    pub fn id_for(&self, hub: &Hub, id: RunId) -> RunId {
+        if self.engine.is_some() { start::owned(hub, &id) } else { id }
     }
 
     fn open_runs(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
@@ -236,7 +273,7 @@ impl Durable {
         id: &RunId,
         request: &ExecuteRequest,
     ) -> Option<Arc<dyn RunJournal>> {
-        if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
+        if self.engine.is_some() || !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return None;
         }
         let keys = match self.keys(hub.config()) {
@@ -280,6 +317,9 @@ impl Durable {
         request: &ExecuteRequest,
         max_result_bytes: u64,
     ) -> Result<Submitted, JournalProblem> {
+        if let Some(engine) = &self.engine {
+            return submit_to(engine, hub, id, request, max_result_bytes).await;
+        }
         let keys = self.keys(hub.config())?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, max_result_bytes) };
@@ -302,6 +342,11 @@ impl Durable {
     /// # Errors
     /// Its journal cannot be read.
     pub async fn is_same(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<bool, JournalProblem> {
+        if let Some(engine) = &self.engine {
+            let max_result_bytes = request.policy.limits.max_result_bytes;
+            let now = Start::new(hub, request, max_result_bytes, "");
+            return Ok(engine.begun(id.as_str()).await?.request == now.request());
+        }
         let keys = self.keys(hub.config())?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
         let header = self.journals.header(&keys, id.as_str()).await?.unwrap_or_default();
@@ -320,6 +365,10 @@ impl Durable {
     /// The store cannot be used.
     pub async fn cancel(&self, hub: &Hub, id: &RunId) -> Result<bool, JournalProblem> {
         let Some(Standing::Open(_)) = self.standing(hub, id).await? else { return Ok(false) };
+        if let Some(engine) = &self.engine {
+            engine.cancel(id.as_str()).await?;
+            return Ok(true);
+        }
         let is_open = self.journals.cancel(id.as_str()).await?;
         if let Some(cancel) = self.open_runs().get(id.as_str()) {
             cancel.cancel();
@@ -438,7 +487,7 @@ impl Durable {
     }
 
     /// Withdraws what a run has asked that has ended.
-    pub(super) async fn withdraw(&self, run: &RunId) {
+    pub async fn withdraw(&self, run: &RunId) {
         let withdrawing = async {
             for request in self.requests.of_run(run.as_str()).await? {
                 self.requests.withdraw(&request.id).await?;
@@ -455,6 +504,30 @@ impl Durable {
     /// # Errors
     /// The store cannot be read.
     pub async fn standing(&self, hub: &Hub, id: &RunId) -> Result<Option<Standing>, JournalProblem> {
+        self.standing_within(hub, id, Duration::ZERO).await
+    }
+
+    /// Does the same once the run has ended, or after so long. If the store keeps the journals, it is read at once.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn standing_within(
+        &self,
+        hub: &Hub,
+        id: &RunId,
+        wait: Duration,
+    ) -> Result<Option<Standing>, JournalProblem> {
+        if let Some(engine) = &self.engine {
+            // The id says nothing to another client.
+            if start::owned(hub, id) != *id {
+                return Ok(None);
+            }
+            return match engine.find(id.as_str(), wait).await? {
+                Found::Ended(outcome) => Ok(Some(Standing::Ended(outcome))),
+                Found::Unknown => Ok(None),
+                Found::Open => self.open_standing(id).await.map(Some),
+            };
+        }
         let keys = self.keys(hub.config())?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(None) };
         // The id says nothing to another client.
@@ -464,11 +537,45 @@ impl Durable {
         Ok(Some(match (run.state, run.outcome) {
             (JournaledState::Ended, Some(outcome)) => Standing::Ended(outcome),
             (JournaledState::Ended | JournaledState::Running | JournaledState::Waiting, _) => {
-                let requests = self.requests.of_run(id.as_str()).await?;
-                let waits = |request: &ApprovalRequest| request.state == ApprovalState::Waiting;
-                Standing::Open(requests.into_iter().filter(waits).collect())
+                self.open_standing(id).await?
             }
         }))
+    }
+
+    async fn open_standing(&self, id: &RunId) -> Result<Standing, JournalProblem> {
+        let requests = self.requests.of_run(id.as_str()).await?;
+        let waits = |request: &ApprovalRequest| request.state == ApprovalState::Waiting;
+        Ok(Standing::Open(requests.into_iter().filter(waits).collect()))
+    }
+}
+
+/// Submits a run to Restate, with the tools that it can look up.
+async fn submit_to(
+    engine: &Engine,
+    hub: &Hub,
+    id: &RunId,
+    request: &ExecuteRequest,
+    max_result_bytes: u64,
+) -> Result<Submitted, JournalProblem> {
+    if !can_be_journaled(request) {
+        return Err(JournalProblem::Engine("runs of this kind are not durable".into()));
+    }
+    let texts = [&*request.script, request.context.as_deref().unwrap_or_default()];
+    let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
+    let _ = tokio::time::timeout(limit, hub.catalogue().wait_for_mentioned(&texts)).await;
+    let directory = hub.runs().directory();
+    let bytes = directory.to_bytes().map_err(|problem| JournalProblem::Engine(problem.to_owned()))?;
+    let digest = offload::run(bytes.len(), || start::hex(&Sha256::digest(bytes))).await;
+    let digest = digest.map_err(|busy| JournalProblem::Engine(busy.to_string()))?;
+    engine.store_tools(&digest, bytes).await?;
+    let start = Start::new(hub, request, max_result_bytes, &digest);
+    let start = serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?;
+    Ok(if engine.submit(id.as_str(), &start).await? { Submitted::Stored } else { Submitted::Known })
+}
+
+impl From<EngineProblem> for JournalProblem {
+    fn from(problem: EngineProblem) -> Self {
+        Self::Engine(problem.to_string())
     }
 }
 

@@ -76,6 +76,7 @@ impl MetaTool for Execute {
                 "note": {"type": "string"},
                 "handle": {"type": "string"},
                 "approvals": {"type": "array", "items": {"type": "object"}},
+                "problem": {"type": "string"},
             },
             "required": ["status"],
         })

@@ -62,6 +62,7 @@ pub async fn submit(hub: &Hub, arguments: Value, key: Option<&str>) -> Result<Ru
         Some(key) => id_of(hub, key),
         None => RunId::random(),
     };
+    let id = durable.id_for(hub, id);
     let max_bytes = request.policy.limits.max_result_bytes;
     match durable.submit(hub, &id, &request, max_bytes).await? {
         Submitted::Stored => Ok(id),

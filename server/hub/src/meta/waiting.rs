@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 const OUTCOME_WAIT: Duration = Duration::from_secs(20);
 /// How often the store is asked for the outcome meanwhile.
 const OUTCOME_LOOK: Duration = Duration::from_millis(250);
+/// How often it is looked whether a person has to decide, while the outcome of an engine is waited for.
+const ENGINE_LOOK: Duration = Duration::from_millis(500);
 /// How often this process looks for runs that can go on.
 const LOOK: Duration = Duration::from_millis(400);
 /// How often it does if no tool needs an approval: only runs of an earlier configuration could go on.
@@ -41,6 +43,9 @@ pub(super) async fn execute_durably(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Answer {
+    if durable.engine().is_some() {
+        return execute_on_engine(hub, durable, script, max_bytes, cancel).await;
+    }
     let id = script.id.get_or_insert_with(RunId::random).clone();
     let journal = match durable.durable_journal(hub, &id, &script, max_bytes) {
         Ok(journal) => journal,
@@ -69,6 +74,54 @@ pub(super) async fn execute_durably(
     }
     open.ended();
     answer
+}
+
+/// Submits the script of a client to the engine, and waits for its outcome. If a person has to decide, or this server ends, its
+/// client gets a handle.
+async fn execute_on_engine(
+    hub: &Hub,
+    durable: &Arc<Durable>,
+    script: ExecuteRequest,
+    max_bytes: u64,
+    cancel: CancellationToken,
+) -> Answer {
+    let id = durable.id_for(hub, RunId::random());
+    if let Err(problem) = durable.submit(hub, &id, &script, max_bytes).await {
+        return Answer::refused(format!("The run cannot be submitted (durable.restate): {problem}"));
+    }
+    loop {
+        let look = if hub.needs_approval() { ENGINE_LOOK } else { OUTCOME_WAIT };
+        let standing = tokio::select! {
+            standing = durable.standing_within(hub, &id, look) => standing,
+            () = cancel.cancelled() => {
+                if let Err(problem) = durable.cancel(hub, &id).await {
+                    tracing::warn!(run = %id, "a run cannot be cancelled: {problem}");
+                }
+                return Answer::cancelled();
+            }
+            () = hub.runs_end() => return open(hub, &id, &[]),
+        };
+        match standing {
+            Ok(Some(Standing::Ended(outcome))) => return ended(&outcome),
+            Ok(Some(Standing::Open(requests))) if !requests.is_empty() => return open(hub, &id, &requests),
+            Ok(Some(Standing::Open(_))) => {}
+            // It was taken, and goes on.
+            Ok(None) | Err(_) => return open(hub, &id, &[]),
+        }
+    }
+}
+
+/// Returns what is kept of a run that a worker has evaluated: the outcome for its client.
+pub async fn kept(hub: &Hub, finished: Finished, max_bytes: u64) -> String {
+    let mut answer = execute::finish(hub, finished, max_bytes, false).await;
+    redact(hub, &mut answer);
+    to_text(&answer)
+}
+
+/// Returns what is kept of a run that cannot go on.
+#[must_use]
+pub fn kept_failure(code: ErrorCode, message: &str) -> String {
+    to_text(&failed(code, message))
 }
 
 /// Whether an outcome says nothing about the run.
@@ -118,6 +171,7 @@ pub async fn standing(hub: &Hub, run: &RunId) -> Option<Answer> {
         Ok(Some(Standing::Ended(outcome))) => Some(ended(&outcome)),
         Ok(Some(Standing::Open(requests))) => Some(open(hub, run, &requests)),
         Ok(None) => None,
+        Err(JournalProblem::Engine(problem)) => Some(open_with(hub, run, &[], Some(&problem))),
         Err(error) => Some(Answer::refused(format!("The run cannot be read: {error}"))),
     }
 }
@@ -127,13 +181,15 @@ pub async fn outcome_within(hub: &Hub, run: &RunId, wait: Duration, cancel: &Can
     let durable = hub.durable()?;
     let began = Instant::now();
     loop {
-        match durable.standing(hub, run).await {
+        let left = wait.saturating_sub(began.elapsed());
+        match durable.standing_within(hub, run, left).await {
             Ok(Some(Standing::Ended(outcome))) => return Some(ended(&outcome)),
             Ok(Some(Standing::Open(requests))) if began.elapsed() >= wait => {
-                return Some(open(hub, run, &requests));
+                return Some(open_with(hub, run, &requests, durable.trouble(run).await.as_deref()));
             }
             Ok(Some(Standing::Open(_))) => {}
             Ok(None) => return None,
+            Err(JournalProblem::Engine(problem)) => return Some(open_with(hub, run, &[], Some(&problem))),
             Err(error) => return Some(Answer::refused(format!("The run cannot be read: {error}"))),
         }
         if cancel.run_until_cancelled(tokio::time::sleep(OUTCOME_LOOK)).await.is_none() {
@@ -144,6 +200,11 @@ pub async fn outcome_within(hub: &Hub, run: &RunId, wait: Duration, cancel: &Can
 
 /// Returns the answer of a run that has not ended.
 fn open(hub: &Hub, run: &RunId, requests: &[ApprovalRequest]) -> Answer {
+    open_with(hub, run, requests, None)
+}
+
+/// Does the same, with what keeps it from going on.
+fn open_with(hub: &Hub, run: &RunId, requests: &[ApprovalRequest], problem: Option<&str>) -> Answer {
     let approvals = requests.iter().map(|request| {
         let input = serde_json::from_str::<Value>(&request.input).unwrap_or_else(|_| request.input.as_str().into());
         json!({"id": request.id, "tool": request.tool, "input": input, "expiresMs": request.expires_ms})
@@ -160,7 +221,10 @@ fn open(hub: &Hub, run: &RunId, requests: &[ApprovalRequest]) -> Answer {
             "The script waits for a person, who decides with 'codecall approve ID' or 'codecall deny ID', ID as in 'approvals'. {next}"
         ),
     };
-    let value = json!({"status": "waiting", "handle": run.as_str(), "approvals": approvals, "note": note});
+    let mut value = json!({"status": "waiting", "handle": run.as_str(), "approvals": approvals, "note": note});
+    if let Some(problem) = problem {
+        value["problem"] = problem.into();
+    }
     Answer::ok(value).with_meta(Map::from_iter([("codecall/run".to_owned(), run.as_str().into())]))
 }
 
@@ -190,7 +254,9 @@ pub fn ended(text: &str) -> Answer {
 /// Lets runs of this process outlive it, and goes on with those that can: of this process, or of one that has ended.
 pub fn resume_runs(live: &LiveHub, cancel: &CancellationToken) {
     let hub = live.get();
-    if let Some(durable) = hub.durable().cloned() {
+    if let Some(durable) = hub.durable().filter(|durable| durable.engine().is_some()) {
+        tracing::debug!(admin = durable.engine().map(|engine| engine.admin()), "workers evaluate the runs");
+    } else if let Some(durable) = hub.durable().cloned() {
         durable.begin_serving();
         let following = follow(live.clone(), durable);
         tokio::spawn(cancel.clone().run_until_cancelled_owned(following));

@@ -116,7 +116,7 @@ impl Worker {
     pub fn start(program: &Path, confinement: Confinement) -> std::io::Result<Self> {
         let Confinement { strictness, memory_bytes, cpu_seconds, warm } = confinement;
         let mut command = Command::new(program);
-        command.arg0("codecall").arg("worker").args(["--confine", strictness.as_str()]);
+        command.arg0("codecall").arg("evaluate").args(["--confine", strictness.as_str()]);
         command.args(["--memory-bytes", &memory_bytes.to_string(), "--cpu-seconds", &cpu_seconds.to_string()]);
         if !warm {
             command.arg("--cold");

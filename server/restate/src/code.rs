@@ -1,0 +1,117 @@
+//! A run of a script, as a workflow whose key is the id of the run.
+
+use crate::engine::{self, RestateEngine};
+use crate::worker::Worker;
+use codecall_base::call::with_client;
+use codecall_base::tool::ErrorCode;
+use codecall_hub::hub::{Begun, Start, Started, interpreter};
+use codecall_hub::meta::{kept, kept_failure};
+use codecall_runs::EngineStart;
+use codecall_store::now_ms;
+use restate_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The state of a run that has begun.
+const BEGUN: &str = "begun";
+
+/// What the worker that begins a run notes first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct First {
+    interpreter: String,
+    at_ms: i64,
+}
+
+/// The workflow of runs.
+pub struct Code(pub Arc<Worker>);
+
+#[restate_sdk::workflow(name = "Code")]
+impl Code {
+    /// Runs a script. Returns the outcome as its client gets it.
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>, start: Json<Start>) -> Result<Json<String>, HandlerError> {
+        let Json(start) = start;
+        let name = format!("begin {}", start.request());
+        let first = First { interpreter: interpreter().to_owned(), at_ms: now_ms() };
+        let Json(first) = ctx.run(move || async move { Ok(Json(first)) }).name(name).await?;
+        if first.interpreter != interpreter() {
+            return Err(format!(
+                "REPLAY_MISMATCH: the run was begun by {}, and this worker is {}: start a worker of that version at this \
+                 address, or cancel the run",
+                first.interpreter,
+                interpreter()
+            )
+            .into());
+        }
+        if start.interpreter() != first.interpreter {
+            let message = format!(
+                "The run cannot go on: it was submitted by {}, and the worker is {}; use servers and workers of one version",
+                start.interpreter(),
+                first.interpreter
+            );
+            return Ok(Json(kept_failure(ErrorCode::ReplayMismatch, &message)));
+        }
+        let begun = Begun { invocation: ctx.invocation_id().to_owned(), request: start.request().to_owned() };
+        ctx.set(BEGUN, Json(begun));
+        let digest = start.request().to_owned();
+        let directory = self.0.directory(start.tools()).await?;
+        let hub = self.0.hub_of(start.owner())?;
+        let (owner, limit_ms, seed) = (start.owner().cloned(), start.max_duration_ms(), start.seed());
+        let started = match start.begin(ctx.key(), hub) {
+            Ok(started) => started,
+            Err(problem) => {
+                let message = format!("The run cannot go on: {problem}");
+                return Ok(Json(kept_failure(ErrorCode::ReplayMismatch, &message)));
+            }
+        };
+        let Started { hub, request, client, max_result_bytes } = started;
+        let of = engine::Of {
+            run: ctx.key().to_owned(),
+            allowed_tools: request.allowed_tools.clone(),
+            allowed_apps: request.allowed_apps.clone(),
+            client: client.as_deref().map(str::to_owned),
+            owner,
+            directory: Arc::clone(&directory),
+            began_ms: first.at_ms,
+            limit_ms: limit_ms.unwrap_or(u64::MAX),
+        };
+        let mut engine = RestateEngine::new(&ctx, of);
+        let begin = EngineStart { seed, began_ms: first.at_ms, directory };
+        let running = async {
+            let finished = hub.runs().execute_on(request, begin, &mut engine).await?;
+            if let Some(durable) = hub.durable().filter(|_| hub.needs_approval()) {
+                durable.withdraw(&finished.id).await;
+            }
+            Ok::<String, codecall_runs::EngineError>(kept(&hub, finished, max_result_bytes).await)
+        };
+        let running = async {
+            match client {
+                Some(client) => with_client(client, running).await,
+                None => running.await,
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = running => outcome?,
+            () = self.0.ending() => return Err("the worker ends; another one goes on with the run".into()),
+        };
+        // It has times in it, and Restate compares it with that of an earlier attempt.
+        let ending = ctx.run(move || async move { Ok(Json(outcome)) }).name(format!("end {digest}"));
+        Ok(ending.await.unwrap_or_else(|_| Json(kept_failure(ErrorCode::ExecutionAborted, "The run was cancelled"))))
+    }
+
+    /// Returns what the run has said when it began.
+    #[handler]
+    async fn begun(&self, ctx: SharedWorkflowContext<'_>) -> Result<Json<Option<Begun>>, HandlerError> {
+        Ok(Json(ctx.get::<Json<Begun>>(BEGUN).await?.map(|Json(begun)| begun)))
+    }
+
+    /// Cancels the run, and with it the calls that it waits for.
+    #[handler]
+    async fn stop(&self, ctx: SharedWorkflowContext<'_>) -> Result<(), HandlerError> {
+        if let Some(Json(begun)) = ctx.get::<Json<Begun>>(BEGUN).await? {
+            ctx.invocation_handle(begun.invocation).cancel();
+        }
+        Ok(())
+    }
+}
