@@ -69,10 +69,10 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// The stores; `None`: those of [`Stores::configured`].
+    /// The stores; `None`: those of the database, or in memory.
     pub stores: Option<Stores>,
-    /// The database in which runs are recorded as `history` of the configuration says, and long results are stored if
-    /// `resultStore` says so; `None`: runs are not recorded, and results are in memory.
+    /// The database of what outlives the process: runs are recorded in it as `history` of the configuration says; `None`: runs
+    /// are not recorded, and all else is in memory.
     pub database: Option<Database>,
     /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
     pub start_lazily: bool,
@@ -160,7 +160,7 @@ impl Hub {
         let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry } = extensions;
         let has_own_stores = stores.is_none();
         let stores = stores.unwrap_or_else(|| {
-            let stores = Stores::configured(&config);
+            let stores = Stores::in_memory(&config);
             database.iter().fold(stores, |stores, database| stores.in_database(&config, database))
         });
         config.secrets.join_logs();
@@ -586,7 +586,7 @@ impl Hub {
             && self.needs_approval()
         {
             let id = request.id.get_or_insert_with(RunId::random).clone();
-            request.journal = durable.journal(self, &id, &request);
+            request.journal = durable.journal(self, &id, &request).await;
         }
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
@@ -801,8 +801,8 @@ fn change_watch(config: &Config, kept: &Kept) -> Result<Option<Watch>, Error> {
     if watch.is_empty() {
         return Ok(None);
     }
-    if kept.has_own_stores && codecall_store::state::folder(config).is_none() {
-        let message = "quarantine: there is no folder where approvals are kept; name one with 'stateDir'";
+    if kept.has_own_stores && kept.database.is_none() {
+        let message = "quarantine: there is no store where approvals are kept; name one with 'store'";
         return Err(Error::Config(message.into()));
     }
     Ok(Some(watch))

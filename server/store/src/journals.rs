@@ -6,7 +6,7 @@
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
-use crate::{BoxFuture, StoreError, now_ms};
+use crate::{BoxFuture, StoreError, VaultError, now_ms};
 use std::time::Duration;
 
 /// Where a journaled run stands.
@@ -63,6 +63,16 @@ pub enum JournalProblem {
     /// Another process has taken the run over.
     #[error("another process has taken the run over")]
     Lost,
+}
+
+impl From<VaultError> for JournalProblem {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Seal(error) => Self::Seal(error),
+            VaultError::Store(error) => Self::Store(error),
+            VaultError::Invalid(problem) => Self::Store(StoreError(problem)),
+        }
+    }
 }
 
 /// Who holds a run, and for how long without renewing.

@@ -309,7 +309,7 @@ impl RunStore for SqlRuns {
 fn insert(run: &RecordedRun, key: i64) -> Vec<Statement> {
     let RecordedRun { summary, tools, detail, .. } = run;
     let words = index_words(&RecordedRun::texts_of(detail));
-    let detail = miniz_oxide::deflate::compress_to_vec_zlib(detail.as_bytes(), COMPRESSION);
+    let detail = deflated(detail);
     let names: usize = tools.iter().map(String::len).sum();
     let bytes = detail.len() + words.len() + names + summary.title.len() + 150;
     let mut statements = vec![
@@ -451,6 +451,12 @@ fn summary(row: &Row) -> RunSummary {
     }
 }
 
+/// Compresses a text.
+pub fn deflated(text: &str) -> Vec<u8> {
+    miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), COMPRESSION)
+}
+
+/// Returns a text that was compressed; `None`: it is damaged.
 pub fn inflated(detail: &[u8]) -> Option<String> {
     let bytes = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(detail, MAX_DETAIL_BYTES).ok()?;
     String::from_utf8(bytes).ok()

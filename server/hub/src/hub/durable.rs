@@ -14,10 +14,10 @@ use agentscript::Dialect;
 use codecall_base::event::RunId;
 use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, Past, RunJournal};
-use codecall_store::sealed::{self, KeyRing, SealError};
+use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, now_ms,
+    JournaledState, Lease, MasterKeys, SqlApprovalRequests, SqlJournals, StoreError, Submitted, now_ms,
 };
 use entry::{Entry, last_time, rounds};
 use header::{Header, parse_language};
@@ -36,6 +36,7 @@ const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 
 /// The runs of a server that can outlive it.
 pub struct Durable {
+    database: Database,
     journals: Arc<dyn JournalStore>,
     requests: Arc<dyn ApprovalRequests>,
     /// The keys, and when their file was changed.
@@ -141,6 +142,7 @@ impl Durable {
     #[must_use]
     pub fn new(database: &Database, config: &DurableConfig) -> Arc<Self> {
         Arc::new(Self {
+            database: database.clone(),
             journals: Arc::new(SqlJournals(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
             keys: Mutex::default(),
@@ -201,33 +203,31 @@ impl Durable {
     }
 
     /// Returns the keys that seal journals. Makes a key if there is none.
-    fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, SealError> {
-        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, JournalProblem> {
+        let source = KeySource::of(config);
         // Another process may have added a key, with which it seals.
-        let changed = KeyRing::changed(config);
-        if let Some((keys, since)) = &*kept
+        let changed = source.changed();
+        if let Some((keys, since)) = &*self.known_keys()
             && (*since == changed || changed.is_none())
         {
             return Ok(Arc::clone(keys));
         }
-        let loaded = match KeyRing::load(config) {
-            Err(SealError::NoKey) => {
-                let path = sealed::key_file(config).ok_or(SealError::NoKey)?;
-                if sealed::ensure_key(&path)? {
-                    tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
-                }
-                KeyRing::load(config)?
-            }
-            loaded => loaded?,
-        };
-        let loaded = Arc::new(loaded);
+        let MasterKeys { ring, made } = MasterKeys::of(&self.database, &source).await?;
+        if let Some(path) = made {
+            tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
+        }
+        let loaded = Arc::new(ring);
         // What is written while it is read is read the next time.
-        *kept = Some((Arc::clone(&loaded), changed.or_else(|| KeyRing::changed(config))));
+        *self.known_keys() = Some((Arc::clone(&loaded), changed.or_else(|| source.changed())));
         Ok(loaded)
     }
 
+    fn known_keys(&self) -> MutexGuard<'_, Option<(Arc<KeyRing>, Option<SystemTime>)>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns a journal for a run that may have to wait for a person; `None`: it does not pause.
-    pub(super) fn journal(
+    pub(super) async fn journal(
         self: &Arc<Self>,
         hub: &Hub,
         id: &RunId,
@@ -236,34 +236,32 @@ impl Durable {
         if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return None;
         }
-        let keys = match self.keys(hub.config()) {
+        let keys = match self.keys(hub.config()).await {
             Ok(keys) => keys,
             Err(error) => {
                 tracing::warn!("runs do not wait for people: {error}");
                 return None;
             }
         };
-        let header = Header::new(hub, request, hub.config().policy.limits.max_result_bytes);
-        Some(Arc::new(Journal::new(self, hub, keys, id, header, false)))
+        Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request), false)))
     }
 
     /// Returns a journal for a run of a client that is stored from its first call on; `None`: its kind of run is not durable,
-    /// or this process does not take runs over. Its client gets at most `max_result_bytes` of its result.
+    /// or this process does not take runs over.
     ///
     /// # Errors
     /// Journals cannot be sealed.
-    pub fn durable_journal(
+    pub async fn durable_journal(
         self: &Arc<Self>,
         hub: &Hub,
         id: &RunId,
         request: &ExecuteRequest,
-        max_result_bytes: u64,
-    ) -> Result<Option<Arc<Journal>>, SealError> {
+    ) -> Result<Option<Arc<Journal>>, JournalProblem> {
         if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return Ok(None);
         }
-        let header = Header::new(hub, request, max_result_bytes);
-        Ok(Some(Arc::new(Journal::new(self, hub, self.keys(hub.config())?, id, header, true))))
+        let keys = self.keys(hub.config()).await?;
+        Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request), true))))
     }
 
     /// Stores a run that this process, or another one, begins as soon as it can. `Known`: there is one of its id.
@@ -275,11 +273,10 @@ impl Durable {
         hub: &Hub,
         id: &RunId,
         request: &ExecuteRequest,
-        max_result_bytes: u64,
     ) -> Result<Submitted, JournalProblem> {
-        let keys = self.keys(hub.config())?;
+        let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, max_result_bytes) };
+        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request) };
         let run = JournaledRun {
             id: id.as_str().to_owned(),
             state: JournaledState::Running,
@@ -299,11 +296,11 @@ impl Durable {
     /// # Errors
     /// Its journal cannot be read.
     pub async fn is_same(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<bool, JournalProblem> {
-        let keys = self.keys(hub.config())?;
+        let keys = self.keys(hub.config()).await?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
         let header = self.journals.header(&keys, id.as_str()).await?.unwrap_or_default();
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
-        let now = Header::new(hub, request, before.max_result_bytes);
+        let now = Header::new(hub, request);
         // What follows from the time, and not from the request.
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
         (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
@@ -380,7 +377,7 @@ impl Durable {
     /// Its journal cannot be read, is damaged, or another version has begun the run.
     pub async fn resume(self: &Arc<Self>, config: &Config, id: &str) -> Result<Resumed, NotResumed> {
         let damaged = |what: &str| NotResumed::Never(format!("its {what} is damaged"));
-        let keys = self.keys(config).map_err(JournalProblem::from)?;
+        let keys = self.keys(config).await?;
         let run = self.journals.get(&keys, id).await?;
         let run = run.ok_or_else(|| damaged("row"))?;
         if run.is_cancelled {
@@ -428,7 +425,7 @@ impl Durable {
     /// # Errors
     /// The store cannot be used, or another process has the run.
     pub async fn end(&self, config: &Config, id: &str, outcome: &str) -> Result<(), JournalProblem> {
-        let keys = self.keys(config)?;
+        let keys = self.keys(config).await?;
         let keep = config.approval.keep.max(config.durable.keep);
         let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         self.journals.end(&keys, &self.lease, id, outcome, now_ms().saturating_add(keep)).await
@@ -452,7 +449,7 @@ impl Durable {
     /// # Errors
     /// The store cannot be read.
     pub async fn standing(&self, hub: &Hub, id: &RunId) -> Result<Option<Standing>, JournalProblem> {
-        let keys = self.keys(hub.config())?;
+        let keys = self.keys(hub.config()).await?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(None) };
         // The id says nothing to another client.
         if run.principal.as_deref() != hub.principal.as_ref().map(|principal| &*principal.name) {

@@ -42,7 +42,7 @@ pub(super) async fn execute_durably(
     cancel: CancellationToken,
 ) -> Answer {
     let id = script.id.get_or_insert_with(RunId::random).clone();
-    let journal = match durable.durable_journal(hub, &id, &script, max_bytes) {
+    let journal = match durable.durable_journal(hub, &id, &script).await {
         Ok(journal) => journal,
         Err(error) => return Answer::refused(format!("The run cannot be journaled (durable.enabled): {error}")),
     };
