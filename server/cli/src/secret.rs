@@ -11,7 +11,7 @@ use codecall_hub::hub::format_time;
 use codecall_store::sealed::{self, KeyRing, KeySource, MASTER_KEY_VARIABLE, SealError};
 use codecall_store::{Database, MasterKeys, SecretName, SecretStore as _, SqlSecrets};
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Maximum size of a secret, in bytes.
@@ -65,12 +65,16 @@ enum Command {
         /// Print a new key and store nothing.
         #[arg(long)]
         print: bool,
+        /// The key of the store is lost: use the one of this machine, or make a new one. Secrets, tokens of servers and waiting
+        /// runs that the lost key has encrypted cannot be read any more; set them again.
+        #[arg(long, conflicts_with = "print")]
+        lost: bool,
     },
 }
 
 impl Secret {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        if let Command::Key { print: true } = self.command {
+        if let Command::Key { print: true, .. } = self.command {
             output::print_lines(&[sealed::new_key().map_err(failed)?.to_string()])?;
             return Ok(CommandStatus::Success);
         }
@@ -116,7 +120,11 @@ impl Secret {
                 MasterKeys::replace(&vault.0, &keys, &KeySource::of(&config)).await.map_err(failed)?;
                 output::notice(&format!("{count} secrets are encrypted with the new key"));
             }
-            Command::Key { .. } => drop(keys(&vault.0, &config).await?),
+            Command::Key { lost: false, .. } => drop(keys(&vault.0, &config).await?),
+            Command::Key { lost: true, .. } => {
+                let keys = MasterKeys::renounce(&vault.0, &KeySource::of(&config)).await.map_err(failed)?;
+                keys.made.iter().for_each(|path| note_key(path));
+            }
         }
         Ok(CommandStatus::Success)
     }
@@ -130,13 +138,15 @@ fn reference(name: SecretName<'_>, store: &StoreConfig) -> String {
 /// Returns the keys of a database; makes one if there is none.
 async fn keys(database: &Database, config: &Config) -> Result<KeyRing, CommandError> {
     let MasterKeys { ring, made } = MasterKeys::of(database, &KeySource::of(config)).await.map_err(failed)?;
-    if let Some(path) = made {
-        output::notice(&format!(
-            "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
-            path.display()
-        ));
-    }
+    made.iter().for_each(|path| note_key(path));
     Ok(ring)
+}
+
+fn note_key(path: &Path) {
+    output::notice(&format!(
+        "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
+        path.display()
+    ));
 }
 
 /// Reads the value of a secret. The line break at the end of a line of input does not belong to it.

@@ -32,6 +32,7 @@ use codecall_tools::catalogue::{Catalogue, Snapshot, Watch};
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
+use codecall_upstream::fetch::Fetcher;
 use codecall_upstream::mcp::LogLevel;
 use codecall_upstream::openapi::OpenApi;
 use codecall_upstream::{Upstream, UpstreamNotification, connect};
@@ -78,6 +79,8 @@ pub struct Extensions {
     pub start_lazily: bool,
     /// What sends the spans of this process; the hub sends the last ones when it is closed.
     pub telemetry: Option<Arc<Telemetry>>,
+    /// What makes the requests of script tools; `None`: they are sent.
+    pub fetcher: Option<Fetcher>,
 }
 
 /// The extensions that each hub of a server has.
@@ -96,6 +99,7 @@ struct Kept {
     start_lazily: bool,
     metrics: Arc<Metrics>,
     telemetry: Option<Arc<Telemetry>>,
+    fetcher: Option<Fetcher>,
 }
 
 /// Catalogue, search, pipeline and runs of a process.
@@ -157,7 +161,7 @@ impl Hub {
     /// # Errors
     /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
-        let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry } = extensions;
+        let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry, fetcher } = extensions;
         let has_own_stores = stores.is_none();
         let stores = stores.unwrap_or_else(|| {
             let stores = Stores::in_memory(&config);
@@ -180,6 +184,7 @@ impl Hub {
             start_lazily,
             metrics,
             telemetry,
+            fetcher,
         };
         Self::build(config, kept, None)
     }
@@ -259,7 +264,10 @@ impl Hub {
         hooks.push(Arc::new(CountCalls(Arc::clone(&kept.metrics))));
         hooks.extend(kept.history.iter().map(|history| Arc::clone(history) as Arc<dyn Hook>));
         let pipeline = Pipeline::configured(Arc::clone(&catalogue), &config, &kept.stores, hooks)?;
-        let pipeline = Arc::new(pipeline);
+        let pipeline = Arc::new(match &kept.fetcher {
+            Some(fetcher) => pipeline.with_fetcher(fetcher.clone()),
+            None => pipeline,
+        });
         if let Some(history) = &kept.history {
             history.set_pipeline(&pipeline);
         }

@@ -166,8 +166,11 @@ impl ApprovalStore for SqlApprovals {
 
     fn refresh(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move {
-            let before: Vec<(Digest, Option<i64>)> =
-                self.known().iter().map(|(server, known)| (*server, known.as_ref().map(|known| known.changes))).collect();
+            let before: Vec<(Digest, Option<i64>)> = self
+                .known()
+                .iter()
+                .map(|(server, known)| (*server, known.as_ref().map(|known| known.changes)))
+                .collect();
             if before.is_empty() {
                 return Ok(false);
             }

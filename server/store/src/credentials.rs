@@ -155,7 +155,7 @@ impl SqlCredentials {
         let sql = "SELECT sealed FROM credentials WHERE server = $1";
         let rows = self.query(Statement::new(sql, [server.into()])).await?;
         let Some(sealed) = rows.first().and_then(|row| row.first()) else { return Ok(None) };
-        let ring = self.keys.load().map_err(store_error)?;
+        let MasterKeys { ring, .. } = MasterKeys::of(&self.database, &self.keys).await.map_err(store_error)?;
         let opened = ring.open(place(server), sealed.bytes());
         opened.map(|opened| Some(opened.to_vec())).map_err(store_error)
     }

@@ -51,6 +51,27 @@ impl MasterKeys {
         Ok(Self { ring, made: is_made.then(|| file.to_owned()) })
     }
 
+    /// Makes the first key of this process, or a new one if it has none, that of the database, whatever was before: its key is
+    /// lost, and what it has sealed cannot be opened any more.
+    ///
+    /// # Errors
+    /// The key or the database cannot be used.
+    pub async fn renounce(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
+        let made = match source.load() {
+            Err(SealError::NoKey) => {
+                let file = source.file().ok_or(SealError::NoKey)?;
+                ensure_key(file)?.then(|| file.to_owned())
+            }
+            loaded => loaded.map(|_| None)?,
+        };
+        let ring = source.load()?;
+        let sql = "INSERT INTO master_keys (place, id, registered) VALUES (1, $1, $2) \
+                   ON CONFLICT (place) DO UPDATE SET id = excluded.id, registered = excluded.registered";
+        let values = [ring.id().as_str().into(), now_ms().into()];
+        database.query(sql, values).await.map_err(|problem| database.error(&problem))?;
+        Ok(Self { ring, made })
+    }
+
     /// Makes the first key of a ring that of the database, in place of an earlier one that the ring has too.
     ///
     /// # Errors
@@ -115,6 +136,7 @@ fn require(ring: &KeyRing, registered: &str, source: &KeySource) -> Result<(), S
 }
 
 fn refused(registered: String, own: &str, source: &KeySource) -> SealError {
-    let file = source.file().map_or_else(|| "a file that 'store.keyFile' names".into(), |file| file.display().to_string());
+    let file =
+        source.file().map_or_else(|| "a file that 'store.keyFile' names".into(), |file| file.display().to_string());
     SealError::NotRegistered { registered, own: own.to_owned(), file }
 }

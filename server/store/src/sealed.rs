@@ -95,7 +95,8 @@ pub enum SealError {
     /// The servers of the database use another key than this one has.
     #[error(
         "the secrets of the database are encrypted with the master key {registered}, which this server does not have{own}; \
-         copy the file of the master key of a server that has it to {file}, or set CODECALL_MASTER_KEY to that key"
+         copy the file of the master key of a server that has it to {file}, or set CODECALL_MASTER_KEY to that key. If it is \
+         lost, `codecall secret key --lost` makes another one; what was encrypted must then be stored again"
     )]
     NotRegistered {
         /// The id of the key of the database.

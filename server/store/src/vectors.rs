@@ -120,6 +120,12 @@ impl SqlVectors {
         Self { database, max_vectors: MAX_VECTORS, stale: Mutex::default() }
     }
 
+    /// Creates a store with another maximum.
+    #[cfg(test)]
+    pub(crate) fn with_max(database: Database, max_vectors: u64) -> Self {
+        Self { max_vectors, ..Self::new(database) }
+    }
+
     fn stale(&self) -> MutexGuard<'_, HashSet<(VectorModel, Digest)>> {
         self.stale.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -319,7 +319,9 @@ async fn follow_approvals(catalogue: Weak<Catalogue>) {
             };
             watch.set_read();
             if let Some(error) = problem.as_ref().filter(|_| problem != last_problem) {
-                tracing::warn!("approvals of tools cannot be read: {error}. Tools that are not approved as far as is known wait");
+                tracing::warn!(
+                    "approvals of tools cannot be read: {error}. Tools that are not approved as far as is known wait"
+                );
             }
             last_problem = problem;
         }

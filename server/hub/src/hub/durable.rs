@@ -268,12 +268,7 @@ impl Durable {
     ///
     /// # Errors
     /// Its journal cannot be stored.
-    pub async fn submit(
-        &self,
-        hub: &Hub,
-        id: &RunId,
-        request: &ExecuteRequest,
-    ) -> Result<Submitted, JournalProblem> {
+    pub async fn submit(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<Submitted, JournalProblem> {
         let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request) };

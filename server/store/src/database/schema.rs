@@ -114,7 +114,7 @@ const MIGRATIONS: [&str; 6] = [
     "ALTER TABLE journaled_runs ADD COLUMN cancelled BIGINT NOT NULL DEFAULT 0;",
     // The master key that all servers of the database have; there is one row. What people have approved of tools, where
     // `changes` counts those of a server. Credentials of servers, and who renews them until `until`. What is known of servers, of
-    // their results, and of texts: it can be learned again.
+    // their results, and of texts: it can be learned again. Failed runs, which are few where most succeed.
     "CREATE TABLE master_keys (place BIGINT PRIMARY KEY, id TEXT NOT NULL, registered BIGINT NOT NULL);
      CREATE TABLE tool_approvals (
          server TEXT NOT NULL,
@@ -138,7 +138,8 @@ const MIGRATIONS: [&str; 6] = [
          vector {bytes} NOT NULL,
          PRIMARY KEY (model, text)
      );
-     CREATE INDEX vectors_by_use ON vectors (used);",
+     CREATE INDEX vectors_by_use ON vectors (used);
+     CREATE INDEX runs_failed ON runs (key) WHERE status <> 'ok';",
 ];
 
 /// The newest version of the tables.

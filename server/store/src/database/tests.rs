@@ -2,6 +2,7 @@
 //! message, where it is not installed or the feature is off.
 
 mod approvals;
+mod shared;
 #[cfg(feature = "postgres")]
 mod server;
 
@@ -507,9 +508,40 @@ async fn filters_are_quick_in_100_000_runs() {
     }
 }
 
+/// Which index finds the runs of a filter, so that the time does not grow with their number; nothing is sorted.
+#[tokio::test]
+async fn filters_have_their_indexes() {
+    let folder = Folder::new("plans");
+    let database = folder.database();
+    SqlRuns(database.clone()).record(&(0..300).map(run).collect::<Vec<_>>()).await.expect("recorded");
+    let text = |text: &str| Some(text.to_owned());
+    for (filter, expected) in [
+        (RunFilter::default(), "SCAN r"),
+        (RunFilter { since_ms: Some(1), ..RunFilter::default() }, "INTEGER PRIMARY KEY (rowid>?)"),
+        (RunFilter { status: text("failed"), ..RunFilter::default() }, "INDEX runs_failed"),
+        (RunFilter { status: text("failed"), before: Some(9), ..RunFilter::default() }, "INDEX runs_failed (key<?)"),
+        (RunFilter { status: text("timeout"), ..RunFilter::default() }, "INDEX runs_by_status (status=?)"),
+        (RunFilter { tool: text("users:get"), ..RunFilter::default() }, "SEARCH t USING PRIMARY KEY (tool=?)"),
+        (RunFilter { text: text("person7*"), ..RunFilter::default() }, "SCAN x VIRTUAL TABLE INDEX"),
+    ] {
+        let filter = RunFilter { limit: 50, ..filter };
+        let Statement { sql, values } = crate::runs::select(&filter, Dialect::Sqlite).expect("a query");
+        let plan = database.query(format!("EXPLAIN QUERY PLAN {sql}"), values).await.expect("a plan");
+        let plan: Vec<&str> = plan.iter().filter_map(|row| row[3].text()).collect();
+        let is_sorted = plan.iter().any(|step| step.contains("TEMP B-TREE"));
+        assert!(plan[0].contains(expected) && !is_sorted, "{filter:?}: {plan:?}");
+    }
+}
+
 #[tokio::test]
 async fn approvals_and_journals_are_kept_in_a_file() {
     approvals::keep_and_decide(Folder::new("approvals").database()).await;
+}
+
+#[tokio::test]
+async fn a_file_has_what_servers_share() {
+    let folder = Folder::new("shared");
+    shared::is_shared(&folder, || folder.database()).await;
 }
 
 /// All in one test, because a server takes seconds to start.
@@ -529,6 +561,12 @@ async fn postgres_does_the_same() {
     script_tools(server.database()).await;
     results(server.database()).await;
     approvals::keep_and_decide(server.database()).await;
+    // Its secrets were sealed with keys of other tests.
+    for table in ["secrets", "journaled_runs", "journal_entries"] {
+        a.query(format!("DELETE FROM {table}"), []).await.expect("deleted");
+    }
+    let shared = Folder::new("shared-postgres");
+    shared::is_shared(&shared, || server.database()).await;
     let (one, two) = (SqlRuns(a.clone()), SqlRuns(b));
     let writing = |runs: SqlRuns, first: usize| async move {
         for number in first..first + 50 {

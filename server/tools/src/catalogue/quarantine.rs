@@ -115,11 +115,12 @@ impl Watch {
         // Several watches may have the store, and only one of them is told of a change.
         self.store.refresh().await?;
         let decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |(app, (_, server)): (&String, &(Quarantine, Digest))| {
-            match (decided.get(app).and_then(Option::as_ref), self.store.approved(*server)) {
-                (Some(before), Some(now)) => Arc::ptr_eq(before, &now),
-                (before, now) => before.is_none() && now.is_none(),
-            }
+        let is_same = |(app, (_, server)): (&String, &(Quarantine, Digest))| match (
+            decided.get(app).and_then(Option::as_ref),
+            self.store.approved(*server),
+        ) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, &now),
+            (before, now) => before.is_none() && now.is_none(),
         };
         Ok(!self.rules.iter().all(is_same))
     }
@@ -223,7 +224,17 @@ impl Judge<'_> {
         let approved = before.filter(|_| !is_revoked).map(|before| before.definition.clone());
         let (app, own_name, server) = (self.app.to_owned(), tool.name.clone(), self.server);
         let is_known = self.approved.is_some();
-        Some(Pending { name: name.to_owned(), definition, approved, is_revoked, is_known, app, own_name, server, digest })
+        Some(Pending {
+            name: name.to_owned(),
+            definition,
+            approved,
+            is_revoked,
+            is_known,
+            app,
+            own_name,
+            server,
+            digest,
+        })
     }
 
     /// Ends the decisions. What was accepted without being asked about is approved from now on; the future stores it.
