@@ -108,9 +108,9 @@ def searches(program, folder):
 def first_searches(program, folder, model):
     """Measures the time from the start of a process to the first answer by meaning. Earlier answers are by words, with a warning."""
     tools, queries = fixture(folder, 600)
-    config, cached = Path(folder, "config.json"), {"vectorCache": f"{folder}/vectors.db"}
+    config, cached = Path(folder, "config.json"), {"store": f"{folder}/codecall.db"}
     for name, cache in {"without a file": {}, "into a file": cached, "from a file": cached}.items():
-        config.write_text(json.dumps({"search": {"strategy": "hybrid", "modelDir": model, **cache}}))
+        config.write_text(json.dumps({"search": {"strategy": "hybrid", "modelDir": model}, **cache}))
         began = time.perf_counter()
         server = Server(program, "--mock-tools", tools, "--config", str(config))
         ready = time.perf_counter()

@@ -8,6 +8,7 @@
 mod finder;
 mod partial;
 mod registry;
+mod stream;
 
 use crate::tool::{ToolDefinition, ToolError};
 use agentscript::Message;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+pub use stream::StreamRedactor;
 
 /// The text that replaces a secret.
 pub const MASK: &str = "[secret]";
@@ -57,12 +59,14 @@ impl Redactor {
             return Self::default();
         };
         let spellings = Some(Arc::new(Spellings::new(known.iter().map(String::as_str))));
-        let finder = AhoCorasick::new(known);
+        let finder = AhoCorasick::new(&known);
         // The automaton would be too large: hiding all text is safer than leaking a secret.
-        let finder = finder.map(|finder| SecretFinder::new(finder, shortest, longest)).unwrap_or_else(|error| {
-            tracing::error!(%error, "there are too many secrets; all text is hidden");
-            hide_everything()
-        });
+        let finder = finder
+            .map(|finder| SecretFinder::new(finder, known.into_iter().collect(), shortest, longest))
+            .unwrap_or_else(|error| {
+                tracing::error!(%error, "there are too many secrets; all text is hidden");
+                hide_everything()
+            });
         Self { finder: Some(Arc::new(finder)), spellings }
     }
 
@@ -88,6 +92,11 @@ impl Redactor {
         let clean = self.finder.as_ref().and_then(|finder| finder.mask(text, MASK));
         let cut = self.spellings.as_ref().and_then(|known| known.mask(clean.as_deref().unwrap_or(text), MASK));
         cut.or(clean).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Returns from where on a text may be the beginning of a secret whose rest is still to come.
+    fn open_from(&self, text: &str) -> usize {
+        self.finder.as_ref().map_or(text.len(), |finder| finder.open_from(text))
     }
 
     /// Redacts a string in place.
@@ -258,7 +267,7 @@ fn hide_everything() -> SecretFinder {
     let letters = (0_u8..=127).map(|letter| [letter]);
     // An automaton for 128 patterns of one byte is small.
     let finder = AhoCorasick::new(letters).unwrap_or_else(|_| unreachable!("a small automaton can be built"));
-    SecretFinder::new(finder, 1, 1)
+    SecretFinder::new(finder, Vec::new(), 1, 1)
 }
 
 #[cfg(test)]

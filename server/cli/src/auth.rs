@@ -1,11 +1,12 @@
 //! `codecall auth`: logins to MCP servers over HTTP.
 
 use super::sources::open_config;
+use super::store::open_database;
 use super::{CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
 use codecall_config::Config;
 use codecall_config::UpstreamKind;
-use codecall_store::Stores;
+use codecall_store::SqlCredentials;
 use codecall_upstream::oauth::{Authorizer, CredentialState, Login, Prompt};
 use serde_json::{Value, json};
 use std::io::IsTerminal as _;
@@ -160,11 +161,8 @@ fn authorizer(config: &Config, app: &str) -> Result<Authorizer, CommandError> {
     let UpstreamKind::Http(http) = &server.kind else {
         return Err(CommandError::new(format!("{app}: it is started as a process, which needs no login here")));
     };
-    if codecall_store::state::folder(config).is_none() {
-        return Err(CommandError::new("there is no folder where tokens are kept; name one with 'stateDir'"));
-    }
-    let credentials = Stores::configured(config).credentials;
-    Authorizer::new(app, http, credentials, Arc::clone(&config.secrets))
+    let credentials = SqlCredentials::new(open_database(config)?, config);
+    Authorizer::new(app, http, Arc::new(credentials), Arc::clone(&config.secrets))
         .map_err(|reason| CommandError::new(format!("{app}: {reason}")))
 }
 

@@ -8,10 +8,10 @@ use codecall_base::files;
 use codecall_config::Config;
 use codecall_config::StoreConfig;
 use codecall_hub::hub::format_time;
-use codecall_store::sealed::{self, KeyRing, MASTER_KEY_VARIABLE, SealError};
-use codecall_store::{SecretName, SecretStore as _, SqlSecrets};
+use codecall_store::sealed::{self, KeyRing, KeySource, MASTER_KEY_VARIABLE, SealError};
+use codecall_store::{Database, MasterKeys, SecretName, SecretStore as _, SqlSecrets};
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Maximum size of a secret, in bytes.
@@ -65,28 +65,29 @@ enum Command {
         /// Print a new key and store nothing.
         #[arg(long)]
         print: bool,
+        /// The key of the store is lost: use the one of this machine, or make a new one. Secrets, tokens of servers and waiting
+        /// runs that the lost key has encrypted cannot be read any more; set them again.
+        #[arg(long, conflicts_with = "print")]
+        lost: bool,
     },
 }
 
 impl Secret {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        if let Command::Key { print: true } = self.command {
+        if let Command::Key { print: true, .. } = self.command {
             output::print_lines(&[sealed::new_key().map_err(failed)?.to_string()])?;
             return Ok(CommandStatus::Success);
         }
         let config = open_config(self.config)?;
         let store = &config.store;
         let workspace = self.workspace.as_deref().unwrap_or(store.workspace());
-        if let Command::Key { .. } = self.command {
-            keys(&config)?;
-            return Ok(CommandStatus::Success);
-        }
         let vault = SqlSecrets(open_database(&config)?);
         match self.command {
             Command::Set { name, file } => {
                 let name = SecretName::parse(&name, workspace).map_err(failed)?;
                 let value = read_value(file, name)?;
-                vault.set(&keys(&config)?, name, &value).await.map_err(failed)?;
+                let keys = keys(&vault.0, &config).await?;
+                vault.set(&keys, name, &value).await.map_err(failed)?;
                 output::notice(&format!("stored; a configuration uses it as ${{secret:{}}}", reference(name, store)));
             }
             Command::List { json, all } => {
@@ -116,9 +117,14 @@ impl Secret {
                 }
                 let keys = KeyRing::load(&config).map_err(failed)?;
                 let count = vault.rotate(&keys).await.map_err(failed)?;
+                MasterKeys::replace(&vault.0, &keys, &KeySource::of(&config)).await.map_err(failed)?;
                 output::notice(&format!("{count} secrets are encrypted with the new key"));
             }
-            Command::Key { .. } => {}
+            Command::Key { lost: false, .. } => drop(keys(&vault.0, &config).await?),
+            Command::Key { lost: true, .. } => {
+                let keys = MasterKeys::renounce(&vault.0, &KeySource::of(&config)).await.map_err(failed)?;
+                keys.made.iter().for_each(|path| note_key(path));
+            }
         }
         Ok(CommandStatus::Success)
     }
@@ -129,21 +135,18 @@ fn reference(name: SecretName<'_>, store: &StoreConfig) -> String {
     if name.workspace == store.workspace() { name.name.into() } else { format!("{}/{}", name.workspace, name.name) }
 }
 
-/// Returns the keys; makes one if there is none.
-fn keys(config: &Config) -> Result<KeyRing, CommandError> {
-    match KeyRing::load(config) {
-        Err(SealError::NoKey) => {
-            let path = sealed::key_file(config).ok_or_else(|| failed(SealError::NoKey))?;
-            if sealed::ensure_key(&path).map_err(failed)? {
-                output::notice(&format!(
-                    "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
-                    path.display()
-                ));
-            }
-            KeyRing::load(config).map_err(failed)
-        }
-        loaded => loaded.map_err(failed),
-    }
+/// Returns the keys of a database; makes one if there is none.
+async fn keys(database: &Database, config: &Config) -> Result<KeyRing, CommandError> {
+    let MasterKeys { ring, made } = MasterKeys::of(database, &KeySource::of(config)).await.map_err(failed)?;
+    made.iter().for_each(|path| note_key(path));
+    Ok(ring)
+}
+
+fn note_key(path: &Path) {
+    output::notice(&format!(
+        "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
+        path.display()
+    ));
 }
 
 /// Reads the value of a secret. The line break at the end of a line of input does not belong to it.

@@ -189,6 +189,7 @@ impl RunningHub {
     /// Says on stderr which of them take long.
     pub async fn wait_for(&self, need: Need, is_wanted: impl Fn(&str) -> bool) {
         let wanted: Vec<_> = self.hub.catalogue().upstreams().filter(|up| is_wanted(up.app())).collect();
+        self.hub.catalogue().approvals_read().await;
         let mut waiting = std::pin::pin!(join_all(wanted.iter().map(|up| match need {
             Need::Tools => up.tools_known(),
             Need::Connection => up.first_attempt(),

@@ -5,7 +5,7 @@ use super::{CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
 use codecall_base::files::{self, AtomicFile};
 use codecall_config::Config;
-use codecall_store::{Database, RunStore as _, SecretStore as _, SqlRuns, SqlSecrets, transfer};
+use codecall_store::{Database, RunStore as _, SqlRuns, transfer, upkeep};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -67,6 +67,7 @@ impl Store {
             Command::Check { json } => check(&database, json).await,
             Command::Vacuum => {
                 let deleted = SqlRuns(database.clone()).retain(&config.history).await.map_err(failed)?;
+                upkeep::delete_expired(&database).await.map_err(failed)?;
                 database.vacuum().await.map_err(|problem| failed(database.error(&problem)))?;
                 output::print_lines(&[format!("{}: {deleted} runs deleted{}", database.place(), size(&database))])?;
                 Ok(CommandStatus::Success)
@@ -101,23 +102,26 @@ impl Store {
 async fn check(database: &Database, json: bool) -> Result<CommandStatus, CommandError> {
     let damages = database.check().await.map_err(|problem| failed(database.error(&problem)))?;
     let totals = SqlRuns(database.clone()).totals().await.map_err(failed)?;
-    let secrets = SqlSecrets(database.clone()).list(None).await.map_err(failed)?.len();
+    let counts = upkeep::counts(database).await.map_err(failed)?;
     let is_intact = damages.is_empty();
     if json {
-        let report = json!({
+        let mut report = json!({
             "store": database.place(),
             "version": Database::version(),
             "runs": totals.runs,
             "runBytes": totals.bytes,
-            "secrets": secrets,
             "problems": damages,
+        });
+        report.as_object_mut().into_iter().for_each(|report| {
+            report.extend(counts.iter().map(|(what, count)| ((*what).to_owned(), json!(count))));
         });
         output::print_json(&report.to_string())?;
     } else {
         let mut lines = vec![
             format!("{}: {}{}", database.place(), if is_intact { "intact" } else { "damaged" }, size(database)),
-            format!("{} runs ({} bytes), {secrets} secrets", totals.runs, totals.bytes),
+            format!("{} runs ({} bytes)", totals.runs, totals.bytes),
         ];
+        lines.extend(counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{what}: {count}")));
         lines.extend(damages.iter().map(|damage| format!("damage: {damage}")));
         if !is_intact {
             lines.push(

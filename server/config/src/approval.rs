@@ -1,7 +1,7 @@
 //! `approval`: which calls of tools a person has to approve.
 
 use super::duration::WithUnit;
-use codecall_base::tool::{Approval, ToolDefinition, ToolPattern};
+use codecall_base::tool::{Approval, OWN_SOURCE, ToolDefinition, ToolPattern};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -52,9 +52,16 @@ impl Default for ApprovalConfig {
 
 impl ApprovalConfig {
     /// Returns when calls of a tool have to be approved.
+    ///
+    /// A rule that approves nothing, such as `"*"` with `"never"`, only holds for what CodeCall itself asks about if it names it:
+    /// whoever lets tools be called has not decided that agents may add tools.
     #[must_use]
     pub fn of(&self, tool: &ToolDefinition) -> Approval {
-        if let Some(rule) = self.rules.iter().find(|rule| rule.tool.matches(tool)) {
+        let covers = |rule: &&ApprovalRule| {
+            let is_own = tool.source == OWN_SOURCE && rule.approval == Approval::Never;
+            rule.tool.matches(tool) && (!is_own || rule.tool.names(tool))
+        };
+        if let Some(rule) = self.rules.iter().find(covers) {
             return rule.approval;
         }
         let says = |hint: &str| tool.annotations.get(hint).and_then(Value::as_bool);
@@ -96,6 +103,21 @@ mod tests {
         ] {
             assert_eq!(config.of(&tool), expected, "{tool:?}");
         }
+        // Nothing but its own name lets scripts be saved unread.
+        let save =
+            ToolDefinition { source: OWN_SOURCE, ..tool("codecall", "save_script", json!({}), Some(Approval::Always)) };
+        let rule = |pattern: &str| -> ApprovalConfig {
+            serde_json::from_value(json!({"rules": [{"tool": pattern, "approval": "never"}]})).expect("a section")
+        };
+        for (pattern, expected) in [
+            ("*", Approval::Always),
+            ("codecall:*", Approval::Always),
+            ("*:save_script", Approval::Always),
+            ("codecall:save_script", Approval::Never),
+        ] {
+            assert_eq!(rule(pattern).of(&save), expected, "{pattern}");
+        }
+        assert_eq!(rule("*").of(&tool("bank", "transfer", json!({}), Some(Approval::Always))), Approval::Never);
         assert_eq!(ApprovalConfig::default().of(&tool("users", "delete", json!({}), None)), Approval::Never);
     }
 }

@@ -94,7 +94,7 @@ pub use schema::{Ignored, published as schema};
 pub use script_tools::ScriptToolsConfig;
 pub use search::{SearchConfig, Strategy};
 pub use secrets::Secret;
-pub use server_cache::{CACHE_DIR_VARIABLE, ServerCache};
+pub use server_cache::ServerCache;
 pub use stateless::StatelessConfig;
 pub use store::{DEFAULT_WORKSPACE, MASTER_KEY_FILE_VARIABLE, STORE_VARIABLE, StoreConfig};
 pub use structured::Structured;
@@ -116,8 +116,8 @@ pub struct Config {
     pub upstreams: BTreeMap<String, UpstreamConfig>,
     /// What is remembered of MCP servers between starts.
     pub server_cache: ServerCache,
-    /// The folder of what must last: approvals of tools, tokens of servers. Default: `codecall` in the user's folder for
-    /// the state of programs.
+    /// The folder of what must last: the file of the store, and that of the master key. Default: `codecall` in the user's folder
+    /// for the state of programs.
     #[schemars(extend("x-default" = "user's state"))]
     pub state_dir: Option<PathBuf>,
     /// The HTTP services whose OpenAPI descriptions become tools, by the id of their app.

@@ -12,8 +12,9 @@ pub struct ResultStore {
     /// `false`: results come whole, and a run whose result is longer than `vm.maxResultBytes` fails with `RESULT_TOO_LARGE`.
     pub enabled: bool,
     /// Whether results are stored in the database of `store`, so that they outlive the process and all servers of one
-    /// database have them; else in memory.
-    pub persistent: bool,
+    /// database have them; else in memory. Default: `true` with `store.url`, which several servers share.
+    #[schemars(extend("x-default" = "`true` with `store.url`"))]
+    pub persistent: Option<bool>,
     /// Bytes of all stored results. The least recently read ones are dropped first.
     pub max_bytes: usize,
     /// How many results are stored.
@@ -29,7 +30,7 @@ impl Default for ResultStore {
     fn default() -> Self {
         Self {
             enabled: true,
-            persistent: false,
+            persistent: None,
             max_bytes: 64 * 1024 * 1024,
             max_results: 100,
             max_result_bytes: 16 * 1024 * 1024,

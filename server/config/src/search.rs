@@ -12,9 +12,6 @@ pub struct SearchConfig {
     pub strategy: Strategy,
     /// The folder of a sentence transformer: `config.json`, `tokenizer.json`, `model.safetensors`.
     pub model_dir: Option<PathBuf>,
-    /// A file in which the vectors of tools are stored between starts; several processes may share it.
-    /// Without it they are in memory only.
-    pub vector_cache: Option<PathBuf>,
     /// Least similarity (cosine) of a tool and a query for a match by meaning.
     #[schemars(range(min = 0, max = 1))]
     pub similarity_threshold: f64,
@@ -22,7 +19,7 @@ pub struct SearchConfig {
 
 impl Default for SearchConfig {
     fn default() -> Self {
-        Self { strategy: Strategy::default(), model_dir: None, vector_cache: None, similarity_threshold: 0.2 }
+        Self { strategy: Strategy::default(), model_dir: None, similarity_threshold: 0.2 }
     }
 }
 

@@ -134,9 +134,6 @@ fn how_tools_are_found() {
     assert_eq!(strategy("[search]\nstrategy = \"hybrid\"\nmodelDir = \"/models/s3cret\""), Strategy::Hybrid);
     let config = toml("[search]\nstrategy = \"embedding\"\nmodelDir = \"/models/s3cret\"").expect("valid");
     assert_eq!((config.search.strategy, config.search.similarity_threshold), (Strategy::Embedding, 0.2));
-    assert_eq!(config.search.vector_cache, None, "nothing is written unless it is asked for");
-    let config = toml("[search]\nvectorCache = \"here/${TOKEN}.db\"").expect("valid");
-    assert_eq!(config.search.vector_cache.as_deref(), Some(Path::new("here/s3cret-token.db")));
     assert!(!format!("{config:?}").contains("s3cret"));
 }
 
@@ -153,8 +150,8 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("pool = 12345", "pool: wrong value, expected a table"),
         ("vm = 12345", "vm: wrong value, expected a table"),
         ("[search]\nstrategie = \"bm25\"", "search: unknown key 'strategie'; did you mean 'strategy'?"),
-        ("[search]\nvectorcache = \"x\"", "search: unknown key 'vectorcache'; did you mean 'vectorCache'?"),
-        ("[search]\nvectorCache = 3", "search.vectorCache: wrong value, expected"),
+        ("[search]\nmodeldir = \"x\"", "search: unknown key 'modeldir'; did you mean 'modelDir'?"),
+        ("[search]\nmodelDir = 3", "search.modelDir: wrong value, expected"),
         ("[search]\nstrategy = \"hybrid\"", "search.modelDir: this strategy needs a folder"),
         ("[search]\nsimilarityThreshold = 1.5", "search.similarityThreshold: must be from 0 to 1"),
         ("[mcpServers.a]\ncomand = \"x\"", "mcpServers.a: unknown key 'comand'; did you mean 'command'?"),

@@ -5,6 +5,7 @@
 
 mod call_ids;
 mod conversation;
+mod delta;
 mod engine;
 mod model;
 mod output;

@@ -37,6 +37,7 @@ use codecall_tools::catalogue::{Catalogue, Snapshot, Watch};
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
+use codecall_upstream::fetch::Fetcher;
 use codecall_upstream::mcp::LogLevel;
 use codecall_upstream::openapi::OpenApi;
 use codecall_upstream::{Upstream, UpstreamNotification, connect};
@@ -74,15 +75,17 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// The stores; `None`: those of [`Stores::configured`].
+    /// The stores; `None`: those of the database, or in memory.
     pub stores: Option<Stores>,
-    /// The database in which runs are recorded as `history` of the configuration says, and long results are stored if
-    /// `resultStore` says so; `None`: runs are not recorded, and results are in memory.
+    /// The database of what outlives the process: runs are recorded in it as `history` of the configuration says; `None`: runs
+    /// are not recorded, and all else is in memory.
     pub database: Option<Database>,
     /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
     pub start_lazily: bool,
     /// What sends the spans of this process; the hub sends the last ones when it is closed.
     pub telemetry: Option<Arc<Telemetry>>,
+    /// What makes the requests of script tools; `None`: they are sent.
+    pub fetcher: Option<Fetcher>,
 }
 
 /// The extensions that each hub of a server has.
@@ -103,6 +106,7 @@ struct Kept {
     start_lazily: bool,
     metrics: Arc<Metrics>,
     telemetry: Option<Arc<Telemetry>>,
+    fetcher: Option<Fetcher>,
 }
 
 /// Catalogue, search, pipeline and runs of a process.
@@ -164,10 +168,10 @@ impl Hub {
     /// # Errors
     /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
-        let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry } = extensions;
+        let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry, fetcher } = extensions;
         let has_own_stores = stores.is_none();
         let stores = stores.unwrap_or_else(|| {
-            let stores = Stores::configured(&config);
+            let stores = Stores::in_memory(&config);
             database.iter().fold(stores, |stores, database| stores.in_database(&config, database))
         });
         config.secrets.join_logs();
@@ -189,6 +193,7 @@ impl Hub {
             start_lazily,
             metrics,
             telemetry,
+            fetcher,
         };
         Self::build(config, kept, None)
     }
@@ -268,7 +273,10 @@ impl Hub {
         hooks.push(Arc::new(CountCalls(Arc::clone(&kept.metrics))));
         hooks.extend(kept.history.iter().map(|history| Arc::clone(history) as Arc<dyn Hook>));
         let pipeline = Pipeline::configured(Arc::clone(&catalogue), &config, &kept.stores, hooks)?;
-        let pipeline = Arc::new(pipeline);
+        let pipeline = Arc::new(match &kept.fetcher {
+            Some(fetcher) => pipeline.with_fetcher(fetcher.clone()),
+            None => pipeline,
+        });
         if let Some(history) = &kept.history {
             history.set_pipeline(&pipeline);
         }
@@ -600,7 +608,7 @@ impl Hub {
             && self.needs_approval()
         {
             let id = request.id.get_or_insert_with(RunId::random).clone();
-            request.journal = durable.journal(self, &id, &request);
+            request.journal = durable.journal(self, &id, &request).await;
         }
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
@@ -818,8 +826,8 @@ fn change_watch(config: &Config, kept: &Kept) -> Result<Option<Watch>, Error> {
     if watch.is_empty() {
         return Ok(None);
     }
-    if kept.has_own_stores && codecall_store::state::folder(config).is_none() {
-        let message = "quarantine: there is no folder where approvals are kept; name one with 'stateDir'";
+    if kept.has_own_stores && kept.database.is_none() {
+        let message = "quarantine: there is no store where approvals are kept; name one with 'store'";
         return Err(Error::Config(message.into()));
     }
     Ok(Some(watch))

@@ -38,6 +38,9 @@ pub struct ExecuteRequest {
     pub parent: Option<RunScope>,
     /// The client that tools can ask.
     pub client: Client,
+    /// The longest result that the client gets, in bytes, if the policy has a higher limit because the rest is stored; `None`:
+    /// that of the policy.
+    pub max_client_bytes: Option<u64>,
     /// The id of the run; `None`: a random one.
     pub id: Option<RunId>,
     /// The full name of the tool whose code the script is; `None`: a client has sent it.
@@ -62,6 +65,7 @@ impl ExecuteRequest {
             journal: None,
             parent: None,
             client: Client::default(),
+            max_client_bytes: None,
             id: None,
             tool: None,
         }

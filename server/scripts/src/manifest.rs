@@ -7,6 +7,7 @@ use agentscript::{Policy, Preset};
 use codecall_base::error::sanitize_serde_error;
 use codecall_base::tool::Approval;
 use codecall_config::{HostRule, is_name, vm};
+use codecall_upstream::fetch::RecordedResponse;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -117,6 +118,9 @@ pub struct Example {
     /// Recorded answers of the tools that it calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
+    /// Recorded responses to its requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<RecordedResponse>,
     /// The expected data.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,

@@ -3,21 +3,17 @@
 //! The texts of definitions are those of servers, kept to show what has changed. They contain nothing of the
 //! configuration; a server is identified by a digest.
 
-use crate::state::{create_folder, hex};
-use crate::{BoxFuture, Digest, StoreError};
-use codecall_base::files::{self, AtomicFile};
+mod files;
+
+use crate::database::{Database, Problem, Row, Statement};
+use crate::state::hex;
+use crate::{BoxFuture, Digest, StoreError, now_ms};
+use codecall_config::Config;
+use files::ApprovalFiles;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
-
-/// Maximum size of the approvals of a server, in bytes.
-const MAX_FILE_BYTES: usize = 64 << 20;
-/// The version of the format.
-const FORMAT: u32 = 1;
 
 /// The approved definition of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -34,8 +30,9 @@ pub type Approvals = BTreeMap<String, Approval>;
 /// What people have approved of tools, by server. An implementation keeps it in memory: the catalogue of tools does not
 /// wait for a store.
 pub trait ApprovalStore: Send + Sync {
-    /// Returns what is approved, as far as this process knows. If it has not asked before, an implementation may read it now.
-    fn approved(&self, server: Digest) -> Arc<Approvals>;
+    /// Returns what is approved, as far as this process knows; `None`: it does not know yet. A server that was asked about
+    /// is read by the next [`ApprovalStore::refresh`].
+    fn approved(&self, server: Digest) -> Option<Arc<Approvals>>;
 
     /// Reads what others have approved since. Returns whether anything is different.
     fn refresh(&self) -> BoxFuture<'_, Result<bool, StoreError>>;
@@ -50,8 +47,8 @@ pub trait ApprovalStore: Send + Sync {
 pub struct MemoryApprovals(Mutex<HashMap<Digest, Arc<Approvals>>>);
 
 impl ApprovalStore for MemoryApprovals {
-    fn approved(&self, server: Digest) -> Arc<Approvals> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&server).cloned().unwrap_or_default()
+    fn approved(&self, server: Digest) -> Option<Arc<Approvals>> {
+        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&server).cloned().unwrap_or_default())
     }
 
     fn refresh(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
@@ -65,162 +62,147 @@ impl ApprovalStore for MemoryApprovals {
     }
 }
 
-/// Approvals in a folder, a file for each server. Several processes may share it.
-pub struct FileApprovals {
-    folder: PathBuf,
-    known: Arc<Mutex<HashMap<Digest, Known>>>,
+/// Approvals in a database.
+///
+/// Earlier versions of the program had a file for each server in the folder of the state. It is moved to the database when the
+/// server is first asked about.
+pub struct SqlApprovals {
+    database: Database,
+    /// By server; `None`: it was asked about, and not read yet.
+    known: Arc<Mutex<HashMap<Digest, Option<Known>>>>,
+    files: Option<ApprovalFiles>,
 }
 
-/// What a file contains.
+/// What is known of a server.
 #[derive(Clone, Default)]
 struct Known {
-    /// When the file was written, and its size; `None`: there is none.
-    version: Option<Version>,
+    /// How often its approvals were changed when they were read.
+    changes: i64,
     approvals: Arc<Approvals>,
 }
 
-type Version = (SystemTime, u64);
-
-/// The content of a file.
-#[derive(Deserialize, Serialize)]
-struct Stored<A> {
-    format: u32,
-    tools: A,
-}
-
-impl FileApprovals {
-    /// Creates a store in a folder, which is created with the first approval.
+impl SqlApprovals {
+    /// Creates the store of a database.
     #[must_use]
-    pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.join("approvals"), known: Arc::default() }
+    pub fn new(database: Database, config: &Config) -> Self {
+        let files = crate::state::folder(config).map(|folder| ApprovalFiles::new(&folder));
+        Self { database, known: Arc::default(), files }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Digest, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, HashMap<Digest, Option<Known>>> {
+        lock(&self.known)
+    }
+
+    /// Returns how often the approvals of servers were changed.
+    async fn changes(&self) -> Result<HashMap<String, i64>, StoreError> {
+        let statement = Statement::new("SELECT server, changes FROM tool_approval_changes", []);
+        let rows = batch(&self.database, vec![statement]).await?;
+        Ok(rows.iter().map(|row| (row[0].text().unwrap_or_default().to_owned(), row[1].int())).collect())
+    }
+
+    /// Moves the approvals of an earlier version of the program to the database, which has none of the server.
+    async fn take_over(&self, server: Digest) -> Result<bool, StoreError> {
+        let Some(files) = &self.files else { return Ok(false) };
+        let Some(approvals) = files.read(server).await? else { return Ok(false) };
+        batch(&self.database, insert(server, &approvals, false)).await?;
+        files.remove(server).await?;
+        tracing::info!(tools = approvals.len(), "approvals of a server's tools were moved to the store");
+        Ok(true)
     }
 }
 
-fn path(folder: &Path, server: Digest) -> PathBuf {
-    folder.join(format!("{}.json", hex(&server)))
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl ApprovalStore for FileApprovals {
-    fn approved(&self, server: Digest) -> Arc<Approvals> {
-        let read = || read(&path(&self.folder, server));
-        Arc::clone(&self.known().entry(server).or_insert_with(read).approvals)
+async fn batch(database: &Database, statements: Vec<Statement>) -> Result<Vec<Row>, StoreError> {
+    database.batch(statements).await.map_err(|problem: Problem| database.error(&problem))
+}
+
+/// Reads the approvals of a server.
+async fn read(database: &Database, server: Digest) -> Result<Known, StoreError> {
+    // In one statement, so that both are of the same moment.
+    let sql = "SELECT c.changes, a.tool, a.digest, a.definition FROM tool_approval_changes c \
+               LEFT JOIN tool_approvals a ON a.server = c.server WHERE c.server = $1";
+    let rows = batch(database, vec![Statement::new(sql, [hex(&server).as_str().into()])]).await?;
+    let changes = rows.first().map_or(0, |row| row[0].int());
+    let approval = |row: &Row| {
+        let text = |at: usize| row[at].text().unwrap_or_default();
+        Some((row[1].text()?.to_owned(), Approval { digest: text(2).into(), definition: text(3).into() }))
+    };
+    Ok(Known { changes, approvals: Arc::new(rows.iter().filter_map(approval).collect()) })
+}
+
+/// Returns the statements that store approvals, or only those of tools that have none.
+fn insert(server: Digest, tools: &Approvals, replaces: bool) -> Vec<Statement> {
+    let server = hex(&server);
+    // First, so that servers that approve at the same time do so one after the other.
+    let count = "INSERT INTO tool_approval_changes (server, changes) VALUES ($1, 1) \
+                 ON CONFLICT (server) DO UPDATE SET changes = tool_approval_changes.changes + 1";
+    let sql = match replaces {
+        true => {
+            "INSERT INTO tool_approvals (server, tool, digest, definition, approved) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (server, tool) DO UPDATE \
+             SET digest = excluded.digest, definition = excluded.definition, approved = excluded.approved"
+        }
+        false => {
+            "INSERT INTO tool_approvals (server, tool, digest, definition, approved) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT DO NOTHING"
+        }
+    };
+    let now = now_ms();
+    let row = |(tool, Approval { digest, definition }): (&String, &Approval)| {
+        let texts = [server.as_str(), tool, digest, definition].map(Into::into);
+        Statement::new(sql, texts.into_iter().chain([now.into()]).collect::<Vec<_>>())
+    };
+    std::iter::once(Statement::new(count, [server.as_str().into()])).chain(tools.iter().map(row)).collect()
+}
+
+impl ApprovalStore for SqlApprovals {
+    fn approved(&self, server: Digest) -> Option<Arc<Approvals>> {
+        let mut known = self.known();
+        known.entry(server).or_default().as_ref().map(|known| Arc::clone(&known.approvals))
     }
 
     fn refresh(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let (folder, known) = (self.folder.clone(), Arc::clone(&self.known));
-        let look = move || {
-            let before: Vec<(Digest, Option<Version>)> = {
-                let known = known.lock().unwrap_or_else(PoisonError::into_inner);
-                known.iter().map(|(server, known)| (*server, known.version)).collect()
-            };
-            let mut is_different = false;
-            for (server, version) in before {
-                let path = path(&folder, server);
-                if self::version(&path) != version {
-                    let now = read(&path);
-                    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-                    is_different |= known.get(&server).is_none_or(|before| before.approvals != now.approvals);
-                    known.insert(server, now);
-                }
+        Box::pin(async move {
+            let before: Vec<(Digest, Option<i64>)> = self
+                .known()
+                .iter()
+                .map(|(server, known)| (*server, known.as_ref().map(|known| known.changes)))
+                .collect();
+            if before.is_empty() {
+                return Ok(false);
             }
-            is_different
-        };
-        Box::pin(async move { tokio::task::spawn_blocking(look).await.map_err(|error| StoreError(error.to_string())) })
+            let mut changes = self.changes().await?;
+            let mut is_different = false;
+            for (server, seen) in before {
+                let mut now = changes.remove(&hex(&server)).unwrap_or_default();
+                if now == 0 && seen.is_none() && self.take_over(server).await? {
+                    now = 1;
+                }
+                if seen == Some(now) {
+                    continue;
+                }
+                let read = read(&self.database, server).await?;
+                let mut known = self.known();
+                let before = known.insert(server, Some(read.clone())).flatten();
+                is_different |= before.is_none_or(|before| before.approvals != read.approvals);
+            }
+            Ok(is_different)
+        })
     }
 
     fn approve(&self, server: Digest, tools: Approvals) -> BoxFuture<'static, Result<(), StoreError>> {
-        let _ = self.approved(server);
-        if let Some(known) = self.known().get_mut(&server) {
+        if let Some(known) = self.known().entry(server).or_default() {
             Arc::make_mut(&mut known.approvals).extend(tools.clone());
         }
-        let (path, known) = (path(&self.folder, server), Arc::clone(&self.known));
-        let write = move || {
-            let written = add(&path, tools)?;
-            known.lock().unwrap_or_else(PoisonError::into_inner).insert(server, written);
-            Ok(())
-        };
+        let (database, all) = (self.database.clone(), Arc::clone(&self.known));
         Box::pin(async move {
-            let written = tokio::task::spawn_blocking(write).await;
-            written.map_err(|error| StoreError(error.to_string()))?.map_err(StoreError)
+            batch(&database, insert(server, &tools, true)).await?;
+            let read = read(&database, server).await?;
+            lock(&all).insert(server, Some(read));
+            Ok(())
         })
-    }
-}
-
-fn version(path: &Path) -> Option<Version> {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
-}
-
-/// Reads a file. In a damaged one nothing is approved.
-fn read(path: &Path) -> Known {
-    // Before the file is read: a change after it is seen next time.
-    let version = version(path);
-    let text = match files::read(path, MAX_FILE_BYTES as u64) {
-        Ok(text) => text,
-        Err(error) => {
-            if error.kind() != ErrorKind::NotFound {
-                tracing::warn!("{}: approvals of tools cannot be read: {error}", path.display());
-            }
-            return Known { version, ..Known::default() };
-        }
-    };
-    match serde_json::from_slice::<Stored<Approvals>>(&text) {
-        Ok(Stored { format: FORMAT, tools }) => Known { version, approvals: Arc::new(tools) },
-        Ok(_) | Err(_) => {
-            tracing::warn!("{}: it is damaged, so none of its tools is approved", path.display());
-            Known { version, ..Known::default() }
-        }
-    }
-}
-
-/// Adds approvals to a file.
-fn add(path: &Path, tools: Approvals) -> Result<Known, String> {
-    let cannot = |error: std::io::Error| format!("{}: {error}", path.display());
-    create_folder(path.parent().unwrap_or(path)).map_err(cannot)?;
-    // Other processes may add theirs at the same time.
-    let lock = files::open_append(&path.with_extension("lock")).map_err(cannot)?;
-    lock.lock().map_err(cannot)?;
-    let mut all = Arc::unwrap_or_clone(read(path).approvals);
-    all.extend(tools);
-    let text = serde_json::to_vec(&Stored { format: FORMAT, tools: &all }).map_err(|error| error.to_string())?;
-    if text.len() > MAX_FILE_BYTES {
-        return Err(format!("{}: it would have more than {MAX_FILE_BYTES} bytes", path.display()));
-    }
-    AtomicFile::create(path).and_then(|mut file| file.write(&text)).map_err(cannot)?;
-    Ok(Known { version: version(path), approvals: Arc::new(all) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn approvals(tools: &[(&str, &str)]) -> Approvals {
-        let approval = |digest: &str| Approval { digest: digest.into(), definition: "{}".into() };
-        tools.iter().map(|(name, digest)| ((*name).to_owned(), approval(digest))).collect()
-    }
-
-    #[tokio::test]
-    async fn processes_share_approvals() {
-        let folder = std::env::temp_dir().join(format!("codecall-approvals-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        let (one, other) = (FileApprovals::new(&folder), FileApprovals::new(&folder));
-        assert!(other.approved([1; 32]).is_empty());
-        assert_eq!(other.refresh().await, Ok(false));
-        one.approve([1; 32], approvals(&[("a", "1"), ("b", "1")])).await.expect("stored");
-        assert_eq!(*one.approved([1; 32]), approvals(&[("a", "1"), ("b", "1")]));
-        assert!(other.approved([1; 32]).is_empty(), "it has not looked yet");
-        assert_eq!(other.refresh().await, Ok(true));
-        other.approve([1; 32], approvals(&[("b", "2"), ("c", "2")])).await.expect("stored");
-        assert_eq!(one.refresh().await, Ok(true));
-        assert_eq!(*one.approved([1; 32]), approvals(&[("a", "1"), ("b", "2"), ("c", "2")]));
-        assert_eq!(one.refresh().await, Ok(false));
-        std::fs::write(path(&one.folder, [1; 32]), "{").expect("damaged");
-        assert_eq!(one.refresh().await, Ok(true));
-        assert!(one.approved([1; 32]).is_empty() && one.approved([2; 32]).is_empty());
-        std::fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -1,35 +1,27 @@
-//! Credentials that servers have issued, such as tokens: encrypted, a file each.
-//!
-//! A record is `version (1) | salt (32) | ciphertext and tag`. Each has a key of its own, derived from the master key with
-//! its salt; ChaCha20-Poly1305 binds it to the name of its server, so that a file cannot be moved to that of another.
+//! Credentials that servers have issued, such as tokens. They are sealed before they reach the database.
 
-use crate::state::{create_folder, hex};
-use crate::{BoxFuture, Digest, StoreError};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use codecall_base::files::{self, AtomicFile};
-use codecall_config::MASTER_KEY_VARIABLE;
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use ring::hkdf::{HKDF_SHA256, Salt};
+mod files;
+
+use crate::database::{Database, Problem, Row, Statement};
+use crate::sealed::{KeySource, Place};
+use crate::state::hex;
+use crate::{BoxFuture, Digest, MasterKeys, StoreError, VaultError, now_ms};
+use codecall_config::Config;
+use files::CredentialFiles;
 use std::collections::HashMap;
-use std::fs::File;
 use std::future::ready;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant};
 
-/// The version of the format.
-const VERSION: u8 = 1;
-const SALT_BYTES: usize = 32;
-const KEY_BYTES: usize = 32;
-/// Maximum size of a record, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
-/// What derived keys are for.
-const PURPOSE: &[u8] = b"codecall credentials 1";
+/// The table, as a part of the place of a record.
+const TABLE: &str = "credentials";
+/// How long a process may take to renew credentials. Then another one may do it.
+const RENEWAL: Duration = Duration::from_secs(60);
+/// How often a process that waits for another one looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(100);
 
-/// A version of a record, which changes whenever it is written; `None`: there is no record.
-pub type RecordVersion = Option<(SystemTime, u64)>;
+/// A version of a record: another number whenever it is written. `None`: there is no record.
+pub type RecordVersion = Option<i64>;
 
 /// Credentials by a digest of their server.
 pub trait CredentialStore: Send + Sync {
@@ -43,22 +35,46 @@ pub trait CredentialStore: Send + Sync {
     fn remove(&self, server: Digest) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Returns the version of the credentials of a server, to see whether another process has changed them.
-    fn version(&self, server: Digest) -> RecordVersion;
+    fn version(&self, server: Digest) -> BoxFuture<'_, Result<RecordVersion, StoreError>>;
 
-    /// Waits until no other process renews the credentials of a server. They can be renewed until the guard is dropped.
+    /// Waits until no other process renews the credentials of a server. They can be renewed until the guard is released.
     fn lock(&self, server: Digest) -> BoxFuture<'_, Result<RenewalGuard, StoreError>>;
 }
 
 /// The right to renew the credentials of a server.
 #[derive(Debug, Default)]
 pub struct RenewalGuard {
-    /// The lock ends when the file is closed.
-    _file: Option<File>,
+    /// The lock in a database: who holds which one.
+    held: Option<(Database, String, String)>,
+}
+
+impl RenewalGuard {
+    /// Lets the next one renew. Dropping the guard does so too, but does not wait for it.
+    pub async fn release(mut self) {
+        if let Some(held) = self.held.take() {
+            unlock(held).await;
+        }
+    }
+}
+
+impl Drop for RenewalGuard {
+    fn drop(&mut self) {
+        if let (Some(held), Ok(runtime)) = (self.held.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(unlock(held));
+        }
+    }
+}
+
+async fn unlock((database, server, owner): (Database, String, String)) {
+    let sql = "DELETE FROM credential_locks WHERE server = $1 AND owner = $2";
+    if let Err(problem) = database.query(sql, [server.as_str().into(), owner.as_str().into()]).await {
+        tracing::debug!("the lock of credentials ends by itself: {problem}");
+    }
 }
 
 /// Credentials in memory: they last as long as the process.
 #[derive(Default)]
-pub struct MemoryCredentials(Mutex<HashMap<Digest, (u64, Vec<u8>)>>);
+pub struct MemoryCredentials(Mutex<HashMap<Digest, (i64, Vec<u8>)>>);
 
 impl CredentialStore for MemoryCredentials {
     fn get(&self, server: Digest) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
@@ -67,10 +83,10 @@ impl CredentialStore for MemoryCredentials {
     }
 
     fn put(&self, server: Digest, credentials: Vec<u8>) -> BoxFuture<'_, Result<(), StoreError>> {
-        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = records.get(&server).map_or(0, |(version, _)| version + 1);
-        records.insert(server, (next, credentials));
-        Box::pin(ready(Ok(())))
+        let version = random().map(|version| {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server, (version, credentials));
+        });
+        Box::pin(ready(version))
     }
 
     fn remove(&self, server: Digest) -> BoxFuture<'_, Result<bool, StoreError>> {
@@ -78,9 +94,9 @@ impl CredentialStore for MemoryCredentials {
         Box::pin(ready(Ok(removed.is_some())))
     }
 
-    fn version(&self, server: Digest) -> RecordVersion {
+    fn version(&self, server: Digest) -> BoxFuture<'_, Result<RecordVersion, StoreError>> {
         let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        records.get(&server).map(|(version, _)| (SystemTime::UNIX_EPOCH, *version))
+        Box::pin(ready(Ok(records.get(&server).map(|(version, _)| *version))))
     }
 
     fn lock(&self, _: Digest) -> BoxFuture<'_, Result<RenewalGuard, StoreError>> {
@@ -88,272 +104,149 @@ impl CredentialStore for MemoryCredentials {
     }
 }
 
-/// Credentials in a folder. Several processes may share it.
+/// Credentials in a database, sealed with the master key, which is made with the first record.
 ///
-/// The master key is 32 bytes in base64: the value of `CODECALL_MASTER_KEY`, else the file `master.key` beside the folder,
-/// which is created with the first record and which only its owner can read.
-pub struct FileCredentials {
-    state: PathBuf,
-    /// The value of the variable.
-    variable: Option<String>,
+/// Earlier versions of the program had a file for each server in the folder of the state. A record is moved from there when it is
+/// first looked for.
+pub struct SqlCredentials {
+    database: Database,
+    keys: KeySource,
+    files: Option<CredentialFiles>,
 }
 
-impl FileCredentials {
-    /// Creates a store in the folder of the state.
+impl SqlCredentials {
+    /// Creates the store of a database, with the master key of a configuration.
     #[must_use]
-    pub fn new(state: &Path) -> Self {
-        Self::with_key(state, std::env::var(MASTER_KEY_VARIABLE).ok().filter(|key| !key.is_empty()))
+    pub fn new(database: Database, config: &Config) -> Self {
+        let files = crate::state::folder(config).map(|folder| CredentialFiles::new(&folder));
+        Self { database, keys: KeySource::of(config), files }
     }
 
-    /// Does the same with a master key in base64; `None`: that of the file.
-    #[must_use]
-    pub fn with_key(state: &Path, key: Option<String>) -> Self {
-        Self { state: state.to_owned(), variable: key }
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Row>, StoreError> {
+        self.database.batch(statements).await.map_err(|problem: Problem| self.database.error(&problem))
     }
 
-    fn path(&self, server: Digest) -> PathBuf {
-        self.state.join("credentials").join(hex(&server))
+    async fn query(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        self.batch(vec![statement]).await
     }
 
-    fn opener(&self) -> Vault {
-        Vault { key_file: self.state.join("master.key"), variable: self.variable.clone() }
+    async fn seal(&self, server: &str, credentials: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let MasterKeys { ring, made } = MasterKeys::of(&self.database, &self.keys).await.map_err(store_error)?;
+        if let Some(path) = made {
+            tracing::warn!("made a master key, which encrypts tokens: {}", path.display());
+        }
+        ring.seal(place(server), credentials).map_err(store_error)
+    }
+
+    /// Writes a record, or only if there is none.
+    async fn write(&self, server: &str, credentials: &[u8], replaces: bool) -> Result<(), StoreError> {
+        let sealed = self.seal(server, credentials).await?;
+        let sql = match replaces {
+            true => {
+                "INSERT INTO credentials (server, version, sealed) VALUES ($1, $2, $3) \
+                 ON CONFLICT (server) DO UPDATE SET version = excluded.version, sealed = excluded.sealed"
+            }
+            false => "INSERT INTO credentials (server, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        };
+        self.query(Statement::new(sql, [server.into(), random()?.into(), sealed.into()])).await.map(drop)
+    }
+
+    async fn read(&self, server: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let sql = "SELECT sealed FROM credentials WHERE server = $1";
+        let rows = self.query(Statement::new(sql, [server.into()])).await?;
+        let Some(sealed) = rows.first().and_then(|row| row.first()) else { return Ok(None) };
+        let MasterKeys { ring, .. } = MasterKeys::of(&self.database, &self.keys).await.map_err(store_error)?;
+        let opened = ring.open(place(server), sealed.bytes());
+        opened.map(|opened| Some(opened.to_vec())).map_err(store_error)
+    }
+
+    /// Moves the record of an earlier version of the program to the database. Returns whether there was one.
+    async fn take_over(&self, server: Digest) -> Result<bool, StoreError> {
+        let Some(files) = &self.files else { return Ok(false) };
+        let Some(record) = files.read(server).await? else { return Ok(false) };
+        self.write(&hex(&server), &record, false).await?;
+        files.remove(server).await?;
+        tracing::info!("tokens of a server were moved to the store");
+        Ok(true)
     }
 }
 
-impl CredentialStore for FileCredentials {
+impl CredentialStore for SqlCredentials {
     fn get(&self, server: Digest) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
-        let (path, vault) = (self.path(server), self.opener());
-        blocking(move || match files::read(&path, MAX_BYTES) {
-            Ok(record) => vault.open(&server, record, &path).map(Some),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("{}: {error}", path.display())),
+        Box::pin(async move {
+            let name = hex(&server);
+            match self.read(&name).await? {
+                None if self.take_over(server).await? => self.read(&name).await,
+                found => Ok(found),
+            }
         })
     }
 
     fn put(&self, server: Digest, credentials: Vec<u8>) -> BoxFuture<'_, Result<(), StoreError>> {
-        let (path, vault) = (self.path(server), self.opener());
-        blocking(move || {
-            let cannot = |error: std::io::Error| format!("{}: {error}", path.display());
-            create_folder(path.parent().unwrap_or(&path)).map_err(cannot)?;
-            let record = vault.seal(&server, credentials)?;
-            AtomicFile::create(&path).and_then(|mut file| file.write(&record)).map_err(cannot)
+        Box::pin(async move {
+            self.write(&hex(&server), &credentials, true).await?;
+            match &self.files {
+                Some(files) => files.remove(server).await.map(drop),
+                None => Ok(()),
+            }
         })
     }
 
     fn remove(&self, server: Digest) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let path = self.path(server);
-        blocking(move || match std::fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(format!("{}: {error}", path.display())),
+        Box::pin(async move {
+            let had_file = match &self.files {
+                Some(files) => files.remove(server).await?,
+                None => false,
+            };
+            let sql = "DELETE FROM credentials WHERE server = $1 RETURNING server";
+            let rows = self.query(Statement::new(sql, [hex(&server).as_str().into()])).await?;
+            Ok(had_file || !rows.is_empty())
         })
     }
 
-    fn version(&self, server: Digest) -> RecordVersion {
-        let metadata = std::fs::metadata(self.path(server)).ok()?;
-        Some((metadata.modified().ok()?, metadata.len()))
+    fn version(&self, server: Digest) -> BoxFuture<'_, Result<RecordVersion, StoreError>> {
+        Box::pin(async move {
+            let sql = "SELECT version FROM credentials WHERE server = $1";
+            let rows = self.query(Statement::new(sql, [hex(&server).as_str().into()])).await?;
+            Ok(rows.first().map(|row| row[0].int()))
+        })
     }
 
     fn lock(&self, server: Digest) -> BoxFuture<'_, Result<RenewalGuard, StoreError>> {
-        let path = self.path(server).with_extension("lock");
-        blocking(move || {
-            let cannot = |error: std::io::Error| format!("{}: {error}", path.display());
-            create_folder(path.parent().unwrap_or(&path)).map_err(cannot)?;
-            let file = files::open_append(&path).map_err(cannot)?;
-            file.lock().map_err(cannot)?;
-            Ok(RenewalGuard { _file: Some(file) })
+        Box::pin(async move {
+            let (server, owner) = (hex(&server), format!("{:x}", random()?));
+            let sql = "INSERT INTO credential_locks (server, owner, until) VALUES ($1, $2, $3) \
+                       ON CONFLICT (server) DO UPDATE SET owner = excluded.owner, until = excluded.until \
+                       WHERE credential_locks.until < $4 RETURNING owner";
+            let began = Instant::now();
+            // Whoever holds it lets go of it, or loses it.
+            while began.elapsed() < RENEWAL * 2 {
+                let now = now_ms();
+                let until = now.saturating_add(i64::try_from(RENEWAL.as_millis()).unwrap_or(i64::MAX));
+                let values = [server.as_str().into(), owner.as_str().into(), until.into(), now.into()];
+                if !self.query(Statement::new(sql, values)).await?.is_empty() {
+                    return Ok(RenewalGuard { held: Some((self.database.clone(), server, owner)) });
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            Err(StoreError("another process has been renewing the tokens of the server for too long".into()))
         })
     }
 }
 
-fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> BoxFuture<'static, Result<T, StoreError>> {
-    Box::pin(async move {
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|error| StoreError(error.to_string()))?.map_err(StoreError)
-    })
+fn place(server: &str) -> Place<'_> {
+    Place { table: TABLE, owner: "", name: server }
 }
 
-/// Encrypts and decrypts records.
-struct Vault {
-    key_file: PathBuf,
-    variable: Option<String>,
-}
-
-impl Vault {
-    fn seal(&self, server: &Digest, mut text: Vec<u8>) -> Result<Vec<u8>, String> {
-        let mut record = vec![VERSION; 1 + SALT_BYTES];
-        random(&mut record[1..])?;
-        let keys = self.master_keys(true)?;
-        let key = derived(keys.first().ok_or("there is no master key")?, &record[1..])?;
-        key.seal_in_place_append_tag(nonce(), Aad::from(bound_to(server)), &mut text)
-            .map_err(|_| "credentials cannot be encrypted".to_owned())?;
-        record.extend(text);
-        Ok(record)
-    }
-
-    fn open(&self, server: &Digest, mut record: Vec<u8>, path: &Path) -> Result<Vec<u8>, String> {
-        let damaged = |why: &str| format!("{}: {why}", path.display());
-        if record.first() != Some(&VERSION) || record.len() < 1 + SALT_BYTES {
-            return Err(damaged("it is not a record of credentials of this version"));
-        }
-        let sealed = record.split_off(1 + SALT_BYTES);
-        // After a rotation the record may be that of an earlier key.
-        for master in self.master_keys(false)? {
-            let (key, mut text) = (derived(&master, &record[1..])?, sealed.clone());
-            if let Ok(opened) = key.open_in_place(nonce(), Aad::from(bound_to(server)), &mut text) {
-                let length = opened.len();
-                text.truncate(length);
-                return Ok(text);
-            }
-        }
-        Err(damaged("it cannot be decrypted: the master key is another one, or the file was changed"))
-    }
-
-    /// Returns the master keys, of which the first one encrypts. If there is none, it is created, or an error.
-    fn master_keys(&self, create: bool) -> Result<Vec<[u8; KEY_BYTES]>, String> {
-        if let Some(text) = &self.variable {
-            return decode(text).ok_or_else(|| format!("{MASTER_KEY_VARIABLE}: it is not 32 bytes in base64"));
-        }
-        let path = &self.key_file;
-        let cannot = |error: std::io::Error| format!("{}: {error}", path.display());
-        match files::read_text(path, 4096) {
-            Ok(text) => {
-                require_private(path)?;
-                decode(&text).ok_or_else(|| format!("{}: it is not a key: 32 bytes in base64", path.display()))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound && create => {
-                let lock = files::open_append(&path.with_extension("lock")).map_err(cannot)?;
-                lock.lock().map_err(cannot)?;
-                if path.exists() {
-                    return self.master_keys(false);
-                }
-                let mut key = [0; KEY_BYTES];
-                random(&mut key)?;
-                let text = STANDARD.encode(key);
-                AtomicFile::create(path).and_then(|mut file| file.write(text.as_bytes())).map_err(cannot)?;
-                Ok(vec![key])
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(format!("{}: the key of the stored credentials is gone; log in again", path.display()))
-            }
-            Err(error) => Err(cannot(error)),
-        }
+fn store_error(error: impl Into<VaultError>) -> StoreError {
+    match error.into() {
+        VaultError::Store(error) => error,
+        other @ (VaultError::Invalid(_) | VaultError::Seal(_)) => StoreError(other.to_string()),
     }
 }
 
-fn random(bytes: &mut [u8]) -> Result<(), String> {
-    getrandom::fill(bytes).map_err(|_| "the system has no source of random numbers".to_owned())
-}
-
-/// Decodes keys, one a line. `codecall secret rotate` adds a new one as the first line.
-fn decode(text: &str) -> Option<Vec<[u8; KEY_BYTES]>> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let keys: Option<Vec<_>> = lines.map(|line| STANDARD.decode(line).ok()?.try_into().ok()).collect();
-    keys.filter(|keys| !keys.is_empty())
-}
-
-/// Each record has a key of its own, so one nonce is enough.
-fn nonce() -> Nonce {
-    Nonce::assume_unique_for_key([0; 12])
-}
-
-fn bound_to(server: &Digest) -> Vec<u8> {
-    [&[VERSION], server.as_slice()].concat()
-}
-
-fn derived(master: &[u8; KEY_BYTES], salt: &[u8]) -> Result<LessSafeKey, String> {
-    let failed = |_| "the key of a record cannot be derived".to_owned();
-    let pseudorandom = Salt::new(HKDF_SHA256, salt).extract(master);
-    let expanded = pseudorandom.expand(&[PURPOSE], &CHACHA20_POLY1305).map_err(failed)?;
-    Ok(LessSafeKey::new(UnboundKey::from(expanded)))
-}
-
-/// Refuses a key that others can read.
-fn require_private(path: &Path) -> Result<(), String> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let metadata = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        if metadata.permissions().mode() & 0o077 != 0 {
-            return Err(format!("{}: other users can read the key; its mode must be 600", path.display()));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("codecall-credentials-{}-{name}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
-    const SECRET: &[u8] = b"{\"access_token\": \"very-secret-token\"}";
-
-    #[tokio::test]
-    async fn credentials_are_encrypted() {
-        let folder = Folder::new("same");
-        let store = FileCredentials::with_key(&folder.0, None);
-        assert_eq!(store.get([1; 32]).await, Ok(None));
-        store.put([1; 32], SECRET.to_vec()).await.expect("stored");
-        assert_eq!(store.get([1; 32]).await, Ok(Some(SECRET.to_vec())));
-        let again = FileCredentials::with_key(&folder.0, None);
-        assert_eq!(again.get([1; 32]).await, Ok(Some(SECRET.to_vec())));
-        let record = std::fs::read(store.path([1; 32])).expect("a file");
-        assert!(!record.windows(6).any(|part| part == b"secret"));
-        assert_eq!((store.remove([1; 32]).await, store.remove([1; 32]).await), (Ok(true), Ok(false)));
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let key = folder.0.join("master.key");
-            let mode = std::fs::metadata(&key).expect("a key").permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-            std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("changed");
-            let refused = store.put([1; 32], SECRET.to_vec()).await.expect_err("refused");
-            assert!(refused.0.contains("other users"), "{refused}");
-        }
-    }
-
-    #[tokio::test]
-    async fn changed_records_and_other_keys_are_errors() {
-        let folder = Folder::new("changed");
-        let key = |byte: u8| Some(STANDARD.encode([byte; 32]));
-        let store = FileCredentials::with_key(&folder.0, key(1));
-        store.put([1; 32], SECRET.to_vec()).await.expect("stored");
-        let record = std::fs::read(store.path([1; 32])).expect("a file");
-        // In the place of another server's, with another key, and with any byte changed.
-        std::fs::write(store.path([2; 32]), &record).expect("written");
-        let moved = store.get([2; 32]).await.expect_err("refused");
-        assert!(moved.0.contains("cannot be decrypted"), "{moved}");
-        assert!(FileCredentials::with_key(&folder.0, key(2)).get([1; 32]).await.is_err());
-        for at in 0..record.len() {
-            let mut changed = record.clone();
-            changed[at] ^= 1;
-            std::fs::write(store.path([1; 32]), &changed).expect("written");
-            assert!(store.get([1; 32]).await.is_err(), "byte {at}");
-        }
-        std::fs::write(store.path([1; 32]), &record[..20]).expect("written");
-        assert!(store.get([1; 32]).await.is_err());
-        let wrong = FileCredentials::with_key(&folder.0, Some("short".into()));
-        assert!(wrong.put([1; 32], SECRET.to_vec()).await.expect_err("refused").0.contains("CODECALL_MASTER_KEY"));
-        let none = FileCredentials::with_key(&folder.0, None).get([1; 32]).await;
-        assert!(none.is_err());
-    }
+/// Returns a number that no other record or process has.
+fn random() -> Result<i64, StoreError> {
+    let number = getrandom::u64().map_err(|_| StoreError("the system has no source of random numbers".into()))?;
+    Ok(i64::try_from(number >> 1).unwrap_or(i64::MAX))
 }

@@ -6,7 +6,7 @@
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
-use crate::{BoxFuture, StoreError, now_ms};
+use crate::{BoxFuture, StoreError, VaultError, now_ms};
 use std::time::Duration;
 
 /// Where a journaled run stands.
@@ -66,6 +66,16 @@ pub enum JournalProblem {
     /// The engine that keeps journals cannot be used.
     #[error("{0}")]
     Engine(String),
+}
+
+impl From<VaultError> for JournalProblem {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Seal(error) => Self::Seal(error),
+            VaultError::Store(error) => Self::Store(error),
+            VaultError::Invalid(problem) => Self::Store(StoreError(problem)),
+        }
+    }
 }
 
 /// Who holds a run, and for how long without renewing.

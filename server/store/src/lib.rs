@@ -9,8 +9,10 @@ mod approvals;
 mod credentials;
 pub mod database;
 mod journals;
+mod master_key;
 mod rates;
 mod replicas;
+mod records;
 mod results;
 mod runs;
 mod script_tools;
@@ -21,17 +23,19 @@ mod shapes;
 pub mod state;
 mod tasks;
 pub mod transfer;
+pub mod upkeep;
 mod vault;
 mod vectors;
 
 pub use answers::{AnswerCache, MemoryAnswers};
 pub use approval_requests::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, SqlApprovalRequests};
-pub use approvals::{Approval, ApprovalStore, Approvals, FileApprovals, MemoryApprovals};
+pub use approvals::{Approval, ApprovalStore, Approvals, MemoryApprovals, SqlApprovals};
 use codecall_config::Config;
-pub use credentials::{CredentialStore, FileCredentials, MemoryCredentials, RecordVersion, RenewalGuard};
+pub use credentials::{CredentialStore, MemoryCredentials, RecordVersion, RenewalGuard, SqlCredentials};
 pub use database::Database;
 pub use futures_util::future::BoxFuture;
 pub use journals::{JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, SqlJournals, Submitted};
+pub use master_key::MasterKeys;
 pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
 pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
@@ -39,16 +43,14 @@ pub use runs::{
     ListedRun, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns, ended_ms, position,
 };
 pub use script_tools::{ScriptToolStore, SqlScriptTools, StoredCode, StoredTool, StoredVersion};
-pub use servers::{FileServers, MemoryServers, ServerRecord, ServerStore};
+pub use servers::{MemoryServers, ServerRecord, ServerStore, SqlServers};
 pub use sessions::{SqlSessions, StoredSession};
-pub use shapes::{FileShapes, MemoryShapes, SeenShape, ShapeStore, ToolShapes};
+pub use shapes::{MemoryShapes, SeenShape, ShapeStore, SqlShapes, ToolShapes};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 pub use tasks::{SqlTasks, StoredTask};
 pub use vault::{SecretEntry, SecretName, SecretStore, SqlSecrets, VaultError};
-#[cfg(any(test, feature = "embeddings"))]
-pub use vectors::sqlite::SqliteVectors;
-pub use vectors::{Digest, MemoryVectors, Vector, VectorModel, VectorStore};
+pub use vectors::{Digest, MemoryVectors, SqlVectors, Vector, VectorModel, VectorStore};
 
 /// An operation of a store has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,50 +97,25 @@ impl Stores {
         }
     }
 
-    /// Uses a database for what the configuration says so of.
+    /// Uses a database: for approvals and credentials, for vectors, for what is known of servers and their results unless
+    /// `serverCache` is disabled, and for long results if `resultStore` says so.
     #[must_use]
     pub fn in_database(mut self, config: &Config, database: &Database) -> Self {
-        if config.result_store.persistent || database.is_shared() {
+        if config.result_store.persistent.unwrap_or(database.is_shared()) {
             self.results = Arc::new(SqlResults::new(database.clone(), config.result_store));
         }
         if database.is_shared() {
             self.rates = Arc::new(SqlRates::new(database.clone()));
         }
+        if config.server_cache.enabled {
+            self.servers = Arc::new(SqlServers::new(database.clone()));
+            self.shapes = Arc::new(SqlShapes::new(database.clone()));
+        }
+        self.vectors = Arc::new(SqlVectors::new(database.clone()));
+        self.approvals = Arc::new(SqlApprovals::new(database.clone(), config));
+        self.credentials = Arc::new(SqlCredentials::new(database.clone(), config));
         self.approval_requests = Some(Arc::new(SqlApprovalRequests(database.clone())));
         self
-    }
-
-    /// Creates the stores of a configuration: in memory, except for approvals and credentials, for what is known of servers and
-    /// their results, unless `serverCache` is disabled, and for vectors if `search.vectorCache` names a file. A file that cannot
-    /// be used is a warning in the log.
-    #[must_use]
-    pub fn configured(config: &Config) -> Self {
-        let mut stores = Self::in_memory(config);
-        // Without servers there is nothing to remember.
-        if !config.upstreams.is_empty()
-            && let Some(servers) = FileServers::configured(&config.server_cache)
-        {
-            stores.servers = Arc::new(servers);
-        }
-        if (!config.upstreams.is_empty() || !config.openapi.is_empty())
-            && let Some(shapes) = FileShapes::configured(&config.server_cache)
-        {
-            stores.shapes = Arc::new(shapes);
-        }
-        if let Some(folder) = state::folder(config) {
-            stores.approvals = Arc::new(FileApprovals::new(&folder));
-            stores.credentials = Arc::new(FileCredentials::new(&folder));
-        }
-        #[cfg(feature = "embeddings")]
-        if let Some(path) = &config.search.vector_cache
-            && config.search.strategy != codecall_config::Strategy::Bm25
-        {
-            match SqliteVectors::open(path) {
-                Ok(vectors) => return Self { vectors: Arc::new(vectors), ..stores },
-                Err(error) => tracing::warn!("{}. Vectors are kept in memory only.", error.0),
-            }
-        }
-        stores
     }
 }
 

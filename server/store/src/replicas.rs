@@ -6,7 +6,7 @@
 
 use crate::database::{Database, Listener, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
-use crate::{StoreError, now_us};
+use crate::{StoreError, VaultError, now_us};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The length of a secret of the replicas, in bytes.
@@ -34,6 +34,16 @@ pub enum ReplicaProblem {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<VaultError> for ReplicaProblem {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Seal(error) => Self::Seal(error),
+            VaultError::Store(error) => Self::Store(error),
+            VaultError::Invalid(problem) => Self::Store(StoreError(problem)),
+        }
+    }
 }
 
 /// The replicas of a database.

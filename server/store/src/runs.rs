@@ -309,7 +309,7 @@ impl RunStore for SqlRuns {
 fn insert(run: &RecordedRun, key: i64) -> Vec<Statement> {
     let RecordedRun { summary, tools, detail, .. } = run;
     let words = index_words(&RecordedRun::texts_of(detail));
-    let detail = miniz_oxide::deflate::compress_to_vec_zlib(detail.as_bytes(), COMPRESSION);
+    let detail = deflated(detail);
     let names: usize = tools.iter().map(String::len).sum();
     let bytes = detail.len() + words.len() + names + summary.title.len() + 150;
     let mut statements = vec![
@@ -350,13 +350,13 @@ fn insert(run: &RecordedRun, key: i64) -> Vec<Statement> {
 }
 
 /// Returns the query of a filter; `None` if no run can match.
-fn select(filter: &RunFilter, dialect: Dialect) -> Option<Statement> {
+pub(crate) fn select(filter: &RunFilter, dialect: Dialect) -> Option<Statement> {
     let RunFilter { status, tool, kind, client, text, since_ms, until_ms, after, before, limit } = filter;
     let mut values: Vec<Value> = Vec::new();
     let mut conditions: Vec<String> = Vec::new();
     // By the index of a tool the runs come in the right order, so that the query ends with the last one that is wanted.
     let (mut from, mut key) = ("runs r", "r.key");
-    let mut add = |values: &mut Vec<Value>, condition: &str, value: Value| {
+    let add = |conditions: &mut Vec<String>, values: &mut Vec<Value>, condition: &str, value: Value| {
         values.push(value);
         conditions.push(condition.replace('?', &format!("${}", values.len())));
     };
@@ -370,11 +370,16 @@ fn select(filter: &RunFilter, dialect: Dialect) -> Option<Statement> {
             // The index of words gives its rows in the right order too.
             Dialect::Sqlite => {
                 (from, key) = ("run_texts x CROSS JOIN runs r", "x.rowid");
-                add(&mut values, "r.key = x.rowid AND x.run_texts MATCH ?", query);
+                add(&mut conditions, &mut values, "r.key = x.rowid AND x.run_texts MATCH ?", query);
             }
             Dialect::Postgres => {
                 let matching = "to_tsvector('simple', words) @@ to_tsquery('simple', ?)";
-                add(&mut values, &format!("r.key IN (SELECT key FROM run_texts WHERE {matching})"), query);
+                add(
+                    &mut conditions,
+                    &mut values,
+                    &format!("r.key IN (SELECT key FROM run_texts WHERE {matching})"),
+                    query,
+                );
             }
         }
     }
@@ -382,38 +387,39 @@ fn select(filter: &RunFilter, dialect: Dialect) -> Option<Statement> {
         Some((_, Some(beginning))) => {
             let pattern = format!("{}%", escape_like(beginning));
             let condition = "r.key IN (SELECT key FROM run_tools WHERE tool LIKE ? ESCAPE '!')";
-            add(&mut values, condition, pattern.as_str().into());
+            add(&mut conditions, &mut values, condition, pattern.as_str().into());
         }
         Some((tool, None)) if text.is_some() => {
             let condition = "EXISTS (SELECT 1 FROM run_tools t WHERE t.tool = ? AND t.key = r.key)";
-            add(&mut values, condition, tool.into());
+            add(&mut conditions, &mut values, condition, tool.into());
         }
         Some((tool, None)) => {
             (from, key) = ("run_tools t JOIN runs r ON r.key = t.key", "t.key");
-            add(&mut values, "t.tool = ?", tool.into());
+            add(&mut conditions, &mut values, "t.tool = ?", tool.into());
         }
         None => {}
     }
     match status.as_deref() {
-        Some("failed") => add(&mut values, "r.status <> ?", "ok".into()),
-        Some(status) => add(&mut values, "r.status = ?", status.into()),
+        // As the condition of the index of failed runs is written.
+        Some("failed") => conditions.push("r.status <> 'ok'".into()),
+        Some(status) => add(&mut conditions, &mut values, "r.status = ?", status.into()),
         None => {}
     }
     if let Some(kind) = kind {
-        add(&mut values, "r.kind = ?", kind.as_str().into());
+        add(&mut conditions, &mut values, "r.kind = ?", kind.as_str().into());
     }
     if let Some(client) = client {
         let pattern = format!("{}%", escape_like(&client.to_lowercase()));
-        add(&mut values, "lower(r.client) LIKE ? ESCAPE '!'", pattern.as_str().into());
+        add(&mut conditions, &mut values, "lower(r.client) LIKE ? ESCAPE '!'", pattern.as_str().into());
     }
     for (bound, operator) in [(since_ms, ">="), (until_ms, "<")] {
         if let Some(ms) = bound {
-            add(&mut values, &format!("{key} {operator} ?"), first_key(*ms).into());
+            add(&mut conditions, &mut values, &format!("{key} {operator} ?"), first_key(*ms).into());
         }
     }
     for (bound, operator) in [(after, ">"), (before, "<")] {
         if let Some(position) = bound {
-            add(&mut values, &format!("{key} {operator} ?"), (*position).into());
+            add(&mut conditions, &mut values, &format!("{key} {operator} ?"), (*position).into());
         }
     }
     let mut sql = format!("SELECT {COLUMNS} FROM {from}");
@@ -451,6 +457,12 @@ fn summary(row: &Row) -> RunSummary {
     }
 }
 
+/// Compresses a text.
+pub fn deflated(text: &str) -> Vec<u8> {
+    miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), COMPRESSION)
+}
+
+/// Returns a text that was compressed; `None`: it is damaged.
 pub fn inflated(detail: &[u8]) -> Option<String> {
     let bytes = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(detail, MAX_DETAIL_BYTES).ok()?;
     String::from_utf8(bytes).ok()

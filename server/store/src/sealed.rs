@@ -92,6 +92,20 @@ pub enum SealError {
         "the secret was encrypted with another master key (its id is {0}); add that key as a further line of the key's file"
     )]
     OtherKey(String),
+    /// The servers of the database use another key than this one has.
+    #[error(
+        "the secrets of the database are encrypted with the master key {registered}, which this server does not have{own}; \
+         copy the file of the master key of a server that has it to {file}, or set CODECALL_MASTER_KEY to that key. If it is \
+         lost, `codecall secret key --lost` makes another one; what was encrypted must then be stored again"
+    )]
+    NotRegistered {
+        /// The id of the key of the database.
+        registered: String,
+        /// What the server has.
+        own: String,
+        /// Where the key belongs.
+        file: String,
+    },
     /// The record was changed, or belongs to another place.
     #[error("the stored secret is damaged, was changed, or belongs to another row; set it again")]
     Tampered,
@@ -121,10 +135,55 @@ impl MasterKey {
     }
 
     /// Derives the key of a record. It is used once, so one nonce is enough.
-    fn derived(&self, salt: &[u8]) -> Result<(LessSafeKey, Nonce), SealError> {
+    fn derived(&self, salt: &[u8], purpose: &[u8]) -> Result<(LessSafeKey, Nonce), SealError> {
         let pseudorandom = Salt::new(HKDF_SHA256, salt).extract(self.key.as_slice());
-        let expanded = pseudorandom.expand(&[PURPOSE], &CHACHA20_POLY1305).map_err(|_| SealError::Tampered)?;
+        let purpose = [purpose];
+        let expanded = pseudorandom.expand(&purpose, &CHACHA20_POLY1305).map_err(|_| SealError::Tampered)?;
         Ok((LessSafeKey::new(UnboundKey::from(expanded)), Nonce::assume_unique_for_key([0; 12])))
+    }
+}
+
+/// Where the keys of a process are.
+#[derive(Clone, Debug)]
+pub struct KeySource {
+    file: Option<PathBuf>,
+}
+
+impl KeySource {
+    /// Returns that of a configuration.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        Self { file: key_file(config) }
+    }
+
+    /// Reads the keys: those of the variable [`MASTER_KEY_VARIABLE`], else of the file that [`MASTER_KEY_FILE_VARIABLE`] or
+    /// the configuration names, else of `master.key` in the folder of the state.
+    ///
+    /// # Errors
+    /// There is no key, or one that cannot be used.
+    pub fn load(&self) -> Result<KeyRing, SealError> {
+        if let Some(text) = std::env::var_os(MASTER_KEY_VARIABLE).filter(|text| !text.is_empty()) {
+            let text = Zeroizing::new(text.into_string().unwrap_or_default());
+            return KeyRing::parse(&text, MASTER_KEY_VARIABLE);
+        }
+        self.file.as_deref().map_or(Err(SealError::NoKey), KeyRing::read)
+    }
+
+    /// Returns that of a file.
+    pub(crate) fn of_file(file: PathBuf) -> Self {
+        Self { file: Some(file) }
+    }
+
+    /// Returns the file of the keys; `None`: there is no folder for it.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Returns when the file was changed last; `None`: there is none.
+    #[must_use]
+    pub fn changed(&self) -> Option<SystemTime> {
+        self.file.as_ref()?.metadata().and_then(|metadata| metadata.modified()).ok()
     }
 }
 
@@ -142,26 +201,12 @@ impl fmt::Debug for KeyRing {
 }
 
 impl KeyRing {
-    /// Reads the keys of this process: those of the variable [`MASTER_KEY_VARIABLE`], else of the file that
-    /// [`MASTER_KEY_FILE_VARIABLE`] or the configuration names, else of `master.key` in the folder of the state.
+    /// Reads the keys of a configuration, as [`KeySource::load`] does.
     ///
     /// # Errors
     /// There is no key, or one that cannot be used.
     pub fn load(config: &Config) -> Result<Self, SealError> {
-        if let Some(text) = std::env::var_os(MASTER_KEY_VARIABLE).filter(|text| !text.is_empty()) {
-            let text = Zeroizing::new(text.into_string().unwrap_or_default());
-            return Self::parse(&text, MASTER_KEY_VARIABLE);
-        }
-        match key_file(config) {
-            Some(path) => Self::read(&path),
-            None => Err(SealError::NoKey),
-        }
-    }
-
-    /// Returns when the file of [`KeyRing::load`] was changed last; `None`: there is none.
-    #[must_use]
-    pub fn changed(config: &Config) -> Option<SystemTime> {
-        key_file(config)?.metadata().and_then(|metadata| metadata.modified()).ok()
+        KeySource::of(config).load()
     }
 
     /// Parses keys in base64, one a line. Empty lines, and those that begin with `#`, are ignored. `from` says where they
@@ -200,7 +245,7 @@ impl KeyRing {
         let key = self.keys.first().ok_or(SealError::NoKey)?;
         let mut salt = [0; SALT_BYTES];
         getrandom::fill(&mut salt).map_err(|_| SealError::NoRandom)?;
-        let (cipher, nonce) = key.derived(&salt)?;
+        let (cipher, nonce) = key.derived(&salt, PURPOSE)?;
         let mut sealed = secret.to_vec();
         // Only a secret of 256 GB is refused.
         cipher
@@ -226,8 +271,8 @@ impl KeyRing {
         let (id, rest) = rest.split_first_chunk::<ID_BYTES>().ok_or(SealError::Tampered)?;
         let (salt, sealed) = rest.split_first_chunk::<SALT_BYTES>().ok_or(SealError::Tampered)?;
         let key = self.keys.iter().find(|key| key.id == *id);
-        let key = key.ok_or_else(|| SealError::OtherKey(id.iter().map(|byte| format!("{byte:02x}")).collect()))?;
-        let (cipher, nonce) = key.derived(salt)?;
+        let key = key.ok_or_else(|| SealError::OtherKey(state::hex(id)))?;
+        let (cipher, nonce) = key.derived(salt, PURPOSE)?;
         let mut opened = Zeroizing::new(sealed.to_vec());
         let length =
             cipher.open_in_place(nonce, Aad::from(place.bytes()), &mut opened).map_err(|_| SealError::Tampered)?.len();
@@ -235,11 +280,54 @@ impl KeyRing {
         Ok(opened)
     }
 
+    /// Decrypts a record of credentials as files of earlier versions of the program have it: `version (1 byte) | salt (32) |
+    /// ciphertext and tag`, without the id of a key.
+    ///
+    /// # Errors
+    /// No key of the ring has sealed it for this server, or it was changed.
+    pub(crate) fn open_file(&self, server: &[u8; 32], record: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
+        const FILE_FORMAT: u8 = 1;
+        let (format, rest) = record.split_first().ok_or(SealError::Tampered)?;
+        let (salt, sealed) = rest.split_first_chunk::<SALT_BYTES>().ok_or(SealError::Tampered)?;
+        if *format != FILE_FORMAT {
+            return Err(SealError::Newer(*format));
+        }
+        let place = [&[FILE_FORMAT], server.as_slice()].concat();
+        for key in &self.keys {
+            let (cipher, nonce) = key.derived(salt, b"codecall credentials 1")?;
+            let mut opened = Zeroizing::new(sealed.to_vec());
+            if let Ok(text) = cipher.open_in_place(nonce, Aad::from(&place), &mut opened) {
+                let length = text.len();
+                opened.truncate(length);
+                return Ok(opened);
+            }
+        }
+        Err(SealError::Tampered)
+    }
+
+    /// Returns the id of the key that seals, in hexadecimal digits.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.keys.first().map(|key| state::hex(&key.id)).unwrap_or_default()
+    }
+
+    /// Whether the ring has the key of an id.
+    #[must_use]
+    pub fn has(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| state::hex(&key.id) == id)
+    }
+
     /// Whether the first key has sealed the record. Records of other keys are sealed again when keys are rotated.
     #[must_use]
     pub fn is_current(&self, record: &[u8]) -> bool {
         self.keys.first().is_some_and(|key| record.get(1..=ID_BYTES) == Some(&key.id[..]))
     }
+}
+
+/// Returns the id of the key that has sealed a record, in hexadecimal digits.
+#[must_use]
+pub fn sealing_key(record: &[u8]) -> Option<String> {
+    record.get(1..=ID_BYTES).map(state::hex)
 }
 
 /// Makes a new key, in base64.

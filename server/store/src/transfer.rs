@@ -23,7 +23,7 @@ struct Table {
     key: Option<&'static str>,
 }
 
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 17] = [
     Table {
         name: "runs",
         columns: &[
@@ -94,6 +94,13 @@ const TABLES: [Table; 10] = [
         key: None,
     },
     Table { name: "script_tool_changes", columns: &["workspace", "changes"], key: None },
+    Table { name: "master_keys", columns: &["place", "id", "registered"], key: None },
+    Table { name: "tool_approvals", columns: &["server", "tool", "digest", "definition", "approved"], key: None },
+    Table { name: "tool_approval_changes", columns: &["server", "changes"], key: None },
+    Table { name: "credentials", columns: &["server", "version", "sealed"], key: None },
+    Table { name: "known_servers", columns: &["server", "written", "record"], key: None },
+    Table { name: "known_shapes", columns: &["app", "written", "record"], key: None },
+    Table { name: "vectors", columns: &["model", "text", "used", "vector"], key: None },
 ];
 
 /// Writes all rows. Returns their number.

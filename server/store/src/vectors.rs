@@ -1,10 +1,9 @@
 //! Vectors of texts, so that a model need not compute them again.
 
-#[cfg(any(test, feature = "embeddings"))]
-pub(crate) mod sqlite;
-
-use crate::{BoxFuture, StoreError};
+use crate::database::{Database, Statement, Value};
+use crate::{BoxFuture, StoreError, now_ms};
 use lru::LruCache;
+use std::collections::{HashMap, HashSet};
 use std::future::ready;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +92,127 @@ impl VectorStore for MemoryVectors {
         }
         Box::pin(ready(Ok(())))
     }
+}
+
+/// Vectors in a database. Those that were not used for [`MAX_UNUSED`] are deleted, and the least recently used ones above
+/// [`MAX_VECTORS`].
+pub struct SqlVectors {
+    database: Database,
+    /// Maximum number of vectors, of all models.
+    max_vectors: u64,
+    /// Those that were read and whose time of last use is not of today.
+    stale: Mutex<HashSet<(VectorModel, Digest)>>,
+}
+
+/// Maximum number of vectors in a database, of all models.
+const MAX_VECTORS: u64 = 100_000;
+/// In milliseconds. The time of the last use is stored to a day, so most starts write nothing.
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+/// How long a vector is kept without being used, in milliseconds.
+const MAX_UNUSED: i64 = 90 * DAY;
+/// How many texts one statement reads: always as many, so that it is the same statement.
+const TEXTS: usize = 100;
+
+impl SqlVectors {
+    /// Creates the store of a database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database, max_vectors: MAX_VECTORS, stale: Mutex::default() }
+    }
+
+    /// Creates a store with another maximum.
+    #[cfg(test)]
+    pub(crate) fn with_max(database: Database, max_vectors: u64) -> Self {
+        Self { max_vectors, ..Self::new(database) }
+    }
+
+    fn stale(&self) -> MutexGuard<'_, HashSet<(VectorModel, Digest)>> {
+        self.stale.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Value>>, StoreError> {
+        self.database.batch(statements).await.map_err(|problem| self.database.error(&problem))
+    }
+}
+
+impl VectorStore for SqlVectors {
+    fn get_many<'a>(
+        &'a self,
+        model: &'a VectorModel,
+        texts: &'a [Digest],
+    ) -> BoxFuture<'a, Result<Vec<Option<Vector>>, StoreError>> {
+        Box::pin(async move {
+            let parameters: Vec<String> = (2..TEXTS + 2).map(|at| format!("${at}")).collect();
+            let sql = format!(
+                "SELECT text, used, vector FROM vectors WHERE model = $1 AND text IN ({})",
+                parameters.join(", ")
+            );
+            let mut found: HashMap<Digest, Vector> = HashMap::new();
+            for part in texts.chunks(TEXTS) {
+                let padding = part.last().into_iter().cycle().take(TEXTS - part.len());
+                let digests = std::iter::once(&model.digest).chain(part).chain(padding);
+                let values: Vec<Value> = digests.map(|digest| digest.to_vec().into()).collect();
+                for row in self.batch(vec![Statement::new(sql.clone(), values)]).await? {
+                    let Ok(text) = Digest::try_from(row[0].bytes()) else { continue };
+                    let Some(vector) = parse_vector(row[2].bytes(), model.dimensions) else { continue };
+                    if (now_ms() - row[1].int()).abs() > DAY {
+                        self.stale().insert((*model, text));
+                    }
+                    found.insert(text, vector);
+                }
+            }
+            Ok(texts.iter().map(|text| found.get(text).cloned()).collect())
+        })
+    }
+
+    fn put_many<'a>(
+        &'a self,
+        model: &'a VectorModel,
+        vectors: &'a [(Digest, Vector)],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let put = "INSERT INTO vectors (model, text, used, vector) VALUES ($1, $2, $3, $4) \
+                       ON CONFLICT (model, text) DO UPDATE SET used = excluded.used, vector = excluded.vector";
+            let now = now_ms();
+            let mut statements: Vec<Statement> = vectors
+                .iter()
+                .map(|(text, vector)| {
+                    let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+                    let model = model.digest.to_vec();
+                    Statement::new(put, [model.into(), text.to_vec().into(), now.into(), bytes.into()])
+                })
+                .collect();
+            statements.push(Statement::new("DELETE FROM vectors WHERE used < $1", [(now - MAX_UNUSED).into()]));
+            let too_many = "DELETE FROM vectors WHERE (model, text) IN \
+                            (SELECT model, text FROM vectors ORDER BY used DESC, model, text LIMIT $1 OFFSET $2)";
+            statements.push(Statement::new(too_many, [i64::MAX.into(), self.max_vectors.into()]));
+            self.batch(statements).await.map(drop)
+        })
+    }
+
+    fn note_use<'a>(&'a self, model: &'a VectorModel, texts: &'a [Digest]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let stale: Vec<&Digest> = {
+                let mut stale = self.stale();
+                texts.iter().filter(|text| stale.remove(&(*model, **text))).collect()
+            };
+            if stale.is_empty() {
+                return Ok(());
+            }
+            let sql = "UPDATE vectors SET used = $1 WHERE model = $2 AND text = $3";
+            let used = |text: &&Digest| {
+                Statement::new(sql, [now_ms().into(), model.digest.to_vec().into(), text.to_vec().into()])
+            };
+            self.batch(stale.iter().map(used).collect()).await.map(drop)
+        })
+    }
+}
+
+/// Parses a vector. Returns `None` if the bytes are not one of this length.
+fn parse_vector(bytes: &[u8], dimensions: usize) -> Option<Vector> {
+    let (numbers, rest) = bytes.as_chunks();
+    let vector: Vector = numbers.iter().map(|number| f32::from_le_bytes(*number)).collect();
+    (rest.is_empty() && vector.len() == dimensions && vector.iter().all(|number| number.is_finite())).then_some(vector)
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ fn snapshot() -> Arc<Snapshot> {
 
 /// In batches of ten queries, as requests have them.
 async fn search(config: &SearchConfig, snapshot: &Arc<Snapshot>, queries: &[Query]) -> Vec<Vec<Hit>> {
-    let stores = Stores::configured(&Config { search: config.clone(), ..Config::default() });
+    let stores = Stores::in_memory(&Config::default());
     let engine = Engine::open(config, &stores).expect("an engine");
     let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
     let mut hits = Vec::new();
@@ -271,8 +271,8 @@ fn vectors_outlive_the_process() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let configure = |cache: Option<&str>| {
         let model = model.canonicalize().expect("a folder");
-        let search = serde_json::json!({"strategy": "embedding", "modelDir": model, "similarityThreshold": 0, "vectorCache": cache});
-        let config = serde_json::json!({ "search": search });
+        let search = serde_json::json!({"strategy": "embedding", "modelDir": model, "similarityThreshold": 0});
+        let config = serde_json::json!({ "search": search, "store": { "path": cache } });
         std::fs::write(folder.join("config.json"), config.to_string()).expect("a file");
     };
     let query = "who has not paid yet";
@@ -282,7 +282,8 @@ fn vectors_outlive_the_process() {
     assert!(log.contains(made), "{log}");
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "only its configuration");
 
-    configure(Some("vectors.db"));
+    let database = folder.join("codecall.db").display().to_string();
+    configure(Some(&database));
     let (found, log) = found_by_program(&folder, query);
     assert!(log.contains(made) || log.contains(read), "the latter where it was asked again: {log}");
     assert_eq!(found, expected);
@@ -291,7 +292,7 @@ fn vectors_outlive_the_process() {
     assert_eq!(found, expected);
 
     // They are loaded and not computed again, so all are the same one.
-    let db = Connection::open(folder.join("vectors.db")).expect("a database");
+    let db = Connection::open(&database).expect("a database");
     assert_eq!(db.query_row("SELECT count(DISTINCT vector) FROM vectors", [], |row| row.get::<_, i64>(0)), Ok(23));
     db.execute("UPDATE vectors SET vector = (SELECT max(vector) FROM vectors)", []).expect("written");
     drop(db);
@@ -301,9 +302,9 @@ fn vectors_outlive_the_process() {
     assert!(scores.len() == 8 && scores.iter().all(|score| *score == scores[0]), "{found}");
 
     // Damage is logged, and the result is the same.
-    std::fs::write(folder.join("vectors.db"), "no database").expect("a file");
+    std::fs::write(&database, "no database").expect("a file");
     let (found, log) = found_by_program(&folder, query);
-    assert!(log.contains("search.vectorCache: the file is damaged") && log.contains(made), "{log}");
+    assert!(log.contains("the file is damaged") && log.contains(made), "{log}");
     assert_eq!(found, expected);
     std::fs::remove_dir_all(&folder).expect("gone");
 }

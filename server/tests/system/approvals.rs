@@ -39,7 +39,6 @@ fn config(folder: &Folder, bank: &UpstreamServer, approval: Value) -> String {
         "mcpServers": {"bank": {"url": bank.url()}},
         "stateDir": folder.path("state"),
         "store": folder.path("state/codecall.db"),
-        "serverCache": {"dir": folder.path("cache")},
         "directCalls": {"enabled": true},
         "approval": approval,
     });

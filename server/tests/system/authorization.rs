@@ -17,7 +17,7 @@ fn config(folder: &Folder, upstream: &UpstreamServer, auth: Value) -> String {
         server["auth"] = auth;
     }
     let config = json!({
-        "mcpServers": {"box": server}, "stateDir": folder.path("state"), "serverCache": {"enabled": false},
+        "mcpServers": {"box": server}, "stateDir": folder.path("state"), "store": folder.path("state/codecall.db"), "serverCache": {"enabled": false},
     });
     folder.file("config.json", config.to_string())
 }
@@ -123,10 +123,10 @@ async fn a_person_logs_in_and_tokens_are_renewed() {
 
     let status = codecall(&["auth", "status", "--json", "--config", &config]).await.json();
     assert_eq!((&status[0]["state"], &status[0]["issuer"]), (&json!("logged in"), &json!(server.issuer())), "{status}");
-    let files = std::fs::read_dir(folder.path("state/credentials")).expect("a folder");
-    for file in files {
-        let bytes = std::fs::read(file.expect("a file").path()).expect("bytes");
-        assert!(!bytes.windows(5).any(|part| part == b"token"));
+    for file in std::fs::read_dir(folder.path("state")).expect("a folder") {
+        let path = file.expect("a file").path();
+        let bytes = std::fs::read(&path).expect("bytes");
+        assert!(!bytes.windows(token.len()).any(|part| part == token.as_bytes()), "{}", path.display());
     }
     let out = codecall(&["auth", "logout", "box", "--config", &config]).await;
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "logged out of box\n"), "{out:?}");
@@ -271,7 +271,11 @@ async fn servers_that_say_less_or_nothing() {
     // A key that is gone.
     std::fs::remove_file(folder.path("state/master.key")).expect("removed");
     let answer = open_box(&config).await.to_string();
-    assert!(answer.contains("key of the stored credentials is gone"), "{answer}");
+    assert!(answer.contains("codecall secret key --lost"), "{answer}");
+    let lost = codecall(&["secret", "key", "--lost", "--config", &config]).await;
+    assert!(lost.code == Some(0) && lost.stderr.contains("made a master key"), "{lost:?}");
+    assert_eq!(login(&config, &[], browses).await.code, Some(0));
+    assert_eq!(open_box(&config).await["status"], "ok");
     // Headers of the configuration are used in place of a login.
     let own =
         json!({"mcpServers": {"box": {"url": upstream.url(), "headers": {"Authorization": "Bearer wrong-token"}}}});

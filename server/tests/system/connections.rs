@@ -19,7 +19,7 @@ fn slow(folder: &Folder, milliseconds: u32, more: Value) -> Option<String> {
     let log = folder.path("slow.log");
     let slow = json!({"command": "node", "args": [client("slow_server.mjs"), log], "env": {"START_AFTER": milliseconds.to_string()}});
     let mut config = json!({
-        "mcpServers": {"slow": slow}, "serverCache": {"dir": folder.path("cache")}, "vm": {"toolTimeoutMs": 1_000},
+        "mcpServers": {"slow": slow}, "store": folder.path("codecall.db"), "vm": {"toolTimeoutMs": 1_000},
     });
     for (key, value) in more.as_object().expect("an object") {
         match (config.get_mut(key).and_then(Value::as_object_mut), value) {
@@ -183,9 +183,10 @@ async fn tools_of_the_last_start() {
     tokio::time::sleep(SECOND).await;
     assert_eq!(server.recorded.changes.load(Ordering::Relaxed), before);
     server.end().await;
-    // A damaged file is the same as none.
-    let record = std::fs::read_dir(folder.path("cache/servers")).expect("a folder").flatten().next().expect("a file");
-    std::fs::write(record.path(), "{").expect("written");
+    // A damaged record is the same as none.
+    let database = rusqlite::Connection::open(folder.path("codecall.db")).expect("a database");
+    assert_eq!(database.execute("UPDATE known_servers SET record = x'7b'", []), Ok(1));
+    drop(database);
     let listed = codecall(&["tools", "--config", &config]).await;
     assert!(
         listed.stdout.contains("slow:knit") && listed.stderr.contains("it is damaged and is ignored"),

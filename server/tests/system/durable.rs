@@ -100,7 +100,6 @@ pub fn config(folder: &Folder, url: &str, more: Value) -> String {
         "mcpServers": {"ledger": {"url": url}},
         "stateDir": folder.path("state"),
         "store": folder.path("state/codecall.db"),
-        "serverCache": {"dir": folder.path("cache")},
         "durable": {"enabled": true, "leaseMs": 500},
     });
     for (key, value) in more.as_object().into_iter().flatten() {

@@ -136,7 +136,7 @@ async fn config(folder: &Folder, more: Value) -> String {
     let url = fixture::serve().await;
     let mut config = json!({
         "mcpServers": {"legacy": {"url": url, "lifecycle": "initialize"}, "modern": {"url": url, "lifecycle": "discover"}},
-        "serverCache": {"dir": folder.path("cache")},
+        "store": folder.path("codecall.db"),
     });
     config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     folder.file("config.json", config.to_string())

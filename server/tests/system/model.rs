@@ -1,6 +1,7 @@
 //! What models read and write: the sizes of answers, what is said of results, errors that can be mended, names.
 
 use crate::support::*;
+use base64::Engine as _;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -10,23 +11,18 @@ fn library(folder: &Folder) -> String {
     let root = folder.path("root");
     let server = json!({"command": "sh", "args": [script, root]});
     let config = json!({
-        "mcpServers": {"fetch": server, "library": server}, "serverCache": {"dir": folder.path("cache")},
+        "mcpServers": {"fetch": server, "library": server}, "store": folder.path("codecall.db"),
     });
     folder.file("config.json", config.to_string())
 }
 
-/// The text of all files below a folder.
-fn all_text(folder: &str) -> String {
-    let mut text = String::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            text.push_str(&all_text(path.to_str().expect("UTF-8")));
-        } else {
-            text.push_str(&std::fs::read_to_string(path).expect("text"));
-        }
-    }
-    text
+/// The record in an exported row of the store.
+fn inflated(line: &str) -> String {
+    let row: Value = serde_json::from_str(line).expect("a row");
+    let record = row["row"][2]["base64"].as_str().expect("bytes");
+    let record = base64::prelude::BASE64_STANDARD.decode(record).expect("base64");
+    let text = miniz_oxide::inflate::decompress_to_vec_zlib(&record).expect("compressed");
+    String::from_utf8(text).expect("UTF-8")
 }
 
 /// What results are is learned from them, and kept for the next process.
@@ -58,7 +54,8 @@ async fn the_shapes_of_results_are_learned() {
     let described = codecall(&["describe", "library:rows", "--format", "json_schema", "--config", &config]).await;
     let seen = json!({"type": "{ id: number; title?: string }[]", "results": 2});
     assert_eq!(described.json()["tools"][0]["seenResult"], seen, "{described:?}");
-    let kept = all_text(&folder.path("cache"));
+    let exported = codecall(&["store", "export", "-", "--config", &config]).await.stdout;
+    let kept: String = exported.lines().filter(|line| line.contains("known_shapes")).map(inflated).collect();
     assert!(kept.contains("title") && !kept.contains("Private") && !kept.contains("Secret"), "{kept}");
 }
 

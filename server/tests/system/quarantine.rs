@@ -10,6 +10,7 @@ fn config(folder: &Folder, server: &UpstreamServer, quarantine: Value) -> String
         "mcpServers": {"box": {"url": server.url(), "lifecycle": "initialize"}},
         "quarantine": quarantine,
         "stateDir": folder.path("state"),
+        "store": folder.path("state/codecall.db"),
         "serverCache": {"enabled": false},
     });
     folder.file("config.json", config.to_string())

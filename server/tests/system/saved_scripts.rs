@@ -15,7 +15,6 @@ fn config(folder: &Folder, tools: &Value) -> String {
     let config = json!({
         "stateDir": folder.path("state"),
         "store": folder.path("state/codecall.db"),
-        "serverCache": {"dir": folder.path("cache")},
         "directCalls": {"enabled": false},
         "scriptTools": tools,
     });

@@ -208,7 +208,7 @@ impl Catalogue {
                 self.store(storing);
             }
         }
-        for waiting in pending.values() {
+        for waiting in pending.values().filter(|waiting| waiting.is_known) {
             let state = match (&waiting.approved, waiting.is_revoked) {
                 (_, true) => "is no longer approved",
                 (Some(_), false) => "has changed",
@@ -304,15 +304,28 @@ const MAX_REPORTED: usize = 1_000;
 
 /// Refreshes a catalogue when somebody has approved tools, for as long as it is used elsewhere.
 async fn follow_approvals(catalogue: Weak<Catalogue>) {
+    let mut last_problem = None;
     loop {
-        tokio::time::sleep(LOOK).await;
-        let Some(catalogue) = catalogue.upgrade() else { return };
-        let Some(watch) = &catalogue.watch else { return };
-        match watch.store().refresh().await {
-            Ok(true) => catalogue.refresh(),
-            Ok(false) => {}
-            Err(error) => tracing::warn!("approvals of tools cannot be read: {error}"),
+        {
+            let Some(catalogue) = catalogue.upgrade() else { return };
+            let Some(watch) = &catalogue.watch else { return };
+            let problem = match watch.refresh().await {
+                Ok(true) => {
+                    catalogue.refresh();
+                    None
+                }
+                Ok(false) => None,
+                Err(error) => Some(error),
+            };
+            watch.set_read();
+            if let Some(error) = problem.as_ref().filter(|_| problem != last_problem) {
+                tracing::warn!(
+                    "approvals of tools cannot be read: {error}. Tools that are not approved as far as is known wait"
+                );
+            }
+            last_problem = problem;
         }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -113,6 +113,13 @@ impl Pipeline {
         }
     }
 
+    /// The chain with other requests of script tools.
+    #[must_use]
+    pub fn with_fetcher(mut self, fetcher: Fetcher) -> Self {
+        self.fetcher = fetcher;
+        self
+    }
+
     /// The chain as it is configured. `more` are hooks of an embedder, which stand between the masking
     /// of personal data and the cache.
     ///

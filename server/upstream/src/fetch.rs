@@ -4,6 +4,7 @@
 //! something else a moment later changes nothing. Redirects are followed here, each under the same rules. Proxies of the
 //! environment are not used: they would resolve names themselves.
 
+mod recorded;
 mod request;
 mod response;
 
@@ -12,6 +13,8 @@ use codecall_base::address::{Reach, reach};
 use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_config::{FetchConfig, HostRule};
+use recorded::Recorded;
+pub use recorded::RecordedResponse;
 use request::{Redirect, Request};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::LOCATION;
@@ -44,6 +47,8 @@ pub struct Fetcher(Arc<Shared>);
 struct Shared {
     config: FetchConfig,
     lookup: Arc<Lookup>,
+    /// The responses, if no request is sent.
+    recorded: Option<Recorded>,
     /// For names that have public addresses.
     public: OnceLock<Option<reqwest::Client>>,
     /// For names that may have private ones.
@@ -66,7 +71,15 @@ impl Fetcher {
     /// Does the same with another resolver of names, for tests. What it gives is checked as the system's answers are.
     #[must_use]
     pub fn with_lookup(config: FetchConfig, lookup: Arc<Lookup>) -> Self {
-        Self(Arc::new(Shared { config, lookup, public: OnceLock::new(), private: OnceLock::new() }))
+        Self(Arc::new(Shared { config, lookup, recorded: None, public: OnceLock::new(), private: OnceLock::new() }))
+    }
+
+    /// Creates one that sends no request: allowed ones get these responses, and fail if there is none for them.
+    #[must_use]
+    pub fn recorded(config: FetchConfig, responses: Vec<RecordedResponse>) -> Self {
+        let lookup: Arc<Lookup> = Arc::new(|_| Box::pin(std::future::ready(Ok(Vec::new()))));
+        let recorded = Some(Recorded::new(responses));
+        Self(Arc::new(Shared { config, lookup, recorded, public: OnceLock::new(), private: OnceLock::new() }))
     }
 
     /// Returns `fetch` of one run, which may reach what `rules` say.
@@ -188,6 +201,9 @@ impl RunFetch {
         loop {
             self.count()?;
             let rule = self.rule(&request)?;
+            if let Some(recorded) = &self.fetcher.0.recorded {
+                return recorded.answer(&request);
+            }
             let client = self.client(rule, &request.url)?;
             let response = request.send(client).await.map_err(|error| failure(&error, &request.url))?;
             let Some(next) = redirect(&response, &request)? else {

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use url::Url;
 
 /// Tokens are renewed this long before they expire, in seconds.
@@ -93,6 +93,8 @@ struct State {
     tokens: Option<Arc<Tokens>>,
     /// The version of the stored tokens that were read last.
     read: Option<RecordVersion>,
+    /// When it was last seen that they are those of the store.
+    looked: Option<Instant>,
     /// What the server wants that it has not got.
     wanted: Option<Challenge>,
     /// Why a person must log in.
@@ -147,7 +149,7 @@ impl Authorizer {
         if !self.is_used() {
             return Ok(None);
         }
-        match self.stored().await? {
+        match self.recent().await? {
             None => Ok(None),
             Some(tokens) if tokens.is_valid() => Ok(Some(tokens.access_token.clone())),
             Some(tokens) => self.renewed(&tokens.access_token, None).await.map(Some),
@@ -191,21 +193,38 @@ impl Authorizer {
 
     /// Waits until another process has logged in or out.
     pub async fn changed(&self) {
-        let before = self.store.version(self.key);
+        let mut before = None;
         loop {
-            tokio::time::sleep(LOOK).await;
-            if self.store.version(self.key) != before {
+            // While the store cannot be used, nothing has changed.
+            if let Ok(version) = self.store.version(self.key).await
+                && before.replace(version).is_some_and(|before| before != version)
+            {
                 return;
             }
+            tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// Returns the tokens for a request, as they were at most [`LOOK`] ago: whoever uses one that was renewed meanwhile is
+    /// refused, and then reads them anew.
+    async fn recent(&self) -> Result<Option<Arc<Tokens>>, String> {
+        {
+            let state = self.state();
+            if state.read.is_some() && state.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+                return Ok(state.tokens.clone());
+            }
+        }
+        self.stored().await
     }
 
     /// Reads the tokens, if they have changed since they were last read.
     async fn stored(&self) -> Result<Option<Arc<Tokens>>, String> {
-        let version = self.store.version(self.key);
+        let looked = Instant::now();
+        let version = self.store.version(self.key).await.map_err(|error| error.0)?;
         {
-            let state = self.state();
+            let mut state = self.state();
             if state.read == Some(version) {
+                state.looked = Some(looked);
                 return Ok(state.tokens.clone());
             }
         }
@@ -220,7 +239,7 @@ impl Authorizer {
             }
         };
         let mut state = self.state();
-        (state.tokens, state.read) = (tokens.clone(), Some(version));
+        (state.tokens, state.read, state.looked) = (tokens.clone(), Some(version), Some(looked));
         Ok(tokens)
     }
 
@@ -239,9 +258,11 @@ impl Authorizer {
         let record = serde_json::to_vec(&tokens).map_err(|_| "its tokens cannot be stored".to_owned())?;
         let stored = self.store.put(self.key, record).await;
         let tokens = Arc::new(tokens);
+        let version = self.store.version(self.key).await;
         let mut state = self.state();
         state.tokens = Some(Arc::clone(&tokens));
-        state.read = Some(self.store.version(self.key));
+        // If they are not in the store, they are used all the same, by this process.
+        state.read = Some(version.unwrap_or_default());
         state.login = None;
         drop(state);
         stored.map_err(|error| error.0)?;
@@ -262,7 +283,14 @@ impl Authorizer {
     /// Renews the token `used`, unless somebody else has done so meanwhile. One request at a time renews.
     async fn renewed(&self, used: &str, challenge: Option<Challenge>) -> Result<String, String> {
         let _alone = self.renewing.lock().await;
-        let _guard = self.store.lock(self.key).await.map_err(|error| error.0)?;
+        let guard = self.store.lock(self.key).await.map_err(|error| error.0)?;
+        let renewed = self.renewed_alone(used, challenge).await;
+        guard.release().await;
+        renewed
+    }
+
+    /// Does the same while nobody else does.
+    async fn renewed_alone(&self, used: &str, challenge: Option<Challenge>) -> Result<String, String> {
         let tokens = self.stored().await?;
         if let Some(tokens) = &tokens
             && tokens.access_token != used

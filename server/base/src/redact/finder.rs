@@ -18,12 +18,16 @@ const MAX_GROWTH: usize = 40;
 const MAX_REACH: usize = 256 * 1024;
 /// Separates two runs of decoded bytes. No secret contains it, because it is not valid in UTF-8.
 const GAP: u8 = 0xff;
+/// How much of the end of a text is not decoded alone, in bytes.
+const MAX_TAIL: usize = 24;
 /// Maximum length of a sequence of separators within hex, in bytes: `, 0x` and a line break with indentation.
 const MAX_SEPARATOR_BYTES: usize = 16;
 
 /// Finds secrets in plain and encoded text.
 pub(super) struct SecretFinder {
     secrets: AhoCorasick,
+    /// The same, to find their beginnings.
+    texts: Vec<String>,
     /// Length of the shortest secret, in bytes.
     shortest: usize,
     /// How many bytes of text an encoded secret may take; the overlap of windows.
@@ -43,9 +47,9 @@ struct Layer<'a> {
 impl SecretFinder {
     /// Creates a finder from an automaton, which must support overlapping matches, and the lengths of the shortest and
     /// the longest secret, in bytes.
-    pub(super) fn new(secrets: AhoCorasick, shortest: usize, longest: usize) -> Self {
+    pub(super) fn new(secrets: AhoCorasick, texts: Vec<String>, shortest: usize, longest: usize) -> Self {
         let reach = longest.saturating_mul(MAX_GROWTH).min(MAX_REACH).max(longest + 1);
-        Self { secrets, shortest: shortest.max(1), reach }
+        Self { secrets, texts, shortest: shortest.max(1), reach }
     }
 
     /// Replaces each secret by `mask`. Returns `None` if the text contains no secret.
@@ -82,6 +86,49 @@ impl SecretFinder {
             out.push_str(&text[done..]);
             out
         })
+    }
+
+    /// Returns from where on a text may be the beginning of a secret whose rest is still to come.
+    pub(super) fn open_from(&self, text: &str) -> usize {
+        let first = text.ceil_char_boundary(text.len().saturating_sub(self.reach));
+        let window = &text.as_bytes()[first..];
+        // What is decoded only together with what follows it: a group of base64, an escape, a separator.
+        let mut open = window.len().saturating_sub(MAX_TAIL);
+        self.open(&Layer { bytes: Cow::Borrowed(window), spans: Vec::new() }, window.len(), 0, &mut open);
+        // Nor does a secret leave in two parts.
+        for found in self.find(window) {
+            if found.start < open && open < found.end {
+                open = found.start;
+            }
+        }
+        text.floor_char_boundary(first + open)
+    }
+
+    fn open(&self, layer: &Layer<'_>, end: usize, layers: usize, open: &mut usize) {
+        let mut run_end = 0;
+        for run in layer.bytes.split(|byte| *byte == GAP) {
+            run_end += run.len();
+            if !run.is_empty() && layer.span(run_end - 1).1 as usize + MAX_TAIL >= end {
+                let begins = |text: &String| {
+                    let mut lengths = (1..text.len().min(run.len() + 1)).rev();
+                    lengths.find(|&length| run.ends_with(&text.as_bytes()[..length]))
+                };
+                if let Some(length) = self.texts.iter().filter_map(begins).max() {
+                    *open = (*open).min(layer.span(run_end - length).0 as usize);
+                }
+            }
+            run_end += 1;
+        }
+        if layers == MAX_LAYERS {
+            return;
+        }
+        for escapes in escapes(layer) {
+            self.open(&unescape(layer, escapes, b'+'), end, layers + 1, open);
+        }
+        // Nothing is too short to be the beginning of a secret.
+        for inner in [decode_form(layer), decode_base64(layer, 1), decode_hex(layer, 1)].into_iter().flatten() {
+            self.open(&inner, end, layers + 1, open);
+        }
     }
 
     /// Returns the ranges of all secrets in a window, in order. Overlapping ranges are merged.

@@ -92,6 +92,12 @@ impl ToolPattern {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
+    /// Whether the pattern is the full name of a tool, in any case.
+    #[must_use]
+    pub fn names(&self, tool: &ToolDefinition) -> bool {
+        self.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(&tool.full_name()))
+    }
+
     /// Whether the pattern matches a tool.
     #[must_use]
     pub fn matches(&self, tool: &ToolDefinition) -> bool {

@@ -1,6 +1,7 @@
 //! The client of the model server, which speaks chat completions.
 
 use super::conversation::RUN_CODE;
+use super::delta::DeltaRedactor;
 use crate::error::{ErrorResponse, HttpError};
 use axum::Json;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
@@ -11,7 +12,7 @@ use codecall_base::error::Error;
 use codecall_base::redact::SecretRegistry;
 use codecall_base::telemetry::{Span, SpanKind};
 use codecall_config::ModelConfig;
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value, json};
 use sse_stream::SseStream;
 use std::convert::Infallible;
@@ -114,13 +115,27 @@ impl ModelServer {
             return Ok(Json(self.json(response).await?).into_response());
         }
         let secrets = Arc::clone(&self.secrets);
-        let events = SseStream::from_bytes_stream(self.bytes(response)).map(move |event| {
+        let mut redacting = DeltaRedactor::default();
+        let events = SseStream::from_bytes_stream(self.bytes(response)).map(Some).chain(stream::iter([None]));
+        let events = events.flat_map(move |event| {
+            let redactor = secrets.redactor();
             let data = match event {
-                Ok(event) => event.data.unwrap_or_default(),
-                Err(sse_stream::Error::Body(error)) => incomplete_response(&*error).to_json().to_string(),
-                Err(_) => invalid_response("is not a stream of events").to_json().to_string(),
+                Some(Ok(event)) => Some(event.data.unwrap_or_default()),
+                Some(Err(sse_stream::Error::Body(error))) => Some(incomplete_response(&*error).to_json().to_string()),
+                Some(Err(_)) => Some(invalid_response("is not a stream of events").to_json().to_string()),
+                None => None,
             };
-            Ok::<_, Infallible>(Event::default().data(secrets.redactor().redact_text(&data)))
+            let (mut before, mut data) = (None, data);
+            match data.as_deref().map(serde_json::from_str::<Value>) {
+                Some(Ok(mut chunk)) => {
+                    redacting.redact(&redactor, &mut chunk);
+                    data = Some(chunk.to_string());
+                }
+                // The end of the stream.
+                Some(Err(_)) | None => before = redacting.rest(&redactor).map(|rest| rest.to_string()),
+            }
+            let event = |data: String| Ok::<_, Infallible>(Event::default().data(redactor.redact_text(&data)));
+            stream::iter([before, data].into_iter().flatten().map(event).collect::<Vec<_>>())
         });
         Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
     }
@@ -203,6 +218,7 @@ impl ModelServer {
         let mut events = std::pin::pin!(SseStream::from_bytes_stream(self.bytes(response)));
         let message = json!({"role": "assistant", "content": null});
         let mut answer = ModelResponse { message, ..ModelResponse::default() };
+        let mut redacting = DeltaRedactor::default();
         while let Some(event) = events.next().await {
             let data = match event {
                 Ok(event) => event.data.unwrap_or_default(),
@@ -217,13 +233,16 @@ impl ModelServer {
             }
             let mut chunk: Value =
                 serde_json::from_str(&data).map_err(|_| invalid_response("has an event that is not JSON"))?;
-            self.secrets.redactor().redact_value(&mut chunk);
+            redacting.redact(&self.secrets.redactor(), &mut chunk);
             if chunk["error"].is_object() {
                 let error = ErrorResponse::from(HttpError::ModelError("has stopped with an error".into()));
                 let (status, body) = (error.status, json!({"error": chunk["error"]}));
                 return Err(error.with_upstream(status, Some(body), None));
             }
             answer.add_chunk(chunk, on_choice)?;
+        }
+        if let Some(rest) = redacting.rest(&self.secrets.redactor()) {
+            answer.add_chunk(rest, on_choice)?;
         }
         if answer.finish_reason.is_null() && calls_of(&answer.message).is_empty() && answer.message["content"].is_null()
         {

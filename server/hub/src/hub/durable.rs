@@ -19,10 +19,10 @@ use codecall_base::event::RunId;
 use codecall_base::offload;
 use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, Past, RunJournal};
-use codecall_store::sealed::{self, KeyRing, SealError};
+use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, now_ms,
+    JournaledState, Lease, MasterKeys, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError, now_ms,
 };
 use entry::{Entry, last_time, rounds};
 use header::{Header, parse_language};
@@ -44,6 +44,7 @@ const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 
 /// The runs of a server that can outlive it.
 pub struct Durable {
+    database: Database,
     journals: Arc<dyn JournalStore>,
     requests: Arc<dyn ApprovalRequests>,
     /// The keys, and when their file was changed.
@@ -160,6 +161,7 @@ impl Durable {
             Some(_) | None => None,
         };
         Ok(Arc::new(Self {
+            database: database.clone(),
             journals: Arc::new(SqlJournals(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
             keys: Mutex::default(),
@@ -241,33 +243,31 @@ impl Durable {
     ///
     /// # Errors
     /// There is a key that cannot be used, or none can be made.
-    pub fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, SealError> {
-        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    pub async fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, VaultError> {
+        let source = KeySource::of(config);
         // Another process may have added a key, with which it seals.
-        let changed = KeyRing::changed(config);
-        if let Some((keys, since)) = &*kept
+        let changed = source.changed();
+        if let Some((keys, since)) = &*self.known_keys()
             && (*since == changed || changed.is_none())
         {
             return Ok(Arc::clone(keys));
         }
-        let loaded = match KeyRing::load(config) {
-            Err(SealError::NoKey) => {
-                let path = sealed::key_file(config).ok_or(SealError::NoKey)?;
-                if sealed::ensure_key(&path)? {
-                    tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
-                }
-                KeyRing::load(config)?
-            }
-            loaded => loaded?,
-        };
-        let loaded = Arc::new(loaded);
+        let MasterKeys { ring, made } = MasterKeys::of(&self.database, &source).await?;
+        if let Some(path) = made {
+            tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
+        }
+        let loaded = Arc::new(ring);
         // What is written while it is read is read the next time.
-        *kept = Some((Arc::clone(&loaded), changed.or_else(|| KeyRing::changed(config))));
+        *self.known_keys() = Some((Arc::clone(&loaded), changed.or_else(|| source.changed())));
         Ok(loaded)
     }
 
+    fn known_keys(&self) -> MutexGuard<'_, Option<(Arc<KeyRing>, Option<SystemTime>)>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns a journal for a run that may have to wait for a person; `None`: it does not pause.
-    pub(super) fn journal(
+    pub(super) async fn journal(
         self: &Arc<Self>,
         hub: &Hub,
         id: &RunId,
@@ -276,53 +276,45 @@ impl Durable {
         if self.engine.is_some() || !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return None;
         }
-        let keys = match self.keys(hub.config()) {
+        let keys = match self.keys(hub.config()).await {
             Ok(keys) => keys,
             Err(error) => {
                 tracing::warn!("runs do not wait for people: {error}");
                 return None;
             }
         };
-        let header = Header::new(hub, request, hub.config().policy.limits.max_result_bytes);
-        Some(Arc::new(Journal::new(self, hub, keys, id, header, false)))
+        Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request), false)))
     }
 
     /// Returns a journal for a run of a client that is stored from its first call on; `None`: its kind of run is not durable,
-    /// or this process does not take runs over. Its client gets at most `max_result_bytes` of its result.
+    /// or this process does not take runs over.
     ///
     /// # Errors
     /// Journals cannot be sealed.
-    pub fn durable_journal(
+    pub async fn durable_journal(
         self: &Arc<Self>,
         hub: &Hub,
         id: &RunId,
         request: &ExecuteRequest,
-        max_result_bytes: u64,
-    ) -> Result<Option<Arc<Journal>>, SealError> {
+    ) -> Result<Option<Arc<Journal>>, JournalProblem> {
         if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return Ok(None);
         }
-        let header = Header::new(hub, request, max_result_bytes);
-        Ok(Some(Arc::new(Journal::new(self, hub, self.keys(hub.config())?, id, header, true))))
+        let keys = self.keys(hub.config()).await?;
+        Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request), true))))
     }
 
     /// Stores a run that this process, or another one, begins as soon as it can. `Known`: there is one of its id.
     ///
     /// # Errors
     /// Its journal cannot be stored.
-    pub async fn submit(
-        &self,
-        hub: &Hub,
-        id: &RunId,
-        request: &ExecuteRequest,
-        max_result_bytes: u64,
-    ) -> Result<Submitted, JournalProblem> {
+    pub async fn submit(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<Submitted, JournalProblem> {
         if let Some(engine) = &self.engine {
-            return submit_to(engine, hub, id, request, max_result_bytes).await;
+            return submit_to(engine, hub, id, request).await;
         }
-        let keys = self.keys(hub.config())?;
+        let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, max_result_bytes) };
+        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request) };
         let run = JournaledRun {
             id: id.as_str().to_owned(),
             state: JournaledState::Running,
@@ -347,11 +339,11 @@ impl Durable {
             let now = Start::new(hub, request, max_result_bytes, "");
             return Ok(engine.begun(id.as_str()).await?.request == now.request());
         }
-        let keys = self.keys(hub.config())?;
+        let keys = self.keys(hub.config()).await?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
         let header = self.journals.header(&keys, id.as_str()).await?.unwrap_or_default();
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
-        let now = Header::new(hub, request, before.max_result_bytes);
+        let now = Header::new(hub, request);
         // What follows from the time, and not from the request.
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
         (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
@@ -432,7 +424,7 @@ impl Durable {
     /// Its journal cannot be read, is damaged, or another version has begun the run.
     pub async fn resume(self: &Arc<Self>, config: &Config, id: &str) -> Result<Resumed, NotResumed> {
         let damaged = |what: &str| NotResumed::Never(format!("its {what} is damaged"));
-        let keys = self.keys(config).map_err(JournalProblem::from)?;
+        let keys = self.keys(config).await?;
         let run = self.journals.get(&keys, id).await?;
         let run = run.ok_or_else(|| damaged("row"))?;
         if run.is_cancelled {
@@ -480,7 +472,7 @@ impl Durable {
     /// # Errors
     /// The store cannot be used, or another process has the run.
     pub async fn end(&self, config: &Config, id: &str, outcome: &str) -> Result<(), JournalProblem> {
-        let keys = self.keys(config)?;
+        let keys = self.keys(config).await?;
         let keep = config.approval.keep.max(config.durable.keep);
         let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         self.journals.end(&keys, &self.lease, id, outcome, now_ms().saturating_add(keep)).await
@@ -528,7 +520,7 @@ impl Durable {
                 Found::Open => self.open_standing(id).await.map(Some),
             };
         }
-        let keys = self.keys(hub.config())?;
+        let keys = self.keys(hub.config()).await?;
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(None) };
         // The id says nothing to another client.
         if run.principal.as_deref() != hub.principal.as_ref().map(|principal| &*principal.name) {
@@ -555,7 +547,6 @@ async fn submit_to(
     hub: &Hub,
     id: &RunId,
     request: &ExecuteRequest,
-    max_result_bytes: u64,
 ) -> Result<Submitted, JournalProblem> {
     if !can_be_journaled(request) {
         return Err(JournalProblem::Engine("runs of this kind are not durable".into()));
@@ -568,7 +559,7 @@ async fn submit_to(
     let digest = offload::run(bytes.len(), || start::hex(&Sha256::digest(bytes))).await;
     let digest = digest.map_err(|busy| JournalProblem::Engine(busy.to_string()))?;
     engine.store_tools(&digest, bytes).await?;
-    let start = Start::new(hub, request, max_result_bytes, &digest);
+    let start = Start::new(hub, request, request.policy.limits.max_result_bytes, &digest);
     let start = serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?;
     Ok(if engine.submit(id.as_str(), &start).await? { Submitted::Stored } else { Submitted::Known })
 }

@@ -10,8 +10,8 @@ use super::{Durable, Hub, LiveHub};
 use codecall_base::error::Error;
 use codecall_base::event::RunId;
 use codecall_config::Config;
-use codecall_store::sealed::{KeyRing, SealError};
-use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, StoreError};
+use codecall_store::sealed::KeyRing;
+use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, StoreError, VaultError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -196,7 +196,7 @@ impl Replicas {
         config: &Config,
     ) -> Result<Arc<Self>, ReplicaProblem> {
         let store = SqlReplicas::new(database.clone());
-        let keys = durable.keys(config)?;
+        let keys = durable.keys(config).await?;
         // It shows whether the master key is that of the others.
         let secret = store.secret(&keys, "replicas").await?;
         let replicas = Arc::new(Self {
@@ -250,8 +250,8 @@ impl Replicas {
     ///
     /// # Errors
     /// There are none.
-    pub fn keys(&self) -> Result<Arc<KeyRing>, SealError> {
-        self.durable.keys(&self.config)
+    pub async fn keys(&self) -> Result<Arc<KeyRing>, VaultError> {
+        self.durable.keys(&self.config).await
     }
 
     /// Receives the messages of an address, in place of an earlier receiver, until the result is dropped.
@@ -344,7 +344,7 @@ impl Replicas {
             return Ok(());
         }
         let text = serde_json::to_string(message).map_err(|error| StoreError(error.to_string()))?;
-        self.store.send(&*self.keys()?, &self.id, to, address, &text).await
+        self.store.send(&*self.keys().await?, &self.id, to, address, &text).await
     }
 
     async fn send_or_log(&self, to: &[String], address: &str, message: &Message) {
@@ -414,7 +414,7 @@ impl Replicas {
     }
 
     async fn receive(self: &Arc<Self>) -> Result<(), StoreError> {
-        let keys = self.keys().map_err(|error| StoreError(error.to_string()))?;
+        let keys = self.keys().await.map_err(|error| StoreError(error.to_string()))?;
         for message in self.store.receive(&keys, &self.id).await? {
             self.received(message);
         }

@@ -1,4 +1,5 @@
-//! Runs the examples of a script tool against the recorded answers of its manifest: no other tool is called.
+//! Runs the examples of a script tool against the recorded answers of its manifest: no other tool is called, and no request is
+//! sent.
 
 use super::{Extensions, Hub};
 use codecall_base::call::Caller;
@@ -8,6 +9,7 @@ use codecall_config::Config;
 use codecall_scripts::{Answer, Example, ScriptTool, ScriptTools};
 use codecall_tools::pipeline::ToolCall;
 use codecall_upstream::Upstream;
+use codecall_upstream::fetch::Fetcher;
 use codecall_upstream::fixture::Fixture;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -52,6 +54,7 @@ async fn run(config: &Config, tool: &Arc<ScriptTool>, example: &Example) -> Resu
         policy: config.policy.clone(),
         isolation: config.isolation.clone(),
         lenient_input: config.lenient_input,
+        fetch: config.fetch,
         ..Config::default()
     };
     let fixture = fixture(&example.answers)?;
@@ -59,7 +62,8 @@ async fn run(config: &Config, tool: &Arc<ScriptTool>, example: &Example) -> Resu
     let scripts = ScriptTools::of_tool(Arc::clone(tool), own.policy.clone(), secrets, Arc::clone(&own.secrets));
     let mut upstreams = fixture.upstreams();
     upstreams.push(Arc::clone(&scripts) as Arc<dyn Upstream>);
-    let hub = Hub::start_with(own, Extensions { upstreams, ..Extensions::default() })?;
+    let fetcher = Some(Fetcher::recorded(own.fetch, example.responses.clone()));
+    let hub = Hub::start_with(own, Extensions { upstreams, fetcher, ..Extensions::default() })?;
     scripts.set_runs(hub.runs());
     let result =
         hub.call_script_tool(&tool.definition.full_name(), example.params.clone(), CancellationToken::new()).await;

@@ -111,6 +111,7 @@ impl MetaTool for Execute {
             let limits = &mut script.policy.limits;
             let max_bytes = limits.max_result_bytes;
             limits.max_result_bytes = request.hub.results().max_bytes(max_bytes);
+            script.max_client_bytes = Some(max_bytes);
             script.client = request.client;
             let is_dry_run = script.dry_run;
             if let Some(durable) = request.hub.durable().filter(|_| request.hub.config().durable.enabled && !is_dry_run)

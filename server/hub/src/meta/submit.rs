@@ -63,8 +63,7 @@ pub async fn submit(hub: &Hub, arguments: Value, key: Option<&str>) -> Result<Ru
         None => RunId::random(),
     };
     let id = durable.id_for(hub, id);
-    let max_bytes = request.policy.limits.max_result_bytes;
-    match durable.submit(hub, &id, &request, max_bytes).await? {
+    match durable.submit(hub, &id, &request).await? {
         Submitted::Stored => Ok(id),
         Submitted::Known if durable.is_same(hub, &id, &request).await? => Ok(id),
         Submitted::Known => Err(NotSubmitted::KeyUsed),

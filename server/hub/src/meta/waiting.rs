@@ -47,7 +47,7 @@ pub(super) async fn execute_durably(
         return execute_on_engine(hub, durable, script, max_bytes, cancel).await;
     }
     let id = script.id.get_or_insert_with(RunId::random).clone();
-    let journal = match durable.durable_journal(hub, &id, &script, max_bytes) {
+    let journal = match durable.durable_journal(hub, &id, &script).await {
         Ok(journal) => journal,
         Err(error) => return Answer::refused(format!("The run cannot be journaled (durable.enabled): {error}")),
     };

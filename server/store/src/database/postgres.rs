@@ -89,8 +89,9 @@ impl Postgres {
     pub async fn vacuum(&self) -> Result<(), Problem> {
         let _permit = self.permits.acquire().await.map_err(|_| Problem::Closed)?;
         let session = self.connect().await?;
-        for table in ["runs", "run_details", "run_tools", "run_texts"] {
-            session.client.batch_execute(&format!("VACUUM codecall.{table}")).await?;
+        let tables = session.client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'codecall'", &[]).await?;
+        for table in tables {
+            session.client.batch_execute(&format!("VACUUM codecall.{}", table.get::<_, String>(0))).await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -148,6 +148,34 @@ const MIGRATIONS: [&str; 6] = [
          sealed {bytes}
      );
      CREATE INDEX tasks_by_expiry ON tasks (expires);",
+    // The master key that all servers of the database have; there is one row. What people have approved of tools, where
+    // `changes` counts those of a server. Credentials of servers, and who renews them until `until`. What is known of servers, of
+    // their results, and of texts: it can be learned again. Failed runs, which are few where most succeed.
+    "CREATE TABLE master_keys (place BIGINT PRIMARY KEY, id TEXT NOT NULL, registered BIGINT NOT NULL);
+     CREATE TABLE tool_approvals (
+         server TEXT NOT NULL,
+         tool TEXT NOT NULL,
+         digest TEXT NOT NULL,
+         definition TEXT NOT NULL,
+         approved BIGINT NOT NULL,
+         PRIMARY KEY (server, tool)
+     );
+     CREATE TABLE tool_approval_changes (server TEXT PRIMARY KEY, changes BIGINT NOT NULL);
+     CREATE TABLE credentials (server TEXT PRIMARY KEY, version BIGINT NOT NULL, sealed {bytes} NOT NULL);
+     CREATE TABLE credential_locks (server TEXT PRIMARY KEY, owner TEXT NOT NULL, until BIGINT NOT NULL);
+     CREATE TABLE known_servers (server TEXT PRIMARY KEY, written BIGINT NOT NULL, record {bytes} NOT NULL);
+     CREATE INDEX known_servers_by_time ON known_servers (written);
+     CREATE TABLE known_shapes (app TEXT PRIMARY KEY, written BIGINT NOT NULL, record {bytes} NOT NULL);
+     CREATE INDEX known_shapes_by_time ON known_shapes (written);
+     CREATE TABLE vectors (
+         model {bytes} NOT NULL,
+         text {bytes} NOT NULL,
+         used BIGINT NOT NULL,
+         vector {bytes} NOT NULL,
+         PRIMARY KEY (model, text)
+     );
+     CREATE INDEX vectors_by_use ON vectors (used);
+     CREATE INDEX runs_failed ON runs (key) WHERE status <> 'ok';",
 ];
 
 /// The newest version of the tables.

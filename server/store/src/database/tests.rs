@@ -3,6 +3,7 @@
 
 mod approvals;
 mod replicas;
+mod shared;
 #[cfg(feature = "postgres")]
 mod server;
 
@@ -508,6 +509,31 @@ async fn filters_are_quick_in_100_000_runs() {
     }
 }
 
+/// Which index finds the runs of a filter, so that the time does not grow with their number; nothing is sorted.
+#[tokio::test]
+async fn filters_have_their_indexes() {
+    let folder = Folder::new("plans");
+    let database = folder.database();
+    SqlRuns(database.clone()).record(&(0..300).map(run).collect::<Vec<_>>()).await.expect("recorded");
+    let text = |text: &str| Some(text.to_owned());
+    for (filter, expected) in [
+        (RunFilter::default(), "SCAN r"),
+        (RunFilter { since_ms: Some(1), ..RunFilter::default() }, "INTEGER PRIMARY KEY (rowid>?)"),
+        (RunFilter { status: text("failed"), ..RunFilter::default() }, "INDEX runs_failed"),
+        (RunFilter { status: text("failed"), before: Some(9), ..RunFilter::default() }, "INDEX runs_failed (key<?)"),
+        (RunFilter { status: text("timeout"), ..RunFilter::default() }, "INDEX runs_by_status (status=?)"),
+        (RunFilter { tool: text("users:get"), ..RunFilter::default() }, "SEARCH t USING PRIMARY KEY (tool=?)"),
+        (RunFilter { text: text("person7*"), ..RunFilter::default() }, "SCAN x VIRTUAL TABLE INDEX"),
+    ] {
+        let filter = RunFilter { limit: 50, ..filter };
+        let Statement { sql, values } = crate::runs::select(&filter, Dialect::Sqlite).expect("a query");
+        let plan = database.query(format!("EXPLAIN QUERY PLAN {sql}"), values).await.expect("a plan");
+        let plan: Vec<&str> = plan.iter().filter_map(|row| row[3].text()).collect();
+        let is_sorted = plan.iter().any(|step| step.contains("TEMP B-TREE"));
+        assert!(plan[0].contains(expected) && !is_sorted, "{filter:?}: {plan:?}");
+    }
+}
+
 #[tokio::test]
 async fn approvals_and_journals_are_kept_in_a_file() {
     approvals::keep_and_decide(Folder::new("approvals").database()).await;
@@ -516,6 +542,12 @@ async fn approvals_and_journals_are_kept_in_a_file() {
 #[tokio::test]
 async fn replicas_share_a_file() {
     replicas::share(Folder::new("replicas").database()).await;
+}
+
+#[tokio::test]
+async fn a_file_has_what_servers_share() {
+    let folder = Folder::new("shared");
+    shared::is_shared(&folder, || folder.database()).await;
 }
 
 /// All in one test, because a server takes seconds to start.
@@ -531,17 +563,23 @@ async fn postgres_does_the_same() {
     let (a, b) = (database(), database());
     let (first, second) = tokio::join!(a.check(), b.check());
     assert_eq!((first, second), (Ok(Vec::new()), Ok(Vec::new())));
-    history(database()).await;
-    secrets(database()).await;
-    script_tools(database()).await;
-    results(database()).await;
-    approvals::keep_and_decide(database()).await;
-    replicas::share(database()).await;
+    history(server.database()).await;
+    secrets(server.database()).await;
+    script_tools(server.database()).await;
+    results(server.database()).await;
+    approvals::keep_and_decide(server.database()).await;
+    replicas::share(server.database()).await;
     // A message wakes its recipient.
     let (listener, keys) = (b.listen("two"), KeyRing::parse(&new_key().expect("random"), "test").expect("a key"));
     listener.notified().await;
     crate::SqlReplicas::new(a.clone()).send(&keys, "one", &["two".into()], "a", "x").await.expect("sent");
     tokio::time::timeout(Duration::from_secs(60), listener.notified()).await.expect("notified");
+    // Its secrets were sealed with keys of other tests.
+    for table in ["secrets", "journaled_runs", "journal_entries"] {
+        a.query(format!("DELETE FROM {table}"), []).await.expect("deleted");
+    }
+    let shared = Folder::new("shared-postgres");
+    shared::is_shared(&shared, || server.database()).await;
     let (one, two) = (SqlRuns(a.clone()), SqlRuns(b));
     let writing = |runs: SqlRuns, first: usize| async move {
         for number in first..first + 50 {

@@ -11,12 +11,17 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 /// Which tools of which apps wait for approval.
 pub struct Watch {
     store: Arc<dyn ApprovalStore>,
     /// By app: what waits, and what identifies its server.
     rules: BTreeMap<String, (Quarantine, Digest)>,
+    /// What was approved when the tools of an app were last decided about; `None`: it was not known.
+    decided: Mutex<HashMap<String, Option<Arc<Approvals>>>>,
+    /// Whether it was tried to read what is approved.
+    is_read: watch::Sender<bool>,
     /// The digests of an app's tools, so that they are not computed at each change of another.
     digests: Mutex<HashMap<String, Digests>>,
 }
@@ -35,6 +40,8 @@ pub struct Pending {
     pub approved: Option<Box<str>>,
     /// Whether a person has revoked its approval.
     pub is_revoked: bool,
+    /// Whether it is known what is approved of its server.
+    pub is_known: bool,
     app: String,
     /// The name that its server gives it.
     own_name: String,
@@ -50,7 +57,8 @@ pub struct Judge<'a> {
     digests: Digests,
     mode: Quarantine,
     server: Digest,
-    approved: Arc<Approvals>,
+    /// `None`: it is not known yet, so all tools wait.
+    approved: Option<Arc<Approvals>>,
     /// What is approved without being asked about.
     accepted: Approvals,
 }
@@ -82,7 +90,15 @@ impl Watch {
     #[must_use]
     pub fn new(store: Arc<dyn ApprovalStore>, mut rules: BTreeMap<String, (Quarantine, Digest)>) -> Self {
         rules.retain(|_, (mode, _)| *mode != Quarantine::Off);
-        Self { store, rules, digests: Mutex::default() }
+        // Now the store knows of whom something is asked.
+        let is_known = rules.values().all(|(_, server)| store.approved(*server).is_some());
+        Self {
+            store,
+            rules,
+            decided: Mutex::default(),
+            is_read: watch::Sender::new(is_known),
+            digests: Mutex::default(),
+        }
     }
 
     /// Whether any app is watched.
@@ -91,10 +107,32 @@ impl Watch {
         self.rules.is_empty()
     }
 
-    /// Returns the store of approvals.
-    #[must_use]
-    pub fn store(&self) -> &Arc<dyn ApprovalStore> {
-        &self.store
+    /// Reads what others have approved since. Returns whether anything is different from what was decided with.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn refresh(&self) -> Result<bool, StoreError> {
+        // Several watches may have the store, and only one of them is told of a change.
+        self.store.refresh().await?;
+        let decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |(app, (_, server)): (&String, &(Quarantine, Digest))| match (
+            decided.get(app).and_then(Option::as_ref),
+            self.store.approved(*server),
+        ) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, &now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        Ok(!self.rules.iter().all(is_same))
+    }
+
+    /// Notes that the catalogue knows what was read.
+    pub fn set_read(&self) {
+        self.is_read.send_replace(true);
+    }
+
+    /// Resolves when the catalogue knows what is approved, or the store could not be read.
+    pub async fn read(&self) {
+        let _ = self.is_read.subscribe().wait_for(|is_read| *is_read).await;
     }
 
     /// Begins to decide about the tools of an app; `None` if it is not watched.
@@ -102,14 +140,16 @@ impl Watch {
         let (mode, server) = *self.rules.get(app)?;
         let before = self.digests.lock().unwrap_or_else(PoisonError::into_inner).remove(app).unwrap_or_default();
         let (digests, accepted) = (Digests::with_capacity(before.len()), Approvals::new());
-        Some(Judge { watch: self, app, before, digests, mode, server, approved: self.store.approved(server), accepted })
+        let approved = self.store.approved(server);
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).insert(app.to_owned(), approved.clone());
+        Some(Judge { watch: self, app, before, digests, mode, server, approved, accepted })
     }
 
     /// Returns the apps and own names of the tools that are approved, also those that their servers do not have now.
     #[must_use]
     pub fn approved(&self) -> Vec<(String, String)> {
         let of_app = |(app, (_, server)): (&String, &(Quarantine, Digest))| {
-            let approved = self.store.approved(*server);
+            let approved = self.store.approved(*server).unwrap_or_default();
             let names = approved.iter().filter(|(_, approval)| !is_revocation(approval));
             names.map(|(name, _)| (app.clone(), name.clone())).collect::<Vec<_>>()
         };
@@ -165,13 +205,14 @@ impl Judge<'_> {
             Some(_) | None => digest(&canonical(tool)),
         };
         self.digests.insert(tool.name.clone(), (Arc::clone(tool), digest.clone()));
-        let before = self.approved.get(&tool.name);
+        let before = self.approved.as_ref().and_then(|approved| approved.get(&tool.name));
         if before.is_some_and(|before| before.digest == digest) {
             return None;
         }
         let definition = canonical(tool).into_boxed_str();
         let is_revoked = before.is_some_and(is_revocation);
         let waits = match before {
+            _ if self.approved.is_none() => true,
             Some(_) if is_revoked => true,
             None => matches!(self.mode, Quarantine::New | Quarantine::All),
             Some(_) => matches!(self.mode, Quarantine::Changed | Quarantine::All),
@@ -182,7 +223,18 @@ impl Judge<'_> {
         }
         let approved = before.filter(|_| !is_revoked).map(|before| before.definition.clone());
         let (app, own_name, server) = (self.app.to_owned(), tool.name.clone(), self.server);
-        Some(Pending { name: name.to_owned(), definition, approved, is_revoked, app, own_name, server, digest })
+        let is_known = self.approved.is_some();
+        Some(Pending {
+            name: name.to_owned(),
+            definition,
+            approved,
+            is_revoked,
+            is_known,
+            app,
+            own_name,
+            server,
+            digest,
+        })
     }
 
     /// Ends the decisions. What was accepted without being asked about is approved from now on; the future stores it.

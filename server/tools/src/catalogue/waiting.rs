@@ -9,6 +9,7 @@ impl Catalogue {
     /// Waits until a tool is known, if it may belong to servers whose tools are not known yet. It takes as long as these
     /// servers take to start.
     pub async fn wait_for_tool(&self, name: &str) {
+        self.approvals_read().await;
         if self.snapshot().lookup(name).is_some() {
             return;
         }
@@ -21,6 +22,7 @@ impl Catalogue {
     /// Waits until the tools of the servers are known that texts mention: a script, its context. It takes as long as these
     /// servers take to start.
     pub async fn wait_for_mentioned(&self, texts: &[&str]) {
+        self.approvals_read().await;
         let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
         let is_mentioned = |up: &&Arc<dyn Upstream>| texts.iter().any(|text| mentions(text, up.app()));
         join_all(unknown.into_iter().filter(is_mentioned).map(|up| up.tools_known())).await;
@@ -30,8 +32,16 @@ impl Catalogue {
     /// Waits until the tools of all servers are known. It takes as long as the slowest server that was never started
     /// before.
     pub async fn wait_for_all(&self) {
+        self.approvals_read().await;
         join_all(self.upstreams().map(|up| up.tools_known())).await;
         self.catch_up();
+    }
+
+    /// Waits until it was read what people have approved of tools.
+    pub async fn approvals_read(&self) {
+        if let Some(watch) = self.watch.as_ref().filter(|watch| !watch.is_empty()) {
+            watch.read().await;
+        }
     }
 
     /// Returns a server that has not connected yet and that may have a tool of this name.

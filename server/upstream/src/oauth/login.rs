@@ -84,8 +84,10 @@ impl Authorizer {
         };
         let tokens = tokio::time::timeout(LOGIN_TIMEOUT, logging_in).await;
         let tokens = tokens.map_err(|_| format!("nobody logged in within {} s", LOGIN_TIMEOUT.as_secs()))??;
-        let _guard = self.store.lock(self.key).await.map_err(|error| error.0)?;
-        self.store_tokens(tokens).await.map(drop)
+        let guard = self.store.lock(self.key).await.map_err(|error| error.0)?;
+        let stored = self.store_tokens(tokens).await;
+        guard.release().await;
+        stored.map(drop)
     }
 
     /// Sends the server a request without a token. Returns its challenge; `None`: it accepts the request.

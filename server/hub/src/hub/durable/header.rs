@@ -38,7 +38,7 @@ pub struct Header {
 }
 
 impl Header {
-    pub fn new(hub: &Hub, request: &ExecuteRequest, max_result_bytes: u64) -> Self {
+    pub fn new(hub: &Hub, request: &ExecuteRequest) -> Self {
         // Runs with `fetch` are not journaled.
         let Policy { limits, loops, allow_console, timers, fetch: _, disabled_builtins, disabled_globals } =
             &request.policy;
@@ -59,7 +59,7 @@ impl Header {
             began_ms: now_ms(),
             client: client().map(|name| name.to_string()),
             permissions: hub.principal.as_ref().map(Principal::permissions),
-            max_result_bytes,
+            max_result_bytes: request.max_client_bytes.unwrap_or(limits.max_result_bytes),
         }
     }
 

@@ -1,0 +1,142 @@
+//! The master key that the servers of a database have in common.
+//!
+//! The database knows its id, not the key: what one server seals, the others must be able to open. A server that has none makes
+//! one only for a database that has not got one either.
+
+use crate::database::{Database, Statement};
+use crate::sealed::{KeyRing, KeySource, SealError, ensure_key, sealing_key};
+use crate::{VaultError, now_ms};
+use std::path::PathBuf;
+
+/// What has become of a key.
+#[derive(Debug)]
+pub struct MasterKeys {
+    /// The keys.
+    pub ring: KeyRing,
+    /// The file of a key that was just made; `None`: there was one.
+    pub made: Option<PathBuf>,
+}
+
+impl MasterKeys {
+    /// Returns the keys for what is sealed in a database. Makes a key if there is none, neither here nor in the database.
+    ///
+    /// # Errors
+    /// The servers of the database have another key, or the key or the database cannot be used.
+    pub async fn of(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
+        match source.load() {
+            Ok(ring) => {
+                let registered = register(database, &ring).await?;
+                require(&ring, &registered, source)?;
+                Ok(Self { ring, made: None })
+            }
+            Err(SealError::NoKey) => Self::make(database, source).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn make(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
+        let file = source.file().ok_or(SealError::NoKey)?;
+        if let Some(registered) = registered(database).await? {
+            return Err(refused(registered, "", source).into());
+        }
+        let is_made = ensure_key(file)?;
+        let ring = source.load()?;
+        let registered = register(database, &ring).await?;
+        let fits = require(&ring, &registered, source);
+        if is_made && fits.is_err() {
+            // Another server was faster. Nothing was sealed with this key, which would be in the way of the other one.
+            let _ = std::fs::remove_file(file);
+        }
+        fits?;
+        Ok(Self { ring, made: is_made.then(|| file.to_owned()) })
+    }
+
+    /// Makes the first key of this process, or a new one if it has none, that of the database, whatever was before: its key is
+    /// lost, and what it has sealed cannot be opened any more.
+    ///
+    /// # Errors
+    /// The key or the database cannot be used.
+    pub async fn renounce(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
+        let made = match source.load() {
+            Err(SealError::NoKey) => {
+                let file = source.file().ok_or(SealError::NoKey)?;
+                ensure_key(file)?.then(|| file.to_owned())
+            }
+            loaded => loaded.map(|_| None)?,
+        };
+        let ring = source.load()?;
+        let sql = "INSERT INTO master_keys (place, id, registered) VALUES (1, $1, $2) \
+                   ON CONFLICT (place) DO UPDATE SET id = excluded.id, registered = excluded.registered";
+        let values = [ring.id().as_str().into(), now_ms().into()];
+        database.query(sql, values).await.map_err(|problem| database.error(&problem))?;
+        Ok(Self { ring, made })
+    }
+
+    /// Makes the first key of a ring that of the database, in place of an earlier one that the ring has too.
+    ///
+    /// # Errors
+    /// The servers of the database have another key, or the database cannot be used.
+    pub async fn replace(database: &Database, ring: &KeyRing, source: &KeySource) -> Result<(), VaultError> {
+        let registered = register(database, ring).await?;
+        require(ring, &registered, source)?;
+        let sql = "UPDATE master_keys SET id = $1, registered = $2 WHERE place = 1 AND id = $3";
+        let values = [ring.id().as_str().into(), now_ms().into(), registered.as_str().into()];
+        database.query(sql, values).await.map_err(|problem| database.error(&problem))?;
+        Ok(())
+    }
+}
+
+/// Returns the id of the key of a database; `None`: it has none. Where none is registered, it is that of what was sealed before
+/// keys were registered.
+async fn registered(database: &Database) -> Result<Option<String>, VaultError> {
+    let first = async |sql: &'static str| {
+        let rows = database.query(sql, []).await.map_err(|problem| database.error(&problem))?;
+        Ok::<_, VaultError>(rows.into_iter().flatten().next())
+    };
+    if let Some(id) = first("SELECT id FROM master_keys WHERE place = 1").await? {
+        return Ok(id.text().map(str::to_owned));
+    }
+    for sql in ["SELECT sealed FROM secrets LIMIT 1", "SELECT header FROM journaled_runs LIMIT 1"] {
+        if let Some(id) = first(sql).await?.and_then(|sealed| sealing_key(sealed.bytes())) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+/// Registers the first key of a ring, unless the database has one. Returns the id of the one that it has.
+async fn register(database: &Database, ring: &KeyRing) -> Result<String, VaultError> {
+    if let Some(id) = registered(database).await? {
+        if !ring.has(&id) {
+            return Ok(id);
+        }
+        insert(database, &id).await
+    } else {
+        insert(database, &ring.id()).await
+    }
+}
+
+/// Stores an id if there is none. Returns the stored one.
+async fn insert(database: &Database, id: &str) -> Result<String, VaultError> {
+    let sql = "INSERT INTO master_keys (place, id, registered) VALUES (1, $1, $2) ON CONFLICT DO NOTHING";
+    let statements = vec![
+        Statement::new(sql, [id.into(), now_ms().into()]),
+        Statement::new("SELECT id FROM master_keys WHERE place = 1", []),
+    ];
+    let rows = database.batch(statements).await.map_err(|problem| database.error(&problem))?;
+    let stored = rows.first().and_then(|row| row.first()?.text());
+    Ok(stored.unwrap_or(id).to_owned())
+}
+
+fn require(ring: &KeyRing, registered: &str, source: &KeySource) -> Result<(), SealError> {
+    match ring.has(registered) {
+        true => Ok(()),
+        false => Err(refused(registered.to_owned(), &format!(" (it has {})", ring.id()), source)),
+    }
+}
+
+fn refused(registered: String, own: &str, source: &KeySource) -> SealError {
+    let file =
+        source.file().map_or_else(|| "a file that 'store.keyFile' names".into(), |file| file.display().to_string());
+    SealError::NotRegistered { registered, own: own.to_owned(), file }
+}
