@@ -1,9 +1,7 @@
 //! Finding a text in another in linear time, in parts between which the limits of the run are checked.
 
 use crate::charge::Account;
-use crate::heap::Texts;
 use crate::thrown::Result;
-use crate::value::Value;
 
 /// Units of a text that are searched between two charges. A longer text that is searched for is compared in parts, too.
 const PART: usize = 64 << 10;
@@ -18,8 +16,6 @@ const SINGLE_UNITS_A_STEP: usize = 8;
 pub trait Unit: Copy + Ord + From<u8> {
     /// The first position of a unit.
     fn position_in(self, text: &[Self]) -> Option<usize>;
-    /// The text of a string.
-    fn text<'a>(texts: &Texts<'a>, string: Value) -> &'a [Self];
     /// The first position of a text, in linear time.
     fn find(text: &[Self], wanted: &[Self]) -> Option<usize>;
     /// The last position of a text, in linear time.
@@ -30,10 +26,6 @@ impl Unit for u8 {
     #[inline]
     fn position_in(self, text: &[Self]) -> Option<usize> {
         memchr::memchr(self, text)
-    }
-
-    fn text<'a>(texts: &Texts<'a>, string: Value) -> &'a [u8] {
-        texts.bytes(string)
     }
 
     fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -48,10 +40,6 @@ impl Unit for u8 {
 impl Unit for u16 {
     fn position_in(self, text: &[Self]) -> Option<usize> {
         text.iter().position(|&unit| unit == self)
-    }
-
-    fn text<'a>(texts: &Texts<'a>, string: Value) -> &'a [u16] {
-        texts.utf16(string)
     }
 
     fn find(text: &[u16], wanted: &[u16]) -> Option<usize> {
