@@ -126,6 +126,14 @@ const LONG: &[&str] = &[
     "return 3n ** 300000000n > 0n",
     "return 'ﷺ'.repeat(4e6).localeCompare('x'.repeat(2) + 'ﷺ'.repeat(4e6))",
     "return ('e' + 'ﷺ'.repeat(4e6)).localeCompare('é' + 'ﷺ'.repeat(4e6))",
+    "const t = 'ab'.repeat(3e7); return (t + t).indexOf(t + 'c')",
+    "const t = 'ab'.repeat(3e7); return (t + t).lastIndexOf('c' + t)",
+    "const t = 'aab'.repeat(2e7); return (t + t).split(t + 'c').length",
+    "const t = 'éa'.repeat(2e7); return (t + t).replaceAll(t + '\\ud83d', 'x').length",
+    "return 'é'.repeat(6e7).slice(1).length",
+    "return 'é'.repeat(6e7)[5]",
+    "return '漢'.repeat(4e7).substring(7, 3e7).lastIndexOf('字')",
+    "return '\\u{1f600}'.repeat(3e7).at(-3)",
     "return new URLSearchParams('%e2%82%AC'.repeat(2e7)).size",
     "return new URLSearchParams('%ff%'.repeat(3e7)).size",
     "return String(new URLSearchParams([['€'.repeat(3e7), '']])).length",
@@ -142,6 +150,35 @@ fn long_operations_end_at_the_time_limit() {
         let end = outcome.result.map_or_else(|failure| failure.code, |_| "ok".into());
         assert!(taken <= 600, "{script}: {taken} ms, {end}");
     }
+}
+
+/// A long text is not searched for as a short one is: by its beginning, and then by its period.
+#[test]
+fn long_texts_are_found_in_texts_with_periods() {
+    const SCRIPT: &str = "
+        const grow = (text, length) => text.repeat(Math.ceil(length / text.length)).slice(0, length);
+        const check = (text, wanted, first, last, count) => {
+            const found = [text.indexOf(wanted), text.lastIndexOf(wanted), text.split(wanted).length - 1];
+            const before = text.lastIndexOf(wanted, last - 1) === last;
+            if (found.join() !== [first, last, count].join() || before && last > 0) throw new Error(`${found}: ${[first, last, count]}`);
+        };
+        for (const period of ['a', 'ab', 'aab', 'éa', '漢', 'abcabd']) {
+            const length = 70_000 * period.length, base = grow(period, length), half = grow(period, length / 2);
+            for (const mark of ['-', 'ß', '\\u{1f600}']) {
+                const at = length, width = mark.length;
+                check(base + base, base, 0, length, 2);
+                check(base + base, base + mark, -1, -1, 0);
+                check(base + base, mark + base, -1, -1, 0);
+                check(base + mark + base, base + mark, 0, 0, 1);
+                check(base + mark + base, mark + base, at, at, 1);
+                check(base + mark + base, half + mark + half, length / 2, length / 2, 1);
+                check(mark + base + mark + base + mark, mark + base + mark, 0, length + width, 1);
+                check(base + base, base + half + half, 0, 0, 1);
+            }
+        }
+        return 'ok';";
+    let outcome = run(SCRIPT, &policy(1 << 30));
+    assert_eq!(outcome.result.map_err(|failure| failure.message), Ok("\"ok\"".into()));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod group;
 mod parse;
 mod property;
 mod set;
+mod strings;
 #[cfg(test)]
 mod tests;
 

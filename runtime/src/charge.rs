@@ -17,17 +17,25 @@ use crate::property::PropertyKey;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::{push_wtf8, units, wtf8_pieces};
 use num_bigint::BigInt;
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+mod account;
 #[cfg(test)]
 mod guard;
 
+pub use account::Account;
+
 /// Bytes that are scanned in about the time of one statement.
 pub const BYTES_A_STEP: usize = 64;
+/// Bytes or code units that are translated from UTF-8 to UTF-16, or back, in that time.
+const TRANSLATED_A_STEP: usize = 16;
+/// How many of them are translated between two charges.
+const PIECE: usize = 32 << 10;
 /// A buffer of no more bytes than this is not counted.
 const SMALL: usize = 1 << 10;
 /// Below this a buffer doubles; a larger one grows by half, to waste less.
@@ -309,6 +317,34 @@ impl Vm {
         Ok(self.heap.bytes(string))
     }
 
+    /// The UTF-16 code units of a string, charged and counted in pieces the first time, and kept for the next one.
+    pub fn charged_utf16(&mut self, string: Value) -> Result<&[u16]> {
+        if !self.heap.has_utf16(string) {
+            let units = self.charged_utf16_copy(string)?;
+            self.heap.keep_utf16(string, units.into_vec());
+        }
+        Ok(self.heap.known_utf16(string))
+    }
+
+    /// A copy of these, charged and counted in pieces.
+    pub fn charged_utf16_copy(&mut self, string: Value) -> Result<Buffer<u16>> {
+        let mut out = Buffer::with_capacity(self, self.heap.str(string).units as usize)?;
+        let (texts, mut account) = self.texts();
+        for piece in wtf8_pieces(texts.bytes(string), PIECE) {
+            account.work(1 + piece.len() / TRANSLATED_A_STEP)?;
+            out.write(&*account.meter, units(piece), |out| push_wtf8(piece, out))?;
+        }
+        Ok(out)
+    }
+
+    /// The code unit at a position of a string, if there is one.
+    pub fn code_unit(&mut self, string: Value, index: usize) -> Result<Option<u16>> {
+        if self.heap.str(string).is_ascii() {
+            return Ok(self.heap.bytes(string).get(index).map(|&byte| u16::from(byte)));
+        }
+        Ok(self.charged_utf16(string)?.get(index).copied())
+    }
+
     /// A copy of these, charged and counted.
     pub fn charged_copy(&mut self, string: Value) -> Result<Buffer<u8>> {
         let mut copy = Buffer::new();
@@ -460,6 +496,12 @@ impl Vm {
     /// A new string that takes over the bytes of a buffer, which are WTF-8. The caller has charged for them.
     pub fn string_of(&mut self, bytes: Buffer<u8>) -> Value {
         self.heap.take_string(bytes.into_vec())
+    }
+
+    /// The same of UTF-16 code units, charged and counted in pieces.
+    pub fn string_of_utf16(&mut self, units: &[u16]) -> Result<Value> {
+        let bytes = self.texts().1.encode(units)?;
+        Ok(self.string_of(bytes))
     }
 
     /// A new array that takes over the items of a buffer.

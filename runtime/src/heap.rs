@@ -18,7 +18,7 @@ pub use bytes::{ByteBuffer, ByteView};
 pub use internal_slots::{InternalSlots, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Held, Object, Slots};
-pub use string::{SMALL, Str};
+pub use string::{SMALL, Str, Texts};
 
 use crate::atom::Atom;
 use crate::atoms::ProgramTexts;

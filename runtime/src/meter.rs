@@ -159,6 +159,14 @@ impl Meter {
         Thrown::limit(ErrorCode::MemoryLimit, format!("The script exceeded its memory limit of {limit} bytes"))
     }
 
+    /// Grant fuel until the next look at the clock.
+    pub fn refuel(&mut self) {
+        let left = self.limits.max_steps.saturating_sub(self.steps());
+        self.steps = self.steps();
+        self.granted = self.interval.min(i64::try_from(left).unwrap_or(GRANT));
+        self.fuel = self.granted;
+    }
+
     /// Make the next tick settle the account.
     #[cold]
     fn settle_soon(&mut self) {

@@ -149,7 +149,7 @@ impl Vm {
         if object.is_string()
             && key.is_number()
             && let Some(index) = as_int32(key.as_number())
-            && let Some(character) = self.character(object, index as usize)
+            && let Some(character) = self.character(object, index as usize)?
         {
             return Ok(character);
         }
@@ -283,6 +283,9 @@ impl Vm {
     /// An own property of any value (ECMAScript 10.1.5, for data properties).
     pub fn own_property(&mut self, object: Value, key: PropertyKey) -> Result<Option<Value>> {
         if !object.is(Kind::Object) {
+            if let (true, PropertyKey::Index(index)) = (object.is_string(), key) {
+                return self.character(object, index as usize);
+            }
             return Ok(self.own_of_builtin(object, key));
         }
         let atom = match key {
@@ -309,6 +312,9 @@ impl Vm {
     /// Whether a value has a property of its own.
     pub fn has_own(&mut self, object: Value, key: PropertyKey) -> bool {
         if !object.is(Kind::Object) {
+            if let (true, PropertyKey::Index(index)) = (object.is_string(), key) {
+                return index < self.heap.str(object).units;
+            }
             return self.own_of_builtin(object, key).is_some();
         }
         let atom = match key {
@@ -320,7 +326,7 @@ impl Vm {
         })
     }
 
-    /// An own property of a value that is no plain object and no error.
+    /// An own property of a value that is no plain object and no error; not a character of a string.
     fn own_of_builtin(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
         match object.kind() {
             Kind::Array => match key {
@@ -329,9 +335,8 @@ impl Vm {
                 PropertyKey::Name(atom) => self.extra(object, atom),
             },
             Kind::String => match key {
-                PropertyKey::Index(index) => self.character(object, index as usize),
                 PropertyKey::Name(known::LENGTH) => Some(Value::number(f64::from(self.heap.str(object).units))),
-                PropertyKey::Name(_) => None,
+                PropertyKey::Index(_) | PropertyKey::Name(_) => None,
             },
             Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
                 let atom = self.key_atom(key);
@@ -391,13 +396,16 @@ impl Vm {
     }
 
     /// The string of one code unit.
-    fn character(&mut self, string: Value, index: usize) -> Option<Value> {
-        if self.heap.str(string).is_ascii() {
-            return (index < self.heap.str(string).bytes as usize)
-                .then(|| self.heap.slice_bytes(string, index, index + 1));
+    pub(crate) fn character(&mut self, string: Value, index: usize) -> Result<Option<Value>> {
+        let header = self.heap.str(string);
+        if index >= header.units as usize {
+            return Ok(None);
         }
-        let unit = self.heap.unit_at(string, index)?;
-        Some(self.heap.new_utf16(&[unit]))
+        if header.is_ascii() {
+            return Ok(Some(self.heap.slice_bytes(string, index, index + 1)));
+        }
+        let unit = self.code_unit(string, index)?;
+        Ok(unit.map(|unit| self.heap.new_utf16(&[unit])))
     }
 
     /// A named property of an object that is no plain object.

@@ -3,12 +3,12 @@
 use crate::atoms::{AtomStrings, Atoms};
 use crate::call_stack::CallStack;
 use crate::calls::Calls;
+use crate::charge::Account;
 use crate::error_code::ErrorCode;
 use crate::gc::Gc;
-use crate::heap::Heap;
+use crate::heap::{Heap, Texts};
 use crate::host::{Inputs, Tools};
 use crate::limits::Policy;
-use crate::meter::GRANT;
 use crate::output::Output;
 use crate::pools::Pools;
 use crate::promise::Job;
@@ -153,36 +153,18 @@ impl Vm {
 
     /// The same. Between two operations the memory limit is not enforced here, because a collection comes first.
     pub(crate) fn settle_account(&mut self, in_operation: bool) -> Result<()> {
-        let meter = &mut self.heap.meter;
-        meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
-        (meter.granted, meter.fuel) = (0, 0);
-        if meter.steps > meter.limits.max_steps {
-            let limit = meter.limits.max_steps;
-            return Err(Thrown::limit(ErrorCode::StepLimit, format!("The script exceeded its limit of {limit} steps")));
-        }
-        if meter.in_use() > meter.most_bytes() && (in_operation || self.stack.nesting > 0) {
-            return Err(self.memory_limit());
-        }
-        // After the end of the slice, a built-in function settles at every step until it returns; the clock is not
-        // read each time. Steps can also decrease, when a walk gives unused ones back.
-        if !self.timer.slice_over || meter.steps.saturating_sub(self.timer.looked_at) >= GRANT as u64 {
-            self.timer.looked_at = meter.steps;
-            self.check_time()?;
-        }
-        // When the slice is over or a collection is due, no fuel is granted, so that every tick settles until that is
-        // done.
-        if !self.timer.slice_over && self.heap.meter.bytes <= self.heap.meter.collect_at {
-            self.refuel();
-        }
-        Ok(())
+        self.texts().1.settle(in_operation)
     }
 
     /// Grant fuel until the next look at the clock.
     pub(crate) fn refuel(&mut self) {
-        let meter = &mut self.heap.meter;
-        let left = meter.limits.max_steps.saturating_sub(meter.steps());
-        meter.steps = meter.steps();
-        meter.granted = meter.interval.min(i64::try_from(left).unwrap_or(GRANT));
-        meter.fuel = meter.granted;
+        self.heap.meter.refuel();
+    }
+
+    /// The texts of the heap, and the account to charge what reads them.
+    pub fn texts(&mut self) -> (Texts<'_>, Account<'_>) {
+        let is_nested = self.stack.nesting > 0;
+        let (texts, meter) = self.heap.texts();
+        (texts, Account { meter, timer: &mut self.timer, schedule: &self.schedule, is_nested })
     }
 }

@@ -56,7 +56,13 @@ pub fn first_code_point(bytes: &[u8]) -> Option<(u32, usize)> {
 
 /// The UTF-16 code units of WTF-8.
 pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
-    let mut out = Vec::with_capacity(bytes.len());
+    let mut out = Vec::with_capacity(units(bytes));
+    push_wtf8(bytes, &mut out);
+    out
+}
+
+/// Append WTF-8 as UTF-16.
+pub fn push_wtf8(bytes: &[u8], out: &mut Vec<u16>) {
     for point in code_points(bytes) {
         match u16::try_from(point) {
             Ok(unit) => out.push(unit),
@@ -66,7 +72,40 @@ pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
             }
         }
     }
-    out
+}
+
+/// The length of UTF-16 in WTF-8.
+pub fn wtf8_length(units: &[u16]) -> usize {
+    let decoded = char::decode_utf16(units.iter().copied());
+    decoded.map(|part| part.map_or(3, char::len_utf8)).sum()
+}
+
+/// WTF-8 in pieces of about so many bytes, which end between characters.
+pub fn wtf8_pieces(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
+    pieces(bytes, size, |next| next & 0xC0 != 0x80)
+}
+
+/// UTF-16 in pieces of about so many code units, which end between characters.
+pub fn utf16_pieces(units: &[u16], size: usize) -> impl Iterator<Item = &[u16]> {
+    pieces(units, size, |next| !(0xDC00..0xE000).contains(&next))
+}
+
+/// Pieces that end before a unit that can begin one.
+fn pieces<U: Copy>(all: &[U], size: usize, begins: impl Fn(U) -> bool) -> impl Iterator<Item = &[U]> {
+    let mut rest = all;
+    std::iter::from_fn(move || {
+        let more = rest.get(size..).map(|behind| behind.iter().take_while(|&&unit| !begins(unit)).count());
+        let (piece, behind) = rest.split_at(more.map_or(rest.len(), |more| size + more));
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Whether halves of a surrogate pair stand beside each other in WTF-8, as they do where texts were concatenated.
+pub fn has_split_pair(bytes: &[u8]) -> bool {
+    !bytes.is_ascii()
+        && memchr::memchr_iter(0xED, bytes)
+            .any(|at| matches!(bytes[at..], [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, ..]))
 }
 
 /// Whether WTF-8 ends with a high surrogate and continues with a low one.

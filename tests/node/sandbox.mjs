@@ -34,7 +34,8 @@ export async function runScript(text, { tools = [], context = {}, language, dial
   const names = sync
     ? { console: consoleOf(logs), call_tool: host.callNow, call_tools: host.callAllNow, input: structuredClone(context), ...time.globals, sleep: time.sleepNow }
     : { ...globals(host, logs), ...time.globals, codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
-  const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree, entry)}\n})();`;
+  // In a list, so that nothing handles the promise of the script.
+  const body = `"use strict"; return [(async function () {\n${returns ? script : withImpliedReturn(script, tree, entry)}\n})()];`;
   let run;
   try {
     run = new AsyncFunction(...Object.keys(names), body);
@@ -43,12 +44,7 @@ export async function runScript(text, { tools = [], context = {}, language, dial
   }
   Error.stackTraceLimit = 0;
   const restore = time.install();
-  const { value, failure } = await ended(logs, async () => {
-    const value = await run(...Object.values(names));
-    // The result is converted when all microtasks are done.
-    await new Promise((done) => process.nextTick(done));
-    return resultOf(value, sync);
-  }, time);
+  const { value, failure } = await ended(logs, () => run(...Object.values(names)), (value) => resultOf(value, sync), time);
   const outcome = failure ? failureOf(failure, host) : value;
   if (failure) logs.length = failure.logged;
   restore();
@@ -224,21 +220,29 @@ async function parallel(host, first, second, third) {
 }
 
 /**
- * Runs `work` until nothing is left to do, as a Node process does. Returns its value, or what has failed first: a rejection
+ * Runs a script until nothing is left to do, as a Node process does. Returns its result, or what has failed first: a rejection
  * that nobody has handled when the job queue is empty, or an exception of a callback. A script that waits forever is an
- * error in the corpus.
+ * error in the corpus. Nothing handles the promise of the script before it is settled: it fails in its turn among the others.
  */
-async function ended(logs, work, time) {
+async function ended(logs, start, convert, time) {
   let value;
   let failure;
   let main;
+  let result;
   const failed = (unhandled) => (error) => { failure ??= { error, unhandled, logged: logs.length }; };
-  const rejected = (error, promise) => failed(promise !== main)(error);
+  const rejected = (error, promise) => failed(promise !== main && promise !== result)(error);
   const thrown = failed(true);
   process.on('unhandledRejection', rejected);
   process.on('uncaughtException', thrown);
-  main = work().then((result) => { value = result; });
-  do await turn(); while (!failure && (digests > 0 || time.next(value === undefined)));
+  [main] = await start();
+  do {
+    await turn();
+    // The result is converted when all microtasks are done.
+    if (!failure && !result && isSettled(main)) {
+      result = main.then(convert).then((converted) => { value = converted; });
+      await turn();
+    }
+  } while (!failure && (digests > 0 || time.next(value === undefined)));
   process.off('unhandledRejection', rejected);
   process.off('uncaughtException', thrown);
   return { value: value ?? { kind: 'status', text: 'stuck' }, failure };
@@ -340,6 +344,11 @@ function virtualTime() {
   };
   const wait = (ms) => new Promise((done) => { add(ms, done, { rank: 1 }); });
   return { wait, next, globals, sleepNow, install };
+}
+
+/** Whether a promise is not pending; the only way to know it that handles nothing. */
+function isSettled(promise) {
+  return !inspect(promise, { depth: 0, customInspect: false, maxArrayLength: 0, maxStringLength: 0 }).startsWith('Promise { <pending>');
 }
 
 function turn() {

@@ -2,27 +2,12 @@
 
 use super::error::Wrong;
 use super::parse::{Parser, Result};
+use super::strings::Strings;
 use super::{CharSet, Node, case};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Of more ranges than this those that overlap are joined at once.
 const MANY_RANGES: usize = 1 << 14;
-
-/// What a class with the flag `v` matches: characters, and strings of any other length.
-#[derive(Default)]
-struct Strings {
-    set: CharSet,
-    strings: BTreeSet<Vec<u32>>,
-    /// Whether it is written with strings, even if none is left.
-    may_have_strings: bool,
-}
-
-impl Strings {
-    fn from_set(set: CharSet) -> Self {
-        Self { set, ..Self::default() }
-    }
-}
 
 /// A part of a class with the flag `v`.
 enum Operand {
@@ -212,6 +197,9 @@ impl Parser {
                 self.at += 2;
                 return self.alternatives().map(Operand::Strings);
             }
+            if let Some(found) = self.strings_escape()? {
+                return Ok(Operand::Strings(found));
+            }
             if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
                 return Ok(Operand::Strings(Strings::from_set((*found).clone())));
             }
@@ -273,30 +261,5 @@ impl Parser {
             }
             string.push(self.set_character()?);
         }
-    }
-
-    /// The longest string first, as the specification has it; then the characters, then nothing.
-    fn strings_node(&mut self, found: Strings) -> Result<Node> {
-        if found.strings.is_empty() {
-            return Ok(Node::Set(Arc::new(found.set)));
-        }
-        let mut strings: Vec<Vec<u32>> = found.strings.into_iter().collect();
-        strings.sort_by_key(|string| std::cmp::Reverse(string.len()));
-        let mut text = |string: Vec<u32>| -> Result<Node> {
-            let characters: Result<Vec<Node>> = string.into_iter().map(|c| self.character(c)).collect();
-            Ok(Node::Sequence(characters?))
-        };
-        let empty = strings.last().is_some_and(Vec::is_empty);
-        if empty {
-            strings.pop();
-        }
-        let mut alternatives = strings.into_iter().map(&mut text).collect::<Result<Vec<Node>>>()?;
-        if !found.set.is_empty() {
-            alternatives.push(Node::Set(Arc::new(found.set)));
-        }
-        if empty {
-            alternatives.push(Node::Empty);
-        }
-        Ok(Node::Alternatives(alternatives))
     }
 }

@@ -40,8 +40,12 @@ impl Parser {
                 Term::Plain(self.named_reference()?)
             }
             _ => {
+                if let Some(strings) = self.strings_escape()? {
+                    let node = if self.checks_only { Ok(Node::Empty) } else { self.strings_node(strings) };
+                    return node.map(Term::Plain);
+                }
                 if let Some(set) = self.class_escape(Wrong::PropertyName)? {
-                    return self.set_or_strings(set).map(Term::Plain);
+                    return self.set_node(set).map(Term::Plain);
                 }
                 self.at += 1;
                 let character = self.character_escape(false)?;
@@ -100,7 +104,8 @@ impl Parser {
         Ok(set)
     }
 
-    fn set_or_strings(&mut self, set: Arc<CharSet>) -> Result<Node> {
+    /// One of a set of characters, with the flag `i` in any case.
+    pub fn set_node(&mut self, set: Arc<CharSet>) -> Result<Node> {
         if self.flags.ignore_case { self.set(&set) } else { Ok(Node::Set(set)) }
     }
 

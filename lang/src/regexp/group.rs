@@ -61,7 +61,9 @@ impl Parser {
     }
 
     fn look(&mut self, behind: bool, negative: bool) -> Result<Term> {
+        self.look_behinds += u32::from(behind);
         let body = self.disjunction()?;
+        self.look_behinds -= u32::from(behind);
         self.close()?;
         let look = Node::Look(Box::new(Look { body, behind, negative }));
         Ok(if behind || self.unicode() { Term::Unrepeatable(look) } else { Term::Plain(look) })

@@ -46,6 +46,7 @@ fn read(source: &[u16], flags: Flags, checks_only: bool) -> Result<Pattern> {
         names: Vec::new(),
         open: Vec::new(),
         depth: 0,
+        look_behinds: 0,
         missing: None,
         properties: HashMap::new(),
         checks_only,
@@ -85,6 +86,8 @@ pub(super) struct Parser {
     /// The groups around this position.
     pub open: Vec<u32>,
     pub depth: u32,
+    /// How many assertions around this position look behind.
+    pub look_behinds: u32,
     /// A reference to a name that no group has: reported where nothing else is wrong.
     pub missing: Option<Error>,
     /// The properties that were asked for, so that each is looked up once.

@@ -202,8 +202,8 @@ impl Inspector<'_> {
         while end < bytes.len() && bytes[end] & 0xC0 == 0x80 {
             end -= 1;
         }
-        let part = self.vm.heap.slice_bytes(string, 0, end);
-        self.vm.heap.slice(part, 0, MAX_STRING)
+        let units = crate::wtf8::to_utf16(&bytes[..end]);
+        self.vm.heap.new_utf16(&units[..MAX_STRING])
     }
 
     fn string(&mut self, string: Value) -> String {

@@ -4,6 +4,7 @@
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
+mod find;
 pub mod html;
 pub mod normalize;
 mod search;
@@ -11,13 +12,13 @@ pub mod transform;
 
 use super::{Body, Global, Row, arg, either, native, regexp};
 use crate::atom::known;
-use crate::charge::Buffer;
+use crate::charge::{BYTES_A_STEP, Buffer};
 use crate::numeric::{leading_text, number_text, to_int32};
 use crate::operator::MAX_STRING;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
-use crate::wtf8::first_code_point;
+use crate::wtf8::{first_code_point, wtf8_pieces};
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -93,13 +94,7 @@ fn from_char_code(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let unit = to_int32(vm.to_number(argument)?) as u16;
         units.push(vm, unit)?;
     }
-    string_of_units(vm, &units)
-}
-
-/// A new string of code units, after a check of the memory limit.
-fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
-    let _room = vm.hold(units.len() * 3)?;
-    Ok(vm.heap.new_utf16(units))
+    vm.string_of_utf16(&units)
 }
 
 /// `String.fromCodePoint(...points)`
@@ -117,7 +112,7 @@ fn from_code_point(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             None => units.push(vm, point as u16)?,
         }
     }
-    string_of_units(vm, &units)
+    vm.string_of_utf16(&units)
 }
 
 /// `` String.raw`template` `` (ECMAScript 22.1.2.4)
@@ -271,34 +266,18 @@ fn clamped(vm: &mut Vm, value: Value, length: usize, default: usize) -> Result<u
 
 /// The code unit at a position given by any value.
 fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
-    let header = vm.heap.str(string);
-    if !(0.0..f64::from(header.units)).contains(&index) {
+    if !(0.0..f64::from(vm.heap.str(string).units)).contains(&index) {
         return Ok(None);
     }
-    if header.units > WALK && !header.is_ascii() {
-        translate(vm, string)?;
-    }
-    Ok(vm.heap.unit_at(string, index as usize))
-}
-
-/// Reserve memory for the UTF-16 copy of a string that is not ASCII, unless it exists.
-pub fn translate(vm: &mut Vm, string: Value) -> Result<()> {
-    if vm.heap.has_utf16(string) {
-        return Ok(());
-    }
-    let header = vm.heap.str(string);
-    vm.charge_bytes(header.bytes as usize * 4)?;
-    // It is made of a list with an entry for every byte.
-    vm.reserve(header.bytes as usize * 2 + header.units as usize * 2)
+    vm.code_unit(string, index as usize)
 }
 
 /// The string of the code unit at a position given by any value.
 fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
-    let Some(unit) = unit(vm, string, index)? else { return Ok(None) };
-    if vm.heap.str(string).is_ascii() {
-        return Ok(Some(vm.heap.slice_bytes(string, index as usize, index as usize + 1)));
+    if !(0.0..f64::from(vm.heap.str(string).units)).contains(&index) {
+        return Ok(None);
     }
-    Ok(Some(vm.heap.new_utf16(&[unit])))
+    vm.character(string, index as usize)
 }
 
 /// Longer strings get a UTF-16 copy instead of being walked each time.
@@ -313,7 +292,6 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
     if header.is_ascii() {
         return Ok(vm.heap.slice_bytes(string, start, end));
     }
-    vm.work((end - start) / 16)?;
     if start == 0 && end == header.units as usize {
         return Ok(string);
     }
@@ -324,14 +302,15 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
         if !split && !cut {
             return Ok(vm.heap.slice_bytes(string, first, first + length));
         }
-    } else {
-        translate(vm, string)?;
-        vm.reserve((end - start) * 5)?;
     }
-    Ok(vm.heap.slice(string, start, end))
+    vm.charged_utf16(string)?;
+    let (texts, mut account) = vm.texts();
+    let bytes = account.encode(&texts.utf16(string)[start..end])?;
+    Ok(vm.string_of(bytes))
 }
 
-/// The byte position of a code unit, and whether that is inside a surrogate pair: then it is the end of the pair.
+/// The byte position of a code unit in a short text, and whether that is inside a surrogate pair: then it is the end of
+/// the pair.
 fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
     let (mut at, mut left) = (0, units);
     while left > 0 {
@@ -344,6 +323,26 @@ fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
         left -= 1 + usize::from(wide);
     }
     (at, false)
+}
+
+/// The same in a text of any length, charged in pieces.
+fn charged_byte_position(vm: &mut Vm, string: Value, units: usize) -> Result<(usize, bool)> {
+    let (mut before, mut left) = (0, units);
+    if units == 0 {
+        return Ok((0, false));
+    }
+    let (texts, mut account) = vm.texts();
+    for piece in wtf8_pieces(texts.bytes(string), PIECE) {
+        account.work(piece.len() / BYTES_A_STEP)?;
+        let count = crate::wtf8::units(piece);
+        if left <= count {
+            let (at, is_split) = byte_position(piece, left);
+            return Ok((before + at, is_split));
+        }
+        left -= count;
+        before += piece.len();
+    }
+    Ok((before, false))
 }
 
 /// Charge for reading every byte.

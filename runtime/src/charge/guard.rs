@@ -15,7 +15,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("heap.view_bytes(", "Vm::charged_view"),
     ("heap.view_bytes_mut(", "a charge by Vm::charge_bytes before"),
     ("heap.bigints[", "Vm::charged_bigint"),
-    ("heap.utf16(", "a charge by Vm::charge_bytes before"),
     (".entries().collect", "Vm::charged_entries"),
     (".own_entries(", "Vm::charged_keys, or a charge before"),
     (".own_keys(", "Vm::charged_keys"),

@@ -5,10 +5,11 @@
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
 use super::collect::Marks;
-use super::{Heap, Meter, block, slab_cost};
+use super::{Heap, Meter, Slab, block, slab_cost};
 use crate::charge::LARGE;
 use crate::value::{Kind, Value};
-use crate::wtf8::{lossy, push_utf16, splits_pair, to_utf16, units};
+use crate::wtf8::{has_split_pair, lossy, push_utf16, splits_pair, to_utf16, units, wtf8_length};
+use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -35,6 +36,11 @@ impl Str {
     #[inline(always)]
     pub fn is_ascii(&self) -> bool {
         self.bytes == self.units
+    }
+
+    #[inline]
+    fn bytes<'a>(&self, buffers: &'a [Buffer]) -> &'a [u8] {
+        &buffers[self.buffer as usize].bytes()[self.start as usize..][..self.bytes as usize]
     }
 }
 
@@ -84,21 +90,32 @@ const FIRST_CHUNK: usize = 1 << 10;
 /// Strings longer than this get a buffer of their own.
 pub const SMALL: usize = 512;
 
-/// An upper bound on the bytes that UTF-16 takes in WTF-8.
-fn utf8_length(units: &[u16]) -> usize {
-    if units.len() <= SMALL {
-        return units.len();
+/// The texts of the strings of a heap.
+#[derive(Clone, Copy)]
+pub struct Texts<'a> {
+    strings: &'a Slab<Str>,
+    buffers: &'a [Buffer],
+    wide: &'a HashMap<u32, Box<[u16]>>,
+}
+
+impl<'a> Texts<'a> {
+    /// The bytes of a string, in WTF-8.
+    pub fn bytes(&self, string: Value) -> &'a [u8] {
+        self.strings[string.index()].bytes(self.buffers)
     }
-    let bytes = |&unit: &u16| match unit {
-        0..0x80 => 1,
-        // Each half of a pair takes two of its four bytes.
-        0x80..0x800 | 0xD800..=0xDFFF => 2,
-        _ => 3,
-    };
-    units.iter().map(bytes).sum()
+
+    /// The UTF-16 code units of a string that [`Heap::keep_utf16`] was given; none of another one.
+    pub fn utf16(&self, string: Value) -> &'a [u16] {
+        self.wide.get(&string.payload()).map_or(&[], |units| units)
+    }
 }
 
 impl Heap {
+    /// The texts of all strings, apart from the meter.
+    pub fn texts(&mut self) -> (Texts<'_>, &mut Meter) {
+        (Texts { strings: &self.strings, buffers: &self.buffers, wide: &self.wide }, &mut self.meter)
+    }
+
     /// The header of a string.
     #[inline(always)]
     pub fn str(&self, string: Value) -> Str {
@@ -109,8 +126,7 @@ impl Heap {
     /// The bytes of a string, in WTF-8.
     #[inline]
     pub fn bytes(&self, string: Value) -> &[u8] {
-        let Str { buffer, start, bytes, .. } = self.str(string);
-        &self.buffers[buffer as usize].bytes()[start as usize..][..bytes as usize]
+        self.str(string).bytes(&self.buffers)
     }
 
     /// The text of a string; lone surrogates become U+FFFD.
@@ -179,8 +195,7 @@ impl Heap {
 
     /// A new string of parts that were concatenated in a scratch buffer, where halves of a surrogate pair may have met.
     pub fn written(&mut self, mut bytes: Vec<u8>) -> Value {
-        let meets = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
-        if !bytes.is_ascii() && bytes.windows(6).any(meets) {
+        if has_split_pair(&bytes) {
             return self.new_utf16(&to_utf16(&bytes));
         }
         if bytes.len() > SMALL {
@@ -211,7 +226,7 @@ impl Heap {
 
     /// A new string of UTF-16 code units.
     pub fn new_utf16(&mut self, units: &[u16]) -> Value {
-        let mut bytes = Vec::with_capacity(utf8_length(units));
+        let mut bytes = Vec::with_capacity(if units.len() <= SMALL { units.len() } else { wtf8_length(units) });
         push_utf16(units, &mut bytes);
         self.take_string(bytes)
     }
@@ -408,43 +423,20 @@ impl Heap {
         self.header(buffer as usize, base as usize + start, end - start, units)
     }
 
-    /// The part of a string between two positions in UTF-16 code units, `start <= end <= length`.
-    pub fn slice(&mut self, string: Value, start: usize, end: usize) -> Value {
-        if self.str(string).is_ascii() {
-            return self.slice_bytes(string, start, end);
-        }
-        let units = self.utf16(string)[start..end].to_vec();
-        self.new_utf16(&units)
-    }
-
-    /// The UTF-16 code units of a string of which [`Heap::utf16`] was called; none of another one.
+    /// The UTF-16 code units of a string that [`Heap::keep_utf16`] was given; none of another one.
     pub fn known_utf16(&self, string: Value) -> &[u16] {
         self.wide.get(&string.payload()).map_or(&[], |units| units)
     }
 
-    /// Whether [`Heap::utf16`] has been made of a string.
+    /// Whether the UTF-16 code units of a string are kept.
     pub fn has_utf16(&self, string: Value) -> bool {
         self.wide.contains_key(&string.payload())
     }
 
-    /// The UTF-16 code units of a string that is not ASCII; kept for the next time.
-    pub fn utf16(&mut self, string: Value) -> &[u16] {
-        let index = string.payload();
-        if !self.wide.contains_key(&index) {
-            let units: Box<[u16]> = to_utf16(self.bytes(string)).into();
-            self.meter.add_bytes(wide_cost(units.len()));
-            self.wide.insert(index, units);
-        }
-        &self.wide[&index]
-    }
-
-    /// The code unit at a position, if there is one.
-    pub fn unit_at(&mut self, string: Value, index: usize) -> Option<u16> {
-        if self.str(string).is_ascii() {
-            self.bytes(string).get(index).map(|&byte| u16::from(byte))
-        } else {
-            self.utf16(string).get(index).copied()
-        }
+    /// Keep the UTF-16 code units of a string that is not ASCII.
+    pub fn keep_utf16(&mut self, string: Value, units: Vec<u16>) {
+        self.meter.add_bytes(wide_cost(units.len()));
+        self.wide.insert(string.payload(), units.into());
     }
 
     /// Sweep strings by the marks of their headers; gives the bytes in use.

@@ -2,7 +2,7 @@
 
 use crate::atom::known;
 use crate::builtins::arg;
-use crate::builtins::string::{part, translate};
+use crate::builtins::string::part;
 use crate::charge::{Buffer, Hold};
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
@@ -62,7 +62,7 @@ pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
     } else if let Some((start, end)) = vm.pools.matcher.group(0)
         && start == end
     {
-        let behind = behind(vm, &program, string, end);
+        let behind = behind(vm, &program, string, end)?;
         set_last_index(vm, regexp, behind)?;
     }
     match_array(vm, &program, string).map(Some)
@@ -95,11 +95,11 @@ pub fn set_last_index(vm: &mut Vm, regexp: Value, index: usize) -> Result<()> {
 }
 
 /// The position to continue at after an empty match.
-pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> usize {
-    let pair = program.flags.is_unicode()
-        && matches!(vm.heap.unit_at(string, index), Some(0xD800..=0xDBFF))
-        && matches!(vm.heap.unit_at(string, index + 1), Some(0xDC00..=0xDFFF));
-    index + 1 + usize::from(pair)
+pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> Result<usize> {
+    let is_pair = program.flags.is_unicode()
+        && matches!(vm.code_unit(string, index)?, Some(0xD800..=0xDBFF))
+        && matches!(vm.code_unit(string, index + 1)?, Some(0xDC00..=0xDFFF));
+    Ok(index + 1 + usize::from(is_pair))
 }
 
 /// Search from an index on, charged; gives whether there is a match.
@@ -107,9 +107,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
     let header = vm.heap.str(string);
     let mut from = from;
     if !header.is_ascii() {
-        translate(vm, string)?;
-        // charged: above
-        let text = vm.heap.utf16(string);
+        let text = vm.charged_utf16(string)?;
         // Where characters are code points, a search begins at the first half of a pair.
         if program.flags.is_unicode()
             && let (Some(0xDC00..=0xDFFF), Some(0xD800..=0xDBFF)) =
@@ -127,7 +125,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
         let (progress, steps) = if header.is_ascii() {
             matcher.run(program, vm.heap.bytes(string), SLICE, room) // charged: below, by steps
         } else {
-            matcher.run(program, vm.heap.utf16(string), SLICE, room) // charged: below, by steps
+            matcher.run(program, vm.heap.known_utf16(string), SLICE, room) // charged: below, by steps
         };
         vm.work(1 + steps / STEPS)?;
         let bytes = matcher.bytes();

@@ -3,14 +3,13 @@
 
 use super::exec::{behind, group, named, next, set_last_index};
 use crate::builtins::arg;
-use crate::builtins::string::translate;
 use crate::charge::Buffer;
 use crate::operator::MAX_STRING;
 use crate::regexp::Program;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
-use crate::wtf8::{push_surrogate, to_utf16};
+
 use std::sync::Arc;
 
 /// Calls `visit` for each match that is to be replaced, whose groups the matcher knows.
@@ -28,7 +27,7 @@ fn for_each_match(
         vm.work(program.groups as usize + 1)?;
         let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         if start == end && global {
-            let behind = behind(vm, &program, string, end);
+            let behind = behind(vm, &program, string, end)?;
             set_last_index(vm, regexp, behind)?;
         }
         visit(vm, &program, (start, end))?;
@@ -74,36 +73,16 @@ pub fn replace_matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let out = replaced(vm, [string, regexp], &program, &template, None)?;
         return Ok(out.map_or(string, |out| vm.string_of(out)));
     }
-    let _room = vm.hold(vm.heap.str(replacement).bytes as usize * 2)?;
-    let template = to_utf16(vm.charged_bytes(replacement)?);
+    let template = vm.charged_utf16_copy(replacement)?;
     if vm.heap.str(string).is_ascii() {
-        // Bytes are code units too, and there is no copy of such a string.
-        let _copy = vm.hold(vm.heap.str(string).bytes as usize * 2)?;
-        let text = to_utf16(vm.charged_bytes(string)?);
-        let out = replaced(vm, [string, regexp], &program, &template, Some(&text))?;
-        return out.map_or(Ok(string), |out| string_of_units(vm, &out));
+        // Bytes are code units too, and no others are kept of such a string.
+        let text = vm.charged_utf16_copy(string)?;
+        let out = replaced(vm, [string, regexp], &program, &template[..], Some(&text[..]))?;
+        return out.map_or(Ok(string), |out| vm.string_of_utf16(&out));
     }
-    translate(vm, string)?;
-    vm.heap.utf16(string); // charged: above
-    let out = replaced(vm, [string, regexp], &program, &template, None)?;
-    out.map_or(Ok(string), |out| string_of_units(vm, &out))
-}
-
-/// A new string of code units.
-fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
-    let mut bytes = Buffer::with_capacity(vm, units.len())?;
-    for part in char::decode_utf16(units.iter().copied()) {
-        match part {
-            Ok(character) => bytes.extend_from_slice(vm, character.encode_utf8(&mut [0; 4]).as_bytes())?,
-            Err(lone) => {
-                let mut three = Vec::new(); // bounded: three bytes
-                push_surrogate(lone.unpaired_surrogate(), &mut three);
-                bytes.extend_from_slice(vm, &three)?;
-            }
-        }
-    }
-    vm.charge_bytes(bytes.len() * 4)?;
-    Ok(vm.string_of(bytes))
+    vm.charged_utf16(string)?;
+    let out = replaced(vm, [string, regexp], &program, &template[..], None)?;
+    out.map_or(Ok(string), |out| vm.string_of_utf16(&out))
 }
 
 /// Units of texts and templates: bytes of ASCII, or UTF-16 code units.

@@ -31,7 +31,7 @@ pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         let text = part(vm, string, start, end)?;
         found.push(vm, text)?;
         if start == end {
-            let behind = behind(vm, &program, string, end);
+            let behind = behind(vm, &program, string, end)?;
             set_last_index(vm, regexp, behind)?;
         }
     }
@@ -106,7 +106,7 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             if !sticky {
                 break;
             }
-            from = behind(vm, &program, string, from);
+            from = behind(vm, &program, string, from)?;
             continue;
         }
         let Some((start, end)) = vm.pools.matcher.group(0) else { break };
@@ -114,7 +114,7 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             break;
         }
         if end == begin {
-            from = behind(vm, &program, string, start.max(from));
+            from = behind(vm, &program, string, start.max(from))?;
             continue;
         }
         vm.work(program.groups as usize + 1)?;

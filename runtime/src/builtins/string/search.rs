@@ -1,10 +1,11 @@
 //! Finding, splitting and replacing parts of strings, by strings.
 
-use super::{Result, Value, Vm, arg, byte_position, clamped, part, receiver, room, scan, translate};
-use crate::charge::Buffer;
+use super::find::{BackwardSearch, Search, Unit, common};
+use super::{Result, Value, Vm, arg, charged_byte_position, clamped, part, receiver, room, scan};
+use crate::charge::{Account, BYTES_A_STEP, Buffer};
 use crate::convert::type_of;
 use crate::numeric::to_int32;
-use crate::wtf8::{to_utf16, units};
+use crate::wtf8::units;
 
 /// `string.endsWith(search, end)`
 pub fn ends_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -35,7 +36,6 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "lastIndexOf")?;
     let search = vm.to_string(arg(arguments, 0))?;
     let start = vm.to_number(arg(arguments, 1))?;
-    scan(vm, string)?;
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     let Some(last) = text.units.checked_sub(wanted.units) else { return Ok(position(None)) };
     let start = if start.is_nan() { last } else { start.trunc().clamp(0.0, f64::from(last)) as u32 } as usize;
@@ -45,28 +45,23 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if text.is_ascii() && !wanted.is_ascii() {
         return Ok(position(None));
     }
-    scan(vm, search)?;
-    // charged: above
-    let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
-    if !text.is_ascii() && has_loose_edge(needle) {
-        // Both as UTF-16, made of lists with a position for every byte, and a table.
-        let _room = vm.hold(bytes.len() * 2 + needle.len() * 6)?;
-        vm.charge_bytes((text.bytes as usize + wanted.bytes as usize) * 8)?;
-        // charged: above
-        let (text, wanted) = (to_utf16(vm.heap.bytes(string)), to_utf16(vm.heap.bytes(search)));
-        let mut last = None;
-        visit_by_table(&text, &wanted, |at| {
-            last = if at <= start { Some(at) } else { last };
-            at < start
-        });
-        return Ok(position(last));
+    if is_searched_by_units(vm, string, search) {
+        vm.charged_utf16(string)?;
+        let needle = vm.charged_utf16_copy(search)?;
+        let (texts, mut account) = vm.texts();
+        let search = BackwardSearch::new(texts.utf16(string), &needle[..]);
+        return Ok(position(search.last(&mut account, start + needle.len())?));
     }
     // A start inside a pair means the pair: no match begins at its second half.
-    let (from, split) = if text.is_ascii() { (start, false) } else { byte_position(bytes, start) };
-    let from = if split { from - 4 } else { from };
-    let end = (from + needle.len()).min(bytes.len());
-    let found = memchr::memmem::rfind(&bytes[..end], needle);
-    Ok(position(found.map(|at| units(&bytes[..at]))))
+    let (from, is_split) = if text.is_ascii() { (start, false) } else { charged_byte_position(vm, string, start)? };
+    let from = if is_split { from - 4 } else { from };
+    let end = (from + wanted.bytes as usize).min(text.bytes as usize);
+    let (texts, mut account) = vm.texts();
+    let bytes = texts.bytes(string);
+    let found = BackwardSearch::new(bytes, texts.bytes(search)).last(&mut account, end)?;
+    let Some(at) = found.filter(|_| !text.is_ascii()) else { return Ok(position(found)) };
+    account.work(at / BYTES_A_STEP)?;
+    Ok(position(Some(units(&bytes[..at]))))
 }
 
 /// `string.split(separator, limit)`
@@ -227,17 +222,16 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
 }
 
 fn replace_units(vm: &mut Vm, strings: [Value; 3], found: &[u32]) -> Result {
-    let bytes = strings.iter().map(|&string| vm.heap.str(string).bytes as usize).sum::<usize>();
-    let _room = vm.hold(bytes * 2)?;
-    vm.charge_bytes(bytes * 4)?;
-    // charged: above; it is held
-    let [text, wanted, template] = strings.map(|string| to_utf16(vm.heap.bytes(string)));
-    let size = substituted_size(&text, wanted.len(), &template, found);
+    let [string, search, replacement] = strings;
+    let text = vm.charged_utf16_copy(string)?;
+    let template = vm.charged_utf16_copy(replacement)?;
+    let length = vm.heap.str(search).units as usize;
+    let size = substituted_size(&text, length, &template, found);
     // The code units, and three bytes for each.
     room(vm, size, size * 5)?;
     let _units = vm.hold(size as usize * 2)?;
-    let out = substituted(&text, wanted.len(), &template, found, size as usize);
-    Ok(vm.heap.new_utf16(&out))
+    let out = substituted(&text, length, &template, found, size as usize);
+    vm.string_of_utf16(&out)
 }
 
 fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[u32]) -> Result<Vec<u8>> {
@@ -275,50 +269,6 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         positions.push(vm, Value::number(count as f64))?;
     }
     Ok(vm.array_of(positions))
-}
-
-/// What templates and texts are made of: bytes or UTF-16 code units.
-trait Unit: Copy + PartialEq + From<u8> {
-    /// The first position of a unit.
-    fn position_in(self, text: &[Self]) -> Option<usize>;
-    /// The text of a string.
-    fn text(vm: &Vm, string: Value) -> &[Self];
-    /// The first position of a text, in linear time.
-    fn find(text: &[Self], wanted: &[Self]) -> Option<usize>;
-}
-
-impl Unit for u8 {
-    #[inline]
-    fn position_in(self, text: &[Self]) -> Option<usize> {
-        memchr::memchr(self, text)
-    }
-
-    fn text(vm: &Vm, string: Value) -> &[u8] {
-        vm.heap.bytes(string) // charged: by who searches
-    }
-
-    fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-        memchr::memmem::find(text, wanted)
-    }
-}
-
-impl Unit for u16 {
-    fn position_in(self, text: &[Self]) -> Option<usize> {
-        text.iter().position(|&unit| unit == self)
-    }
-
-    fn text(vm: &Vm, string: Value) -> &[u16] {
-        vm.heap.known_utf16(string)
-    }
-
-    fn find(text: &[u16], wanted: &[u16]) -> Option<usize> {
-        let mut first = None;
-        visit_by_table(text, wanted, |at| {
-            first = Some(at);
-            false
-        });
-        first
-    }
 }
 
 /// A piece of a replacement (ECMAScript 22.1.3.19.1, without captures).
@@ -415,24 +365,17 @@ fn is_at(vm: &mut Vm, string: Value, search: Value, start: usize) -> Result {
     if start + wanted.units as usize > text.units as usize {
         return Ok(Value::FALSE);
     }
-    scan(vm, search)?;
-    // charged: above
-    let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
-    if text.is_ascii() {
-        return Ok(Value::bool(bytes[start..].starts_with(needle)));
+    let (at, is_split) = if text.is_ascii() { (start, false) } else { charged_byte_position(vm, string, start)? };
+    if is_split || is_searched_by_units(vm, string, search) {
+        vm.charged_utf16(string)?;
+        let wanted = vm.charged_utf16_copy(search)?;
+        let (texts, mut account) = vm.texts();
+        let same = common(&mut account, &texts.utf16(string)[start..], &wanted)?;
+        return Ok(Value::bool(same == wanted.len()));
     }
-    vm.work(start / 8)?;
-    // charged: above
-    let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
-    let (at, split) = byte_position(bytes, start);
-    if split || has_loose_edge(needle) {
-        translate(vm, string)?;
-        let _room = vm.hold(wanted.bytes as usize * 2)?;
-        let wanted = to_utf16(vm.heap.bytes(search)); // charged: above
-        // charged: above
-        return Ok(Value::bool(wanted.is_empty() || vm.heap.utf16(string)[start..].starts_with(&wanted)));
-    }
-    Ok(Value::bool(bytes[at..].starts_with(needle)))
+    let (texts, mut account) = vm.texts();
+    let (text, wanted) = (texts.bytes(string), texts.bytes(search));
+    Ok(Value::bool(common(&mut account, &text[at..], wanted)? == wanted.len()))
 }
 
 /// The first match of the first argument from the position of the second.
@@ -440,8 +383,6 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
     let search = vm.to_string(arg(arguments, 0))?;
     let length = vm.heap.str(string).units as usize;
     let start = clamped(vm, arg(arguments, 1), length, 0)?;
-    scan(vm, string)?;
-    scan(vm, search)?;
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     if wanted.bytes == 0 {
         return Ok(Some(start));
@@ -449,22 +390,19 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
     if text.is_ascii() && !wanted.is_ascii() {
         return Ok(None);
     }
-    // charged: above
-    let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
-    if text.is_ascii() {
-        return Ok(find(&bytes[start..], needle).map(|at| start + at));
+    if is_searched_by_units(vm, string, search) {
+        vm.charged_utf16(string)?;
+        let wanted = vm.charged_utf16_copy(search)?;
+        let (texts, mut account) = vm.texts();
+        return Search::new(texts.utf16(string), &wanted[..], start).next(&mut account, start);
     }
-    if has_loose_edge(needle) {
-        translate(vm, string)?;
-        let _room = vm.hold(wanted.bytes as usize * 6)?;
-        vm.charge_bytes(wanted.bytes as usize * 4)?;
-        let wanted = to_utf16(vm.heap.bytes(search)); // charged: above
-        let text = vm.heap.utf16(string); // charged: above
-        return Ok(find(&text[start..], &wanted).map(|at| start + at));
-    }
-    let (from, split) = byte_position(bytes, start);
-    let start = start + usize::from(split);
-    Ok(find(&bytes[from..], needle).map(|at| start + units(&bytes[from..from + at])))
+    let (from, is_split) = if text.is_ascii() { (start, false) } else { charged_byte_position(vm, string, start)? };
+    let (texts, mut account) = vm.texts();
+    let bytes = texts.bytes(string);
+    let found = Search::new(bytes, texts.bytes(search), from).next(&mut account, from)?;
+    let Some(at) = found.filter(|_| !text.is_ascii()) else { return Ok(found) };
+    account.work((at - from) / BYTES_A_STEP)?;
+    Ok(Some(start + usize::from(is_split) + units(&bytes[from..at])))
 }
 
 /// Where a string occurs in another.
@@ -476,58 +414,34 @@ struct Matches {
 
 /// The first `limit` matches of a string, none of which overlap; an empty one matches everywhere.
 fn all_matches(vm: &mut Vm, string: Value, search: Value, limit: usize) -> Result<Matches> {
-    scan(vm, string)?;
-    scan(vm, search)?;
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     if text.is_ascii() && !wanted.is_ascii() {
         return Ok(Matches { found: Buffer::new(), in_units: false });
     }
-    // charged: above
-    if !text.is_ascii() && (wanted.bytes == 0 || has_loose_edge(vm.heap.bytes(search))) {
-        translate(vm, string)?;
-        vm.heap.utf16(string); // charged: above
-        let _room = vm.hold(wanted.bytes as usize * 6)?;
-        vm.charge_bytes(wanted.bytes as usize * 4)?;
-        let wanted = to_utf16(vm.heap.bytes(search)); // charged: above
-        let found = occurrences(vm, string, search, Some(&wanted), limit)?;
+    if !text.is_ascii() && wanted.bytes == 0 || is_searched_by_units(vm, string, search) {
+        vm.charged_utf16(string)?;
+        let wanted = vm.charged_utf16_copy(search)?;
+        let (texts, mut account) = vm.texts();
+        let found = occurrences(&mut account, texts.utf16(string), &wanted[..], limit)?;
         return Ok(Matches { found, in_units: true });
     }
-    // charged: above
-    let found = occurrences::<u8>(vm, string, search, None, limit)?;
+    let (texts, mut account) = vm.texts();
+    let found = occurrences(&mut account, texts.bytes(string), texts.bytes(search), limit)?;
     Ok(Matches { found, in_units: false })
 }
 
-/// Matches between two charges.
-const ROUND: usize = 1024;
-
-/// The positions of a text, or of `other`.
-fn occurrences<U: Unit>(
-    vm: &mut Vm,
-    string: Value,
-    search: Value,
-    other: Option<&[U]>,
-    limit: usize,
-) -> Result<Buffer<u32>> {
+/// The positions of a text.
+fn occurrences<U: Unit>(account: &mut Account<'_>, text: &[U], wanted: &[U], limit: usize) -> Result<Buffer<u32>> {
     let mut found = Buffer::new();
+    let mut search = Search::new(text, wanted, 0);
     let mut from = 0;
-    loop {
-        let before = found.len();
-        let (all, wanted) = (U::text(vm, string), other.unwrap_or_else(|| U::text(vm, search)));
-        let mut ends = true;
-        while found.len() < limit && from <= all.len() {
-            if found.len() - before == ROUND {
-                ends = false;
-                break;
-            }
-            let Some(at) = find(&all[from..], wanted) else { break };
-            found.push(vm, (from + at) as u32)?;
-            from += at + wanted.len().max(1);
-        }
-        vm.work(found.len() - before)?;
-        if ends {
-            return Ok(found);
-        }
+    while found.len() < limit && from <= text.len() {
+        let Some(at) = search.next(account, from)? else { break };
+        account.work(1)?;
+        found.push(&*account.meter, at as u32)?;
+        from = at + wanted.len().max(1);
     }
+    Ok(found)
 }
 
 /// Every code unit as a string.
@@ -537,8 +451,7 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
     vm.reserve(count.saturating_mul(24))?;
     let mut items = Buffer::with_capacity(vm, count)?;
     if !header.is_ascii() {
-        translate(vm, string)?;
-        vm.heap.utf16(string); // charged: above
+        vm.charged_utf16(string)?;
     }
     for index in 0..count {
         vm.work(1)?;
@@ -553,58 +466,9 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
     Ok(vm.array_of(items))
 }
 
-/// Whether WTF-8 begins or ends with a lone surrogate, which can match within a pair.
-fn has_loose_edge(bytes: &[u8]) -> bool {
-    matches!(bytes, [0xED, 0xB0..=0xBF, ..] | [.., 0xED, 0xA0..=0xAF, _])
-}
-
-/// The first position of `wanted` in `text`, in linear time.
-fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
-    let Some(&first) = wanted.first() else { return Some(0) };
-    if wanted.len() == 1 {
-        return first.position_in(text);
-    }
-    if text.len() < wanted.len() {
-        return None;
-    }
-    // A naive search is fastest for most texts. Its wasted work is bounded; beyond the bound the search continues with
-    // a table.
-    let (mut at, mut spent) = (0, 0);
-    let last = text.len() - wanted.len();
-    while at <= last {
-        at += first.position_in(&text[at..=last])?;
-        let same = text[at..].iter().zip(wanted).take_while(|(a, b)| a == b).count();
-        if same == wanted.len() {
-            return Some(at);
-        }
-        at += 1;
-        spent += same;
-        if spent > 4 * at + 64 {
-            return U::find(&text[at..], wanted).map(|found| at + found);
-        }
-    }
-    None
-}
-
-/// Knuth, Morris and Pratt: calls `visit` with each position, overlapping ones too, until it says no.
-fn visit_by_table<U: Unit>(text: &[U], wanted: &[U], mut visit: impl FnMut(usize) -> bool) {
-    let mut table = vec![0_u32; wanted.len()]; // bounded: held by the caller
-    let mut length = 0;
-    for index in 1..wanted.len() {
-        while length > 0 && wanted[index] != wanted[length] {
-            length = table[length - 1] as usize;
-        }
-        length += usize::from(wanted[index] == wanted[length]);
-        table[index] = length as u32;
-    }
-    length = 0;
-    for (index, &unit) in text.iter().enumerate() {
-        while length > 0 && (length == wanted.len() || unit != wanted[length]) {
-            length = table[length - 1] as usize;
-        }
-        length += usize::from(unit == wanted[length]);
-        if length == wanted.len() && !visit(index + 1 - length) {
-            return;
-        }
-    }
+/// Whether the text that is searched for can match within a pair of surrogates: where it begins or ends with a lone one.
+fn is_searched_by_units(vm: &Vm, string: Value, search: Value) -> bool {
+    // bounded: its ends
+    let is_loose = matches!(vm.heap.bytes(search), [0xED, 0xB0..=0xBF, ..] | [.., 0xED, 0xA0..=0xAF, _]);
+    is_loose && !vm.heap.str(string).is_ascii()
 }

@@ -44,6 +44,26 @@ struct Layer<'a> {
     spans: Vec<Span>,
 }
 
+/// Counts bytes that were looked at or decoded. Only tests do so: the time is proportional to it.
+#[cfg(not(test))]
+const fn count(_: usize) {}
+
+#[cfg(test)]
+thread_local! {
+    static COUNTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+fn count(bytes: usize) {
+    COUNTED.set(COUNTED.get() + bytes);
+}
+
+/// Returns how many bytes this thread has looked at or decoded since the last call.
+#[cfg(test)]
+pub(super) fn counted() -> usize {
+    COUNTED.take()
+}
+
 impl SecretFinder {
     /// Creates a finder from an automaton, which must support overlapping matches, and the lengths of the shortest and
     /// the longest secret, in bytes.
@@ -148,7 +168,9 @@ impl SecretFinder {
 
     fn search(&self, layer: &Layer<'_>, layers: usize, found: &mut Vec<Range<usize>>) {
         let begin = found.len();
+        count(layer.bytes.len());
         for secret in self.secrets.find_overlapping_iter(&*layer.bytes) {
+            count(1);
             let (start, end) = (layer.span(secret.start()).0 as usize, layer.span(secret.end() - 1).1 as usize);
             match found[begin..].last_mut() {
                 // Merging here bounds the memory for a text that consists of secrets only.
@@ -179,6 +201,7 @@ impl Layer<'_> {
     }
 
     fn push(&mut self, byte: u8, (from, to): Span) {
+        count(1);
         self.bytes.to_mut().push(byte);
         self.spans.push((from, to));
     }
@@ -238,6 +261,7 @@ fn unescape(from: &Layer<'_>, escapes: Escapes, plus: u8) -> Layer<'static> {
     let mut out = Layer::empty();
     let mut at = 0;
     while at < bytes.len() {
+        count(1);
         let is_kept = escapes.keeps_backslash
             && bytes[at] == b'\\'
             && bytes.get(at + 1).copied().is_some_and(is_javascript_escape);
@@ -355,6 +379,7 @@ fn decode_base64(from: &Layer<'_>, shortest: usize) -> Option<Layer<'static>> {
 /// Returns how many bytes to skip within base64: a line break with spaces around it.
 fn skip_in_base64(bytes: &[u8]) -> usize {
     let space = bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+    count(space);
     if bytes[..space].iter().any(|byte| matches!(byte, b'\r' | b'\n')) { space } else { 0 }
 }
 
@@ -378,6 +403,7 @@ fn decode_hex(from: &Layer<'_>, shortest: usize) -> Option<Layer<'static>> {
 fn skip_in_hex(bytes: &[u8]) -> usize {
     let mut at = 0;
     while at < MAX_SEPARATOR_BYTES {
+        count(1);
         at += match &bytes[at..] {
             [b'0' | b'\\', b'x' | b'X', ..] => 2,
             [b' ' | b'+' | b':' | b'-' | b',' | b'.' | b';' | b'_' | b'\t' | b'\r' | b'\n', ..] => 1,
@@ -430,6 +456,7 @@ fn for_each_run(
     let mut run: Vec<(u8, u32)> = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
+        count(1);
         let digit = digits[usize::from(bytes[at])];
         // The zero of `0x` is not a digit.
         let is_prefix = bytes[at] == b'0' && digit == 0 && matches!(bytes.get(at + 1), Some(b'x' | b'X'));

@@ -3,7 +3,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
-use std::time::Instant;
 
 const SECRET: &str = "pä/ss w\"ord+?&1\\x";
 
@@ -160,7 +159,7 @@ fn secrets_are_found_across_window_boundaries() {
     assert!(!Redactor::new(["aaaaaa"]).redact_text(&repeated).contains("aa"));
 }
 
-/// The time is linear in the length of the text, whatever it contains.
+/// The work is linear in the length of the text, whatever it contains.
 #[test]
 fn hostile_texts_take_linear_time() {
     let redactor = redactor();
@@ -188,20 +187,17 @@ fn hostile_texts_take_linear_time() {
         "ä",
         "\u{10ffff}",
     ] {
-        let time = |length: usize| {
+        // Windows overlap, so the text is several of them.
+        let work = |length: usize| {
             let text = part.repeat(length / part.len());
-            (0..3)
-                .map(|_| {
-                    let began = Instant::now();
-                    let clean = redactor.redact_text(&text);
-                    assert!(clean.len() < text.len() + 1000);
-                    began.elapsed()
-                })
-                .min()
-                .unwrap_or_default()
+            finder::counted();
+            let clean = redactor.redact_text(&text);
+            assert!(clean.len() < text.len() + 1000);
+            finder::counted()
         };
-        let (short, long) = (time(25_000), time(200_000));
-        assert!(long < short * 24 + std::time::Duration::from_millis(200), "{part:?}: {short:?}, {long:?}");
+        let (short, long) = (work(200_000), work(1_600_000));
+        assert!(short >= 200_000, "{part:?}: {short}");
+        assert!(long < short * 9, "{part:?}: {short}, {long}");
     }
 }
 
