@@ -244,7 +244,7 @@ impl Lowering<'_, '_> {
         self.emit(OpKind::Await(value, slot));
     }
 
-    fn operands<const N: usize>(&mut self, exprs: [&Expr<'_>; N]) -> [Built; N] {
+    pub(super) fn operands<const N: usize>(&mut self, exprs: [&Expr<'_>; N]) -> [Built; N] {
         if !exprs[1..].iter().any(|expr| expr.splits) {
             return exprs.map(|expr| self.value(expr));
         }
@@ -355,7 +355,7 @@ impl Lowering<'_, '_> {
             }
         }
         let nodes = self.nodes(exprs.iter().copied());
-        let mut keys = Vec::with_capacity(properties.len());
+        let mut keys: SmallVec<[Atom; USUAL]> = SmallVec::with_capacity(properties.len());
         for property in properties {
             if let Property::Named(name, _) = property {
                 let name = self.builder.atom(*name);
@@ -367,8 +367,7 @@ impl Lowering<'_, '_> {
         if keys.len() == properties.len() {
             return Built::from_node(Record {
                 site: (self.builder.first_site + site) as usize,
-                keys: keys.into(),
-                values: nodes.into(),
+                properties: keys.into_iter().zip(nodes).collect(),
             });
         }
         let mut nodes = nodes.into_iter();

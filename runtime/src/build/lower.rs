@@ -1,7 +1,20 @@
 //! Predicates on parts of the program that decide how they are lowered.
 
 use super::Lowering;
+use crate::builtins::registry::registry;
 use agentscript_lang::program::{self, Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
+use std::sync::LazyLock;
+
+/// What a built-in function changes, for the operations that may be retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// It may change something, and may fail after that.
+    Any,
+    /// It only makes a value.
+    None,
+    /// It changes something, after all that may fail.
+    Last,
+}
 
 /// Built-in functions that allocate and have no effect, by name.
 const PURE: &[&str] = &[
@@ -58,6 +71,19 @@ const PURE: &[&str] = &[
 /// Built-in functions whose effect comes last.
 const CHANGE_LAST: &[&str] = &["add", "push", "set"];
 
+/// The effects of built-in functions, by the atoms of their names.
+fn effects() -> &'static [Effect] {
+    static EFFECTS: LazyLock<Box<[Effect]>> = LazyLock::new(|| {
+        let effect = |name: &&str| match name {
+            name if PURE.contains(name) => Effect::None,
+            name if CHANGE_LAST.contains(name) => Effect::Last,
+            _ => Effect::Any,
+        };
+        registry().names.iter().map(effect).collect()
+    });
+    &EFFECTS
+}
+
 impl Lowering<'_, '_> {
     /// Whether an expression writes a slot.
     pub(super) fn assigns(&self, expr: &Expr<'_>, slot: usize) -> bool {
@@ -79,7 +105,7 @@ impl Lowering<'_, '_> {
             StmtKind::Expr(value) => match &value.kind {
                 ExprKind::Write(_, value) => self.is_pure(value),
                 ExprKind::SetMember(..) | ExprKind::SetIndex(..) => self.are_parts_pure(value),
-                ExprKind::Call(call) => self.is_named(call, CHANGE_LAST) && self.are_parts_pure(value),
+                ExprKind::Call(call) => self.has_effect(call, Effect::Last) && self.are_parts_pure(value),
                 _ => self.is_pure(value),
             },
             _ => false,
@@ -115,7 +141,7 @@ impl Lowering<'_, '_> {
             | ExprKind::Binary(..)
             | ExprKind::Chain(_)
             | ExprKind::Conditional(..) => self.are_parts_pure(expr),
-            ExprKind::Call(call) => self.is_op(call) || self.is_named(call, PURE) && self.are_parts_pure(expr),
+            ExprKind::Call(call) => self.is_op(call) || self.has_effect(call, Effect::None) && self.are_parts_pure(expr),
             _ => false,
         }
     }
@@ -126,15 +152,15 @@ impl Lowering<'_, '_> {
         all
     }
 
-    /// Whether a call that is a node calls a built-in function of one of these names.
-    fn is_named(&self, call: &program::Call<'_>, names: &[&str]) -> bool {
+    /// Whether a call that is a node calls a built-in function with this effect.
+    fn has_effect(&self, call: &program::Call<'_>, effect: Effect) -> bool {
         let name = match &call.callee {
             program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) | program::Callee::Member(_, name) => {
                 *name
             }
             program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => return false,
         };
-        !self.is_op(call) && names.contains(&self.builder.text(name))
+        effects().get(self.builder.atom(name).0 as usize) == Some(&effect) && !self.is_op(call)
     }
 
     /// Whether a statement can be a tree: nothing in it suspends or loops, no jump leaves it, and no
