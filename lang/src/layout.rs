@@ -233,7 +233,10 @@ impl<'s> Layout<'s> {
             Some(b':') => Some(Token::Colon),
             _ => None,
         };
-        self.raw.bump(at - start + usize::from(token.is_some()));
+        let end = at + usize::from(token.is_some());
+        if end > start {
+            self.raw.bump(end - start);
+        }
         token
     }
 

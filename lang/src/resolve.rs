@@ -62,7 +62,10 @@ pub(crate) fn resolve<'p>(
     let resolver = walk(script, options, arena, Assumed::default())?;
     let resolver = match resolver.known() {
         None => resolver,
-        Some(known) => walk(script, options, arena, known)?,
+        Some(known) => {
+            resolver.end();
+            walk(script, options, arena, known)?
+        }
     };
     Ok(resolver.program())
 }

@@ -98,18 +98,13 @@ impl Vm {
             slot.set(Value::UNDEFINED);
         }
         if !function.simple {
-            self.fill_slots(function, closure, fp, rest);
-        }
-    }
-
-    #[inline(never)]
-    fn fill_slots(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
-        let captures = &self.heap.closures[closure.index()].captures;
-        for (slot, &capture) in fp[function.first_capture as usize..].iter().zip(&**captures) {
-            slot.set(capture);
-        }
-        if !function.captures_only {
-            self.arrange(function, closure, fp, rest);
+            let captures = &self.heap.closures[closure.index()].captures;
+            for (slot, &capture) in fp[function.first_capture as usize..].iter().zip(&**captures) {
+                slot.set(capture);
+            }
+            if !function.captures_only {
+                self.arrange(function, closure, fp, rest);
+            }
         }
     }
 

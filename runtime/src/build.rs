@@ -16,7 +16,7 @@ use crate::builtins::registry::registry;
 use crate::builtins::tool::fetch;
 use crate::code::{Code, Function, FunctionRef, Handler, Outer};
 use crate::linker::Linker;
-use crate::node::{Body, Delegate, Expression, Op, OpKind};
+use crate::node::{self, Body, Delegate, Expression, Op, OpKind};
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
 use agentscript_lang::program::{
@@ -46,6 +46,7 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
     let iterables = program.iterables;
     let builder = Builder {
+        texts: &texts,
         atoms: &atoms,
         program,
         origin,
@@ -103,6 +104,7 @@ pub enum Origin<'l> {
 /// What is known while a program is built.
 struct Builder<'p> {
     program: &'p Program<'p>,
+    texts: &'p ProgramTexts,
     atoms: &'p [Atom],
     origin: Origin<'p>,
     is_prelude: bool,
@@ -183,6 +185,13 @@ impl Builder<'_> {
         self.atoms[text.0 as usize]
     }
 
+    /// A text as an expression.
+    fn literal(&self, text: TextId) -> Expression {
+        let atom = self.atom(text);
+        // Code of the prelude runs in all scripts.
+        node::text(atom, if self.is_prelude { None } else { self.texts.number(atom) })
+    }
+
     fn text(&self, text: TextId) -> &str {
         std::str::from_utf8(self.program.text(text)).unwrap_or_default()
     }
@@ -190,7 +199,8 @@ impl Builder<'_> {
     /// The global of the language of that name, where the program has it.
     fn language_global(&self, name: TextId) -> Option<u32> {
         let number = registry().global_of(self.atom(name))?;
-        let is_off = matches!(self.origin, Origin::Script { has_fetch: false, .. }) && self.text(name) == fetch::NAME;
+        let is_off = matches!(self.origin, Origin::Script { has_fetch: false, .. })
+            && self.program.text(name) == fetch::NAME.as_bytes();
         (!is_off).then_some(number)
     }
 
@@ -379,6 +389,7 @@ impl Lowering<'_, '_> {
         for op in &mut self.ops {
             match &mut op.kind {
                 OpKind::Jump(target)
+                | OpKind::Again(_, target)
                 | OpKind::JumpIf(_, target)
                 | OpKind::JumpUnless(_, target)
                 | OpKind::While(_, target)

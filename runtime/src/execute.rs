@@ -264,6 +264,11 @@ impl Vm {
                             active.pc = *target as usize;
                             continue;
                         }
+                        OpKind::Again(update, start) => {
+                            update.eval(self, fp)?;
+                            active.pc = *start as usize;
+                            continue;
+                        }
                         OpKind::JumpUnless(test, target) => {
                             if !test.test(self, fp)? {
                                 active.pc = *target as usize;
@@ -510,6 +515,7 @@ impl Vm {
             | OpKind::Eval(_)
             | OpKind::Set(..)
             | OpKind::Jump(_)
+            | OpKind::Again(..)
             | OpKind::JumpUnless(..)
             | OpKind::While(..)
             | OpKind::Call(..)

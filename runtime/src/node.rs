@@ -38,9 +38,18 @@ pub trait Node: Send + Sync {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result;
 
     /// Whether its value is truthy.
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
         let value = self.eval(vm, fp)?;
-        Ok(vm.truthy(value))
+        Ok(vm.truthy(value).into())
+    }
+
+    /// The same.
+    #[inline(always)]
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        Ok(self.truth(vm, fp)?.holds())
     }
 
     /// Whether it always evaluates to a number. A constant of the node's type, so checks are resolved when Rust
@@ -48,6 +57,31 @@ pub trait Node: Send + Sync {
     #[inline(always)]
     fn is_number(&self) -> bool {
         false
+    }
+
+    /// The integer that it always evaluates to, where it is known to be one of 32 bits; it is not −0.
+    #[inline(always)]
+    fn integer(&self) -> Option<i32> {
+        None
+    }
+}
+
+/// A boolean as wide as a [`Thrown`], so that the result of a test is returned in registers.
+#[derive(Clone, Copy)]
+pub struct Truth(u64);
+
+impl Truth {
+    /// The boolean.
+    #[inline(always)]
+    pub fn holds(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl From<bool> for Truth {
+    #[inline(always)]
+    fn from(holds: bool) -> Self {
+        Self(holds.into())
     }
 }
 
@@ -118,6 +152,8 @@ pub enum OpKind {
     Set(Slot, Expression),
     /// Go to an operation.
     Jump(u32),
+    /// A turn of a loop ends: evaluate its update, and go to its beginning.
+    Again(Expression, u32),
     /// Jump if the value is truthy.
     JumpIf(Expression, u32),
     /// Jump if it is falsy.

@@ -113,7 +113,10 @@ pub fn is_space(c: char) -> bool {
 pub fn to_int32(number: f64) -> i32 {
     // The sum of the constant and an integer of up to 51 bits has the integer in its low bits.
     let sum = number + IN_LOW_BITS;
-    if sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0 {
+    let int = sum.to_bits() as i32;
+    if f64::from(int) == number {
+        int
+    } else if sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0 {
         sum.to_bits() as i32
     } else {
         far_int32(number)

@@ -37,6 +37,25 @@ pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
     }
 }
 
+/// The same where the right operand is known to be this integer.
+#[inline(always)]
+pub fn integer_arithmetic(operator: Binary, left: f64, right: i32) -> Value {
+    let number = match operator {
+        Binary::Remainder => f64::from(match as_int32(left) {
+            Some(int) if right > 0 && left.is_sign_positive() => int as u32 % right as u32,
+            _ => return Value::number(near_remainder(left, f64::from(right))),
+        }),
+        Binary::BitAnd => f64::from(to_int32(left) & right),
+        Binary::BitOr => f64::from(to_int32(left) | right),
+        Binary::BitXor => f64::from(to_int32(left) ^ right),
+        Binary::ShiftLeft => f64::from(to_int32(left).wrapping_shl(right as u32)),
+        Binary::ShiftRight => f64::from(to_int32(left).wrapping_shr(right as u32)),
+        Binary::ShiftRightUnsigned => f64::from((to_int32(left) as u32).wrapping_shr(right as u32)),
+        operator => return arithmetic(operator, left, f64::from(right)),
+    };
+    Value::number(number)
+}
+
 /// A comparison of two numbers; `None` for other operators.
 #[inline(always)]
 pub fn compare(operator: Binary, left: f64, right: f64) -> Option<bool> {
@@ -59,6 +78,11 @@ pub fn remainder(left: f64, right: f64) -> f64 {
         (Some(a), Some(b)) if b != 0 => f64::from(a.unsigned_abs() % b.unsigned_abs()).copysign(left),
         _ => far_remainder(left, right),
     }
+}
+
+#[inline(never)]
+fn near_remainder(left: f64, right: f64) -> f64 {
+    remainder(left, right)
 }
 
 #[inline(never)]

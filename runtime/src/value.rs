@@ -123,7 +123,7 @@ impl Value {
 
     /// A number. NaNs from outside arithmetic go through [`Value::foreign_number`].
     #[inline(always)]
-    pub fn number(number: f64) -> Self {
+    pub const fn number(number: f64) -> Self {
         debug_assert!(number.to_bits() < TAG, "a NaN that arithmetic does not make");
         Self(number.to_bits())
     }

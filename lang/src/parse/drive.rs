@@ -128,10 +128,13 @@ where
     D: Reductions<StateIndex = i16, NonterminalIndex = usize>,
 {
     let reduction = !action as usize;
-    let (count, nonterminal) = match definition.unit(reduction) {
-        Some(nonterminal) => (1, nonterminal),
-        None => definition.apply(reduction, start, symbols)?,
-    };
+    if let Some(nonterminal) = definition.unit(reduction)
+        && let [.., below, last] = &mut **states
+    {
+        *last = definition.goto(*below, nonterminal);
+        return Some(*last);
+    }
+    let (count, nonterminal) = definition.apply(reduction, start, symbols)?;
     states.truncate(states.len().saturating_sub(count));
     let state = definition.goto(top(states), nonterminal);
     states.push(state);

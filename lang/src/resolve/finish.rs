@@ -15,6 +15,13 @@ impl<'p> Resolver<'_, 'p> {
         is_wrong.then(|| Assumed { written: self.texts.written(), iterables: self.iterables })
     }
 
+    /// The walk has assumed something wrong; the next one uses its memory.
+    pub(super) fn end(self) {
+        let Self { texts, bindings, scopes, functions, captured, spare_lists: statements, .. } = self;
+        let (_, texts) = texts.into_parts();
+        Memory { texts, bindings: bindings.into_memory(), scopes, captured, functions, statements }.put_back();
+    }
+
     /// The program.
     pub(super) fn program(self) -> Program<'p> {
         let Self { texts, bindings, scopes, mut functions, captured, captures, iterables, .. } = self;

@@ -14,6 +14,30 @@ use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId};
 use smallvec::SmallVec;
 
+/// Make a node that is generic over its arguments: few of them are an array.
+macro_rules! arguments {
+    ($lowering:expr, $arguments:expr, $nodes:ident => $then:expr) => {
+        match $arguments {
+            [] => {
+                let $nodes: [Expression; 0] = [];
+                $then
+            }
+            [one] => {
+                let $nodes = $lowering.operands([&one.value]).map(Built::node);
+                $then
+            }
+            [one, two] => {
+                let $nodes = $lowering.operands([&one.value, &two.value]).map(Built::node);
+                $then
+            }
+            all => {
+                let $nodes = $lowering.plain_arguments(all);
+                $then
+            }
+        }
+    };
+}
+
 impl Lowering<'_, '_> {
     /// A free name.
     pub(super) fn global(&mut self, name: TextId, typeof_only: bool, at: u32) -> Built {
@@ -84,8 +108,9 @@ impl Lowering<'_, '_> {
             }
             let row = &registry().natives[native as usize];
             let located = row.construct.is_some() || row.name == "callTool";
-            let arguments = self.plain_arguments(call.arguments);
-            return Built::from_node(NativeCall { function, this, arguments, at, located });
+            return arguments!(self, call.arguments, arguments => {
+                Built::from_node(NativeCall { function, this, arguments, at, located })
+            });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
@@ -109,8 +134,15 @@ impl Lowering<'_, '_> {
             let callee = Callee::Member(object, name);
             return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
         }
-        let call = MethodCall { object, name, arguments: self.plain_arguments(call.arguments), callee_span };
-        if name == known::PUSH { Built::from_node(node::Push(call)) } else { Built::from_node(call) }
+        if let [item] = call.arguments
+            && name == known::PUSH
+        {
+            let arguments = [self.value(&item.value).node()];
+            return Built::from_node(node::Push(MethodCall { object, name, arguments, callee_span }));
+        }
+        arguments!(self, call.arguments, arguments => {
+            Built::from_node(MethodCall { object, name, arguments, callee_span })
+        })
     }
 
     /// Whether it is a variable of the prelude that is known to hold a leaf.
@@ -293,7 +325,7 @@ impl Lowering<'_, '_> {
                 if arguments.iter().any(|argument| argument.spread.is_some()) {
                     return Built::from_node(SpreadNew { function, arguments, at });
                 }
-                let arguments = arguments.into_iter().map(|argument| argument.value).collect();
+                let arguments: Box<[Expression]> = arguments.into_iter().map(|argument| argument.value).collect();
                 Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, located: true })
             }
             Some(NativeBody::Prelude(_) | NativeBody::Iterating(..)) => {

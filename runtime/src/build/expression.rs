@@ -5,8 +5,7 @@ use crate::atom::Atom;
 use crate::node::{
     self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
     Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, Regex,
-    RequireObject, Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal,
-    operand,
+    RequireObject, Sequence, Spread, Template, TemplateObject, ToText, Uninitialized, Variable, WriteGlobal, operand,
 };
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
@@ -50,7 +49,7 @@ impl Lowering<'_, '_> {
             ExprKind::Null => Built::Constant(Constant(Value::NULL)),
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
-            ExprKind::String(text) => Built::from_node(Text(self.builder.atom(*text))),
+            ExprKind::String(text) => Built::Node(self.builder.literal(*text)),
             ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern, at),
             ExprKind::BigInt(text) => {
                 Built::from_node(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default()))
@@ -110,7 +109,7 @@ impl Lowering<'_, '_> {
             ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
             ExprKind::DeleteMember(object, name) => {
-                let key = Box::new(Text(self.builder.atom(*name)));
+                let key = self.builder.literal(*name);
                 Built::from_node(Delete { object: self.value(object).node(), key, at })
             }
             ExprKind::DeleteIndex(object, key) => {
@@ -215,6 +214,9 @@ impl Lowering<'_, '_> {
     pub(super) fn effect(&mut self, expr: &Expr<'_>) {
         match &expr.kind {
             ExprKind::Sequence(expressions) => expressions.iter().for_each(|expr| self.effect(expr)),
+            ExprKind::Write(variable, value) if let Some(slot) = self.variable(variable, expr.span.start).slot() => {
+                self.into_slot(value, Slot(slot as u32));
+            }
             _ => {
                 let built = self.value(expr);
                 self.at(expr.span);
@@ -244,7 +246,7 @@ impl Lowering<'_, '_> {
         self.emit(OpKind::Await(value, slot));
     }
 
-    fn operands<const N: usize>(&mut self, exprs: [&Expr<'_>; N]) -> [Built; N] {
+    pub(super) fn operands<const N: usize>(&mut self, exprs: [&Expr<'_>; N]) -> [Built; N] {
         if !exprs[1..].iter().any(|expr| expr.splits) {
             return exprs.map(|expr| self.value(expr));
         }
@@ -355,7 +357,7 @@ impl Lowering<'_, '_> {
             }
         }
         let nodes = self.nodes(exprs.iter().copied());
-        let mut keys = Vec::with_capacity(properties.len());
+        let mut keys: SmallVec<[Atom; USUAL]> = SmallVec::with_capacity(properties.len());
         for property in properties {
             if let Property::Named(name, _) = property {
                 let name = self.builder.atom(*name);
@@ -367,8 +369,7 @@ impl Lowering<'_, '_> {
         if keys.len() == properties.len() {
             return Built::from_node(Record {
                 site: (self.builder.first_site + site) as usize,
-                keys: keys.into(),
-                values: nodes.into(),
+                properties: keys.into_iter().zip(nodes).collect(),
             });
         }
         let mut nodes = nodes.into_iter();

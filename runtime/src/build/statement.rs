@@ -12,7 +12,7 @@ use agentscript_lang::program::{Case, Expr, ExprKind, ForEach, Label, Place, Slo
 impl Lowering<'_, '_> {
     /// Statements as one tree.
     pub(super) fn block(&mut self, statements: &[Stmt<'_>]) -> AnyStatement {
-        node::block(statements.iter().map(|statement| self.statement_tree(statement)).collect())
+        node::block(statements.iter().map(|statement| self.statement_tree(statement)))
     }
 
     /// A statement that is a tree.
@@ -200,10 +200,19 @@ impl Lowering<'_, '_> {
         if !fresh.is_empty() {
             self.emit(OpKind::Run(Box::new(Refresh(fresh))));
         }
-        if let Some(update) = update {
-            self.effect(update);
+        match update {
+            Some(update) if !update.splits => {
+                let node = self.tree(update);
+                self.at(update.span);
+                self.emit(OpKind::Again(node, start.0 as u32));
+            }
+            update => {
+                if let Some(update) = update {
+                    self.effect(update);
+                }
+                self.jump(start);
+            }
         }
-        self.jump(start);
         self.bind(end);
     }
 

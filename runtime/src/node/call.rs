@@ -125,48 +125,58 @@ impl Call {
     }
 }
 
-/// Evaluate arguments to a slice: without an allocation where they are few.
-macro_rules! arguments {
-    ($vm:expr, $fp:expr, $arguments:expr, $values:ident => $then:expr) => {{
-        let mut few = [$crate::value::Value::UNDEFINED; 4];
-        if let [] = *$arguments {
-            let $values: &[$crate::value::Value] = &[];
-            $then
-        } else if $arguments.len() <= few.len() {
-            for (slot, argument) in few.iter_mut().zip(&*$arguments) {
-                *slot = argument.eval($vm, $fp)?;
-            }
-            let $values = &few[..$arguments.len()];
-            $then
-        } else {
-            let mut many = Vec::with_capacity($arguments.len());
-            for argument in &*$arguments {
-                many.push(argument.eval($vm, $fp)?);
-            }
-            let $values = &many[..];
-            $then
+/// The arguments of a call. Few of them are an array, so that they are a part of the node that calls.
+pub trait Arguments: Send + Sync + 'static {
+    /// Evaluate them and call a function with their values.
+    fn pass(&self, vm: &mut Vm, fp: &Slots, call: impl FnOnce(&mut Vm, &[Value]) -> Result) -> Result;
+}
+
+impl<const COUNT: usize> Arguments for [Expression; COUNT] {
+    #[inline(always)]
+    fn pass(&self, vm: &mut Vm, fp: &Slots, call: impl FnOnce(&mut Vm, &[Value]) -> Result) -> Result {
+        let mut values = [Value::UNDEFINED; COUNT];
+        for (value, argument) in values.iter_mut().zip(self) {
+            *value = argument.eval(vm, fp)?;
         }
-    }};
+        call(vm, &values)
+    }
+}
+
+impl Arguments for Box<[Expression]> {
+    #[inline(always)]
+    fn pass(&self, vm: &mut Vm, fp: &Slots, call: impl FnOnce(&mut Vm, &[Value]) -> Result) -> Result {
+        let mut few = [Value::UNDEFINED; 4];
+        if self.len() <= few.len() {
+            for (value, argument) in few.iter_mut().zip(self) {
+                *value = argument.eval(vm, fp)?;
+            }
+            return call(vm, &few[..self.len()]);
+        }
+        let mut many = Vec::with_capacity(self.len());
+        for argument in self {
+            many.push(argument.eval(vm, fp)?);
+        }
+        call(vm, &many)
+    }
 }
 
 /// A call of a built-in function known at compile time: `Math.max(a, b)`
-pub struct NativeCall {
+pub struct NativeCall<A> {
     /// What is called.
     pub function: NativeFn,
     /// The receiver.
     pub this: Value,
     /// With what.
-    pub arguments: Box<[Expression]>,
+    pub arguments: A,
     /// Offset in the source.
     pub at: u32,
     /// Whether the result is a new error or the promise of a tool call, to be located here.
     pub located: bool,
 }
 
-impl Node for NativeCall {
+impl<A: Arguments> Node for NativeCall<A> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let result = arguments!(vm, fp, self.arguments, values => (self.function)(vm, self.this, values));
-        match result {
+        match self.arguments.pass(vm, fp, |vm, values| (self.function)(vm, self.this, values)) {
             Ok(value) => {
                 if self.located {
                     vm.locate_result(value, self.at);
@@ -179,16 +189,14 @@ impl Node for NativeCall {
 }
 
 /// `value.push(item)`
-pub struct Push(pub MethodCall);
+pub struct Push(pub MethodCall<[Expression; 1]>);
 
 impl Node for Push {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let Self(call) = self;
         let object = call.object.eval(vm, fp)?;
-        if let [item] = &*call.arguments
-            && object.is(Kind::Array)
-            && vm.heap.extras.is_empty()
-        {
+        if object.is(Kind::Array) && vm.heap.extras.is_empty() {
+            let [item] = &call.arguments;
             let item = item.eval(vm, fp)?;
             // The argument may have frozen the array.
             if vm.heap.arrays[object.index()].flags == 0 {
@@ -203,33 +211,34 @@ impl Node for Push {
 }
 
 /// `value.name(…)` of a method that runs no functions of the script in any family.
-pub struct MethodCall {
+pub struct MethodCall<A> {
     /// The receiver.
     pub object: Expression,
     /// Its method.
     pub name: Atom,
     /// With what.
-    pub arguments: Box<[Expression]>,
+    pub arguments: A,
     /// Span of the callee in the source.
     pub callee_span: Span,
 }
 
-impl Node for MethodCall {
+impl<A: Arguments> Node for MethodCall<A> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
         self.on(vm, fp, object)
     }
 }
 
-impl MethodCall {
+impl<A: Arguments> MethodCall<A> {
     /// The call with a receiver.
+    #[inline(always)]
     fn on(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
         let plain = !object.is(Kind::Object) && !object.is_nullish();
         let method = if plain { registry().function(vm.family(object), self.name) } else { None };
         if let Some(function) = method
             && !vm.has_own_method(object, self.name)
         {
-            let result = arguments!(vm, fp, self.arguments, values => function(vm, object, values));
+            let result = self.arguments.pass(vm, fp, |vm, values| function(vm, object, values));
             return result.map_err(|thrown| thrown.at(vm, self.callee_span.start));
         }
         self.other(vm, fp, object)
@@ -240,7 +249,7 @@ impl MethodCall {
     fn other(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
         let at = self.callee_span.start;
         let function = vm.get(object, self.name).map_err(|thrown| thrown.at(vm, at))?;
-        let result = arguments!(vm, fp, self.arguments, values => {
+        let result = self.arguments.pass(vm, fp, |vm, values| {
             if function.is_callable() {
                 vm.call_nested(function, object, values)
             } else {
@@ -308,7 +317,7 @@ impl LeafCall {
     /// A built-in, or a frame that has no room here.
     #[inline(never)]
     fn other(&self, vm: &mut Vm, fp: &Slots, function: Value) -> Result {
-        arguments!(vm, fp, self.arguments, values => vm.call_nested(function, Value::UNDEFINED, values))
+        self.arguments.pass(vm, fp, |vm, values| vm.call_nested(function, Value::UNDEFINED, values))
     }
 }
 

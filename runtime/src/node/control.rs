@@ -49,24 +49,16 @@ impl Statement for Initialize {
 }
 
 /// `{ … }`
-pub fn block(mut statements: Vec<AnyStatement>) -> AnyStatement {
-    if statements.len() == 1
-        && let Some(only) = statements.pop()
-    {
-        return only;
-    }
+pub fn block(mut statements: impl ExactSizeIterator<Item = AnyStatement>) -> AnyStatement {
+    let count = statements.len();
+    let mut next = || statements.next().unwrap_or_else(|| Box::new(()));
     // Blocks of few statements are unrolled.
-    let statements = match <[AnyStatement; 2]>::try_from(statements) {
-        Ok(two) => return Box::new(Block(two)),
-        Err(statements) => statements,
-    };
-    let statements = match <[AnyStatement; 3]>::try_from(statements) {
-        Ok(three) => return Box::new(Block(three)),
-        Err(statements) => statements,
-    };
-    match <[AnyStatement; 4]>::try_from(statements) {
-        Ok(four) => Box::new(Block(four)),
-        Err(statements) => Box::new(Block(statements.into_boxed_slice())),
+    match count {
+        1 => next(),
+        2 => Box::new(Block([next(), next()])),
+        3 => Box::new(Block([next(), next(), next()])),
+        4 => Box::new(Block([next(), next(), next(), next()])),
+        _ => Box::new(Block(statements.collect::<Box<[_]>>())),
     }
 }
 

@@ -96,11 +96,19 @@ macro_rules! turn {
     ($flow:expr) => {
         match $flow {
             Flow::Normal | Flow::Continue => {}
-            Flow::Break(_) => return Ok(Turned::Done),
-            Flow::Return(value) => return Ok(Turned::Return(value)),
-            Flow::Throw(thrown) => return Err(thrown),
+            flow @ (Flow::Break(_) | Flow::Return(_) | Flow::Throw(_)) => return left(flow),
         }
     };
+}
+
+/// The end of a loop whose body is left. Out of line, the loop needs no more than one comparison.
+#[inline(never)]
+fn left(flow: Flow) -> Result<Turned> {
+    match flow {
+        Flow::Normal | Flow::Continue | Flow::Break(_) => Ok(Turned::Done),
+        Flow::Return(value) => Ok(Turned::Return(value)),
+        Flow::Throw(thrown) => Err(thrown),
+    }
 }
 
 // Pausing was checked when the loop was entered, so a pause comes between two turns.

@@ -1,5 +1,6 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
+use super::operand::numbered;
 use super::{Argument, Expression, Node, Slots};
 use crate::atom::{Atom, known};
 use crate::charge::Buffer;
@@ -14,15 +15,40 @@ use crate::vm::Vm;
 use crate::wtf8::splits_pair;
 use agentscript_lang::regexp::Flags;
 use agentscript_lang::{Walk, program};
+use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
 /// `'text'`
-pub struct Text(pub Atom);
+struct Text(Atom);
+
+/// The text of the script with this number; it takes no memory.
+struct NumberedText<const NUMBER: u32>;
+
+/// `'text'`, with its number among the texts of the script where it is one of these.
+pub fn text(atom: Atom, number: Option<u32>) -> Expression {
+    numbered!(
+        number.unwrap_or(u32::MAX),
+        NumberedText,
+        [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+        ],
+        Box::new(Text(atom))
+    )
+}
 
 impl Node for Text {
     #[inline]
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         Ok(vm.atom_string(self.0))
+    }
+}
+
+impl<const NUMBER: u32> Node for NumberedText<NUMBER> {
+    #[inline]
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        let atom = vm.atoms.of_program(NUMBER);
+        Ok(vm.atom_string(atom))
     }
 }
 
@@ -228,22 +254,20 @@ impl Node for Elements {
 pub struct Record {
     /// Number of the literal.
     pub site: usize,
-    /// The keys.
-    pub keys: Box<[Atom]>,
-    /// The values.
-    pub values: Box<[Expression]>,
+    /// The keys with their values.
+    pub properties: Box<[(Atom, Expression)]>,
 }
 
 impl Node for Record {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        if self.values.len() > INLINE {
+        if self.properties.len() > INLINE {
             return self.large(vm, fp);
         }
         let mut inline = [Value::UNDEFINED; INLINE];
-        for (slot, value) in inline.iter_mut().zip(&self.values) {
+        for (slot, (_, value)) in inline.iter_mut().zip(&self.properties) {
             *slot = value.eval(vm, fp)?;
         }
-        match vm.literal_shape(self.site, &self.keys) {
+        match self.shape(vm) {
             Some(shape) => Ok(vm.heap.new_inline(shape, inline)),
             None => Ok(self.table(vm, &inline)),
         }
@@ -252,21 +276,40 @@ impl Node for Record {
 
 impl Record {
     fn large(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let mut values = Vec::with_capacity(self.values.len());
-        for value in &self.values {
+        let mut values = Vec::with_capacity(self.properties.len());
+        for (_, value) in &self.properties {
             values.push(value.eval(vm, fp)?);
         }
-        match vm.literal_shape(self.site, &self.keys) {
+        match self.shape(vm) {
             Some(shape) => Ok(vm.heap.new_of_shape(shape, &values)),
             None => Ok(self.table(vm, &values)),
         }
+    }
+
+    /// The shape of the objects that it makes, unless there are too many.
+    #[inline(always)]
+    fn shape(&self, vm: &mut Vm) -> Option<u32> {
+        match vm.realm.literal_shapes.get(self.site) {
+            Some(&shape) if shape != 0 => Some(shape),
+            _ => self.new_shape(vm),
+        }
+    }
+
+    #[inline(never)]
+    fn new_shape(&self, vm: &mut Vm) -> Option<u32> {
+        let keys: SmallVec<[Atom; INLINE]> = self.properties.iter().map(|&(key, _)| key).collect();
+        let shape = vm.heap.shape_of(&keys)?;
+        if let Some(slot) = vm.realm.literal_shapes.get_mut(self.site) {
+            *slot = shape;
+        }
+        Some(shape)
     }
 
     /// There are too many shapes.
     #[cold]
     fn table(&self, vm: &mut Vm, values: &[Value]) -> Value {
         let object = vm.heap.new_object();
-        for (&key, &value) in self.keys.iter().zip(values) {
+        for (&(key, _), &value) in self.properties.iter().zip(values) {
             vm.heap.set_own(object, key, value);
         }
         object
@@ -391,21 +434,6 @@ impl Node for IteratorRest {
 }
 
 impl Vm {
-    /// The shape of the objects that a literal makes.
-    #[inline]
-    fn literal_shape(&mut self, site: usize, keys: &[Atom]) -> Option<u32> {
-        match self.realm.literal_shapes.get(site) {
-            Some(&shape) if shape != 0 => Some(shape),
-            _ => {
-                let shape = self.heap.shape_of(keys)?;
-                if let Some(slot) = self.realm.literal_shapes.get_mut(site) {
-                    *slot = shape;
-                }
-                Some(shape)
-            }
-        }
-    }
-
     fn template_object(&mut self, index: usize) -> Result {
         if let Some(&known) = self.realm.templates.get(index)
             && known.is(Kind::Array)

@@ -1,6 +1,7 @@
 //! Operands that nodes are specialised for.
 
-use super::{AnyStatement, Evaluate, Expression, Node, Operation, Slots};
+use super::{AnyStatement, Evaluate, Expression, Node, Operation, Slots, Truth};
+use crate::numeric::as_int32;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -22,6 +23,17 @@ macro_rules! operand {
     };
 }
 pub(crate) use operand;
+
+/// The same where the node has a faster way for integers.
+macro_rules! integer_operand {
+    ($leaf:expr, $value:ident => $then:expr) => {
+        match $leaf {
+            $crate::node::Leaf::Constant(constant) if let Some($value) = $crate::node::Integer::of(constant) => $then,
+            leaf => $crate::node::operand!(leaf, $value => $then),
+        }
+    };
+}
+pub(crate) use integer_operand;
 
 /// A built expression. A slot or constant needs no node, and an operator can be fused into the node that uses its
 /// value.
@@ -57,6 +69,18 @@ pub struct Constant(pub Value);
 /// A constant that is a number.
 #[derive(Clone, Copy)]
 pub struct Number(pub f64);
+
+/// A constant that is an integer of 32 bits, and not −0.
+#[derive(Clone, Copy)]
+pub struct Integer(i32);
+
+impl Integer {
+    /// The constant, if it is one.
+    pub fn of(Constant(value): Constant) -> Option<Self> {
+        let integer = as_int32(value.is_number().then(|| value.as_number())?)?;
+        (Value::number(f64::from(integer)) == value).then_some(Self(integer))
+    }
+}
 
 /// A form that a node can take.
 pub trait Form: Sized {
@@ -175,19 +199,25 @@ impl Leaf {
 /// A slot whose number is part of its type. It takes no memory, so that no block is allocated for it.
 struct NumberedLocal<const NUMBER: usize>;
 
-/// The node of a slot: of its own type where the number is one of these.
+/// A node whose number is part of its type where it is one of these, and another node elsewhere.
 macro_rules! numbered {
-    ($local:expr, $($number:literal)+) => {
-        match $local.0 {
-            $($number => Box::new(NumberedLocal::<$number>),)+
-            _ => Box::new($local),
+    ($number:expr, $node:ident, [$($literal:literal)+], $other:expr) => {
+        match $number {
+            $($literal => Box::new($node::<$literal>),)+
+            _ => $other,
         }
     };
 }
+pub(super) use numbered;
 
 impl Local {
     fn node(self) -> Expression {
-        numbered!(self, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+        numbered!(
+            self.0,
+            NumberedLocal,
+            [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31],
+            Box::new(self)
+        )
     }
 }
 
@@ -198,19 +228,44 @@ impl<const NUMBER: usize> Node for NumberedLocal<NUMBER> {
     }
 }
 
-/// `undefined`, which takes no memory either.
-struct Undefined;
+/// The constants that scripts contain most.
+const USUAL: [Value; 16] = [
+    Value::UNDEFINED,
+    Value::NULL,
+    Value::FALSE,
+    Value::TRUE,
+    Value::number(0.0),
+    Value::number(1.0),
+    Value::number(2.0),
+    Value::number(3.0),
+    Value::number(4.0),
+    Value::number(5.0),
+    Value::number(6.0),
+    Value::number(7.0),
+    Value::number(8.0),
+    Value::number(9.0),
+    Value::number(10.0),
+    Value::number(100.0),
+];
+
+/// The constant of that number among them, which takes no memory either.
+struct Usual<const NUMBER: usize>;
 
 impl Constant {
     fn node(self) -> Expression {
-        if self.0.is_undefined() { Box::new(Undefined) } else { Box::new(self) }
+        numbered!(
+            USUAL.iter().position(|&value| value == self.0).unwrap_or(USUAL.len()),
+            Usual,
+            [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15],
+            Box::new(self)
+        )
     }
 }
 
-impl Node for Undefined {
+impl<const NUMBER: usize> Node for Usual<NUMBER> {
     #[inline(always)]
     fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(Value::UNDEFINED)
+        Ok(USUAL[NUMBER])
     }
 }
 
@@ -240,6 +295,23 @@ impl Node for Number {
     }
 }
 
+impl Node for Integer {
+    #[inline(always)]
+    fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(Value::number(f64::from(self.0)))
+    }
+
+    #[inline(always)]
+    fn is_number(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn integer(&self) -> Option<i32> {
+        Some(self.0)
+    }
+}
+
 impl Node for Expression {
     #[inline(always)]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
@@ -247,7 +319,7 @@ impl Node for Expression {
     }
 
     #[inline(always)]
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
-        (**self).test(vm, fp)
+    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
+        (**self).truth(vm, fp)
     }
 }

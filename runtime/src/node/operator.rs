@@ -1,7 +1,7 @@
 //! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
-use super::{Built, Constant, Expression, Itself, Leaf, Node, Number, Slots, User, operand};
-use crate::operator::{arithmetic, compare};
+use super::{Built, Constant, Expression, Itself, Leaf, Local, Node, Number, Slots, Truth, User, integer_operand, operand};
+use crate::operator::{arithmetic, compare, integer_arithmetic};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -42,13 +42,23 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
         if let Some((left, right)) = self.numbers(left, right) {
-            return Ok(arithmetic(O::OPERATOR, left, right));
+            return Ok(match self.right.integer() {
+                Some(right) => integer_arithmetic(O::OPERATOR, left, right),
+                None => arithmetic(O::OPERATOR, left, right),
+            });
         }
         slow(vm, O::OPERATOR, left, right, self.at)
     }
 
     #[inline]
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
+        self.holds(vm, fp).map(Truth::from)
+    }
+}
+
+impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
+    #[inline(always)]
+    fn holds(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
         if let Some((left, right)) = self.numbers(left, right) {
@@ -97,7 +107,33 @@ pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
         }
         _ => {}
     }
+    if let Built::Operation(Operation {
+        operator: Binary::Multiply,
+        left: Leaf::Local(a),
+        right: Leaf::Local(b),
+        at: of,
+    }) = right
+    {
+        let product = BinaryNode { left: a, right: b, at: of, operator: PhantomData };
+        match operator {
+            Binary::Add => return add_product::<Fixed<{ Binary::Add as u8 }>>(left.leaf(), product, at),
+            Binary::Subtract => return add_product::<Fixed<{ Binary::Subtract as u8 }>>(left.leaf(), product, at),
+            _ => {}
+        }
+    }
     Built::Operation(Operation { operator, left: left.leaf(), right: right.leaf(), at })
+}
+
+/// `a * b` of two slots
+type Product = BinaryNode<Fixed<{ Binary::Multiply as u8 }>, Local, Local>;
+
+/// `left + a * b`, and `left - a * b`
+fn add_product<O: Operator>(left: Leaf, right: Product, at: u32) -> Built {
+    let operator = PhantomData::<O>;
+    match left {
+        Leaf::Local(left) => Built::from_node(BinaryNode { left, right, at, operator }),
+        left => Built::from_node(BinaryNode { left: left.node(), right, at, operator }),
+    }
 }
 
 /// A test of a value.
@@ -148,9 +184,9 @@ impl<E: Node, Q: Question> Node for Asked<E, Q> {
     }
 
     #[inline]
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
         let value = self.value.eval(vm, fp)?;
-        Ok(self.question.ask(vm, value) != self.negated)
+        Ok((self.question.ask(vm, value) != self.negated).into())
     }
 }
 
@@ -181,17 +217,22 @@ impl Operation {
     pub fn node(self) -> Expression {
         operators!(
             self,
-            all,
+            integer,
             Itself,
-            [
-                Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight,
-                ShiftRightUnsigned, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater,
-                GreaterEqual,
-            ],
-            operator @ (Binary::Power | Binary::In | Binary::Instanceof) => {
-                let rest = Box::new([(operator, self.right.node())]);
-                Box::new(Chain { first: self.left.node(), rest, at: self.at })
-            }
+            [Remainder, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight, ShiftRightUnsigned],
+            _ => operators!(
+                self,
+                all,
+                Itself,
+                [
+                    Add, Subtract, Multiply, Divide, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual,
+                    Greater, GreaterEqual,
+                ],
+                operator => {
+                    let rest = Box::new([(operator, self.right.node())]);
+                    Box::new(Chain { first: self.left.node(), rest, at: self.at })
+                }
+            )
         )
     }
 
@@ -221,10 +262,10 @@ impl Operation {
     pub fn arithmetic<U: User>(self, user: U) -> U::Made {
         operators!(
             self,
-            most,
+            integer,
             user,
-            [Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftRightUnsigned],
-            _ => user.with(self.node())
+            [Remainder, BitAnd, BitOr, BitXor, ShiftRightUnsigned],
+            _ => operators!(self, most, user, [Add, Subtract, Multiply, Divide], _ => user.with(self.node()))
         )
     }
 
@@ -255,6 +296,20 @@ impl Operation {
             left => {
                 let (left, at, operator) = (left.node(), self.at, PhantomData::<O>);
                 operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
+            }
+        }
+    }
+
+    /// The same for an operator of integers.
+    fn integer<O: Operator, U: User>(self, user: U) -> U::Made {
+        let (at, operator) = (self.at, PhantomData::<O>);
+        match self.left {
+            Leaf::Local(left) => {
+                integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
+            }
+            left => {
+                let left = left.node();
+                integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
             }
         }
     }
@@ -336,8 +391,8 @@ impl Node for Not {
         self.test(vm, fp).map(Value::bool)
     }
 
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
-        Ok(!self.0.test(vm, fp)?)
+    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
+        Ok((!self.0.test(vm, fp)?).into())
     }
 }
 
@@ -362,13 +417,14 @@ impl Node for LogicalNode {
         if enough { Ok(left) } else { self.right.eval(vm, fp) }
     }
 
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
         match self.operator {
-            Logical::And => Ok(self.left.test(vm, fp)? && self.right.test(vm, fp)?),
-            Logical::Or => Ok(self.left.test(vm, fp)? || self.right.test(vm, fp)?),
+            Logical::And if !self.left.test(vm, fp)? => Ok(false.into()),
+            Logical::Or if self.left.test(vm, fp)? => Ok(true.into()),
+            Logical::And | Logical::Or => self.right.truth(vm, fp),
             Logical::Coalesce => {
                 let value = self.eval(vm, fp)?;
-                Ok(vm.truthy(value))
+                Ok(vm.truthy(value).into())
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Place, Unary};
+use std::marker::PhantomData;
 
 /// Write a variable.
 #[inline(always)]
@@ -143,10 +144,9 @@ impl Variable {
     pub fn write<F: Form>(self, value: Built) -> F {
         match self.place {
             Place::Slot(slot) if !self.checked => write_slot(slot.0 as usize, value),
-            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => {
-                let value = value.node();
-                home!(self, home => F::from_node(Write { home, value }))
-            }
+            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => home!(self, home => {
+                F::with_sum(value, Target(home, PhantomData))
+            }),
         }
     }
 
@@ -172,14 +172,17 @@ impl Variable {
 
 /// `slot = value`
 pub fn write_slot<F: Form>(slot: usize, value: Built) -> F {
-    struct Target<F>(usize, std::marker::PhantomData<F>);
-    impl<F: Form> User for Target<F> {
-        type Made = F;
-        fn with(self, value: impl Node + 'static) -> F {
-            F::from_node(Write { home: Local(self.0), value })
-        }
+    F::with_value(value, Target(Local(slot), PhantomData))
+}
+
+/// What gets a value.
+struct Target<H, F>(H, PhantomData<F>);
+
+impl<H: Home, F: Form> User for Target<H, F> {
+    type Made = F;
+    fn with(self, value: impl Node + 'static) -> F {
+        F::from_node(Write { home: self.0, value })
     }
-    F::with_value(value, Target(slot, std::marker::PhantomData))
 }
 
 #[cold]
