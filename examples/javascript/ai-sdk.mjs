@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { createOpenAI } from "@ai-sdk/openai";
+import { declarations } from "@codecall/agentscript";
 import { generateText, stepCountIs, tool } from "ai";
 import { z } from "zod";
-import { description, instructions, runScript } from "./shop.mjs";
+import { description, instructions, runScript, tools } from "./shop.mjs";
 import { withScriptedModel } from "./scripted-model.mjs";
 
 const text = await withScriptedModel(async (address) => {
@@ -22,4 +23,6 @@ const text = await withScriptedModel(async (address) => {
   return answer.text;
 });
 console.log(text);
+// What `tool()` gives can be called by scripts as it is.
+assert.equal(declarations({ find_product: tool(tools.find_product) }), declarations({ find_product: tools.find_product }));
 assert.equal(text, "Ordered as order-1 for 34.5 euros.");
