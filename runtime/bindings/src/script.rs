@@ -84,7 +84,13 @@ impl Script {
     ///
     /// # Errors
     /// The context is not JSON text of an object.
-    pub fn journal(&self, id: &str, unix_ms: i64, context: Option<String>, clock: Arc<dyn Clock>) -> Result<Journal, InputError> {
+    pub fn journal(
+        &self,
+        id: &str,
+        unix_ms: i64,
+        context: Option<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Journal, InputError> {
         check_context(context.as_deref())?;
         Ok(Journal(stateless::Journal::new(id, unix_ms, &self.source, &self.step_options(context, clock))))
     }

@@ -142,7 +142,10 @@ mod tests {
         let text = r#"{"preset": "balanced", "limits": {"maxSteps": 1000, "timeoutMs": 1e3, "loops": "bounded", "fetch": true,
             "disabledBuiltins": ["Map"]}, "language": "typescript", "dialect": "sync"}"#;
         let Settings { policy, language, dialect } = Settings::from_json(text).expect("the settings are valid");
-        assert_eq!((policy.limits.max_steps, policy.limits.timeout_ms, policy.limits.max_tool_calls), (1000, 1000, 200));
+        assert_eq!(
+            (policy.limits.max_steps, policy.limits.timeout_ms, policy.limits.max_tool_calls),
+            (1000, 1000, 200)
+        );
         assert_eq!((policy.loops, policy.fetch, policy.disabled_builtins), (Loops::Bounded, true, vec!["Map".into()]));
         assert_eq!((language, dialect), (Some(Language::TypeScript), Dialect::Sync));
     }

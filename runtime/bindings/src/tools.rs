@@ -148,8 +148,10 @@ impl Tools for Toolset {
 
     fn positional(&self, tool: &str) -> Option<String> {
         let schema = &self.find(tool)?.input_schema;
-        let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let properties: Vec<&String> = schema["properties"].as_object().into_iter().flat_map(|all| all.keys()).collect();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let properties: Vec<&String> =
+            schema["properties"].as_object().into_iter().flat_map(|all| all.keys()).collect();
         match (required.as_slice(), properties.as_slice()) {
             ([only], _) => Some((*only).to_owned()),
             ([], [only]) => Some((*only).clone()),
@@ -167,7 +169,8 @@ impl Tools for Toolset {
 
     fn is_reserved(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        let after = |app: &String| name.strip_prefix(app.as_str()).is_some_and(|rest| rest.starts_with([':', '.', '_']));
+        let after =
+            |app: &String| name.strip_prefix(app.as_str()).is_some_and(|rest| rest.starts_with([':', '.', '_']));
         self.reserved.iter().any(after)
     }
 }
@@ -191,10 +194,16 @@ mod tests {
     fn scripts_find_tools_under_all_their_names() {
         let tools = Toolset::from_json(TOOLS).expect("the tools are valid");
         let name = Some("users:get_by_id".to_owned());
-        assert_eq!((tools.member("users", "get_by_id"), tools.member("users", "getById")), (name.clone(), name.clone()));
+        assert_eq!(
+            (tools.member("users", "get_by_id"), tools.member("users", "getById")),
+            (name.clone(), name.clone())
+        );
         assert_eq!((tools.function("usersGetById"), tools.function("webSearch")), (name, Some("web_search".into())));
         assert_eq!(tools.positional("users:get_by_id"), Some("id".into()));
-        assert_eq!((tools.similar("users:get_by"), tools.similar_app("user")), (vec!["users:get_by_id".into()], Some("users".into())));
+        assert_eq!(
+            (tools.similar("users:get_by"), tools.similar_app("user")),
+            (vec!["users:get_by_id".into()], Some("users".into()))
+        );
         assert!(tools.is_reserved("agent:run") && tools.is_reserved("AGENT_run") && !tools.is_reserved("agents:run"));
         assert!(tools.describe("web_search").is_some_and(|text| text.contains(r#""appId":null"#)));
     }

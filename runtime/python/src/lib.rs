@@ -17,7 +17,12 @@ mod _native {
     use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
     use std::time::Duration;
 
-    create_exception!(_native, NotCompiled, PyException, "A script does not compile. Its argument is the outcome, as JSON text.");
+    create_exception!(
+        _native,
+        NotCompiled,
+        PyException,
+        "A script does not compile. Its argument is the outcome, as JSON text."
+    );
 
     /// How far a run has come: its slice is used up.
     #[pymodule_export]
@@ -45,7 +50,10 @@ mod _native {
     }
 
     /// The answer to a call.
-    fn answer(error: Option<(String, String, Option<String>, bool)>, result: Option<String>) -> Result<String, ToolError> {
+    fn answer(
+        error: Option<(String, String, Option<String>, bool)>,
+        result: Option<String>,
+    ) -> Result<String, ToolError> {
         match error {
             Some((code, message, details, fatal)) => Err(ToolError { message, code, details, fatal }),
             None => Ok(result.unwrap_or_else(|| "null".into())),
@@ -109,7 +117,12 @@ mod _native {
             self.0.journal(id, unix_ms, context, clock()).map(Journal).map_err(value_error)
         }
 
-        fn step(&self, py: Python<'_>, journal: &Journal, context: Option<String>) -> PyResult<(Option<Journal>, String)> {
+        fn step(
+            &self,
+            py: Python<'_>,
+            journal: &Journal,
+            context: Option<String>,
+        ) -> PyResult<(Option<Journal>, String)> {
             let step = py.detach(|| self.0.step(&journal.0, context, clock())).map_err(value_error)?;
             Ok((step.journal().cloned().map(Journal), step.to_json().to_owned()))
         }

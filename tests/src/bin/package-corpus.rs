@@ -66,7 +66,9 @@ fn compare() -> Result<usize, Box<dyn Error>> {
     let status = child.wait()?;
     let written = writer.join().map_err(|_| "the writer failed")?;
     if answered < cases.len() || !status.success() {
-        return Err(format!("the command ended after {answered} of {} cases: {status}, {written:?}", cases.len()).into());
+        return Err(
+            format!("the command ended after {answered} of {} cases: {status}, {written:?}", cases.len()).into()
+        );
     }
     print(&format!("{} cases, {problems} problems", cases.len()));
     Ok(problems)
