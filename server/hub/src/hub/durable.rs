@@ -335,8 +335,7 @@ impl Durable {
     /// Its journal cannot be read.
     pub async fn is_same(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<bool, JournalProblem> {
         if let Some(engine) = &self.engine {
-            let max_result_bytes = request.policy.limits.max_result_bytes;
-            let now = Start::new(hub, request, max_result_bytes, "");
+            let now = Start::new(hub, request, "");
             return Ok(engine.begun(id.as_str()).await?.request == now.request());
         }
         let keys = self.keys(hub.config()).await?;
@@ -559,7 +558,7 @@ async fn submit_to(
     let digest = offload::run(bytes.len(), || start::hex(&Sha256::digest(bytes))).await;
     let digest = digest.map_err(|busy| JournalProblem::Engine(busy.to_string()))?;
     engine.store_tools(&digest, bytes).await?;
-    let start = Start::new(hub, request, request.policy.limits.max_result_bytes, &digest);
+    let start = Start::new(hub, request, &digest);
     let start = serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?;
     Ok(if engine.submit(id.as_str(), &start).await? { Submitted::Stored } else { Submitted::Known })
 }

@@ -44,7 +44,7 @@ pub(super) async fn execute_durably(
     cancel: CancellationToken,
 ) -> Answer {
     if durable.engine().is_some() {
-        return execute_on_engine(hub, durable, script, max_bytes, cancel).await;
+        return execute_on_engine(hub, durable, script, cancel).await;
     }
     let id = script.id.get_or_insert_with(RunId::random).clone();
     let journal = match durable.durable_journal(hub, &id, &script).await {
@@ -82,11 +82,10 @@ async fn execute_on_engine(
     hub: &Hub,
     durable: &Arc<Durable>,
     script: ExecuteRequest,
-    max_bytes: u64,
     cancel: CancellationToken,
 ) -> Answer {
     let id = durable.id_for(hub, RunId::random());
-    if let Err(problem) = durable.submit(hub, &id, &script, max_bytes).await {
+    if let Err(problem) = durable.submit(hub, &id, &script).await {
         return Answer::refused(format!("The run cannot be submitted (durable.restate): {problem}"));
     }
     loop {

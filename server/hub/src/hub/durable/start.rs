@@ -45,8 +45,8 @@ pub struct Started {
 }
 
 impl Start {
-    pub(super) fn new(hub: &Hub, request: &ExecuteRequest, max_result_bytes: u64, tools: &str) -> Self {
-        let header = Header { seed: codecall_runs::Runs::random_seed(), ..Header::new(hub, request, max_result_bytes) };
+    pub(super) fn new(hub: &Hub, request: &ExecuteRequest, tools: &str) -> Self {
+        let header = Header { seed: codecall_runs::Runs::random_seed(), ..Header::new(hub, request) };
         let request = request_digest(&header);
         let owner = hub.principal.as_ref().map(|principal| Owner {
             name: principal.name.to_string(),
