@@ -128,9 +128,9 @@ impl Parser {
         }
         let name = self.text[self.at + 3..].iter().map_while(|&next| char::from_u32(next).filter(|&next| next != '}'));
         let name: String = name.take(64).collect();
-        let Some(found) = property_of_strings(&name) else { return Ok(None) };
-        self.at += 3 + name.len();
-        self.eat("}");
+        let is_closed = self.peek_at(3 + name.len()) == Some(u32::from('}'));
+        let Some(found) = property_of_strings(&name).filter(|_| is_closed) else { return Ok(None) };
+        self.at += name.len() + 4;
         if self.checks_only {
             return Ok(Some(Strings { may_have_strings: true, ..Strings::default() }));
         }

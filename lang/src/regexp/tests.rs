@@ -98,3 +98,20 @@ fn classes_are_bounded() {
     assert!(read(&"[\\p{L}a]".repeat(200), "iu").is_ok());
     assert_eq!(read(&"[\\p{L}a]".repeat(20_000), "iu").err(), Some(Wrong::TooLarge));
 }
+
+#[test]
+fn properties_of_strings_need_their_brace_and_the_flag() {
+    assert!(read(r"\p{RGI_Emoji}", "v").is_ok() && read(r"[\p{RGI_Emoji}a]", "iv").is_ok());
+    for (pattern, flags) in [(r"\p{RGI_Emoji", "v"), (r"\p{RGI_Emoji}", "u"), (r"\P{RGI_Emoji}", "v")] {
+        assert_eq!(read(pattern, flags).err(), Some(Wrong::PropertyName), "{pattern}");
+    }
+    assert_eq!(read(r"[^\p{RGI_Emoji}]", "v").err(), Some(Wrong::NegatedStrings));
+}
+
+#[test]
+fn sets_of_strings_do_not_nest_too_deep() {
+    let nested: Vec<String> = (1..300).map(|length| "a".repeat(length)).collect();
+    assert!(read(&format!("[\\q{{{}}}]", nested.join("|")), "v").is_ok());
+    let many = r"\p{RGI_Emoji}".repeat(10_000);
+    assert_eq!(read(&many, "v").err(), Some(Wrong::TooLarge));
+}
