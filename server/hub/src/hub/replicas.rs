@@ -12,6 +12,7 @@ use codecall_base::event::RunId;
 use codecall_config::Config;
 use codecall_store::sealed::{KeyRing, SealError};
 use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, StoreError};
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -270,11 +271,21 @@ impl Replicas {
         self.send_or_log(&[to.to_owned()], address, &Message::Tell(body)).await;
     }
 
+    /// Returns the other replicas that are there.
+    fn all_others(&self) -> Vec<String> {
+        self.others().iter().filter(|(_, seen)| seen.is_there()).map(|(id, _)| id.clone()).collect()
+    }
+
     /// Sends a message to all other replicas.
     pub async fn tell_all(&self, address: &str, body: Value) {
-        let others: Vec<String> =
-            self.others().iter().filter(|(_, seen)| seen.is_there()).map(|(id, _)| id.clone()).collect();
-        self.send_or_log(&others, address, &Message::Tell(body)).await;
+        self.send_or_log(&self.all_others(), address, &Message::Tell(body)).await;
+    }
+
+    /// Asks all other replicas, and waits until they have answered, at most for `timeout`.
+    pub async fn ask_all(self: &Arc<Self>, address: &str, body: &Value, timeout: Duration) {
+        let others = self.all_others();
+        let asking = others.iter().map(|other| self.ask(other, address, body.clone()));
+        let _ = tokio::time::timeout(timeout, join_all(asking)).await;
     }
 
     /// Asks a replica, and waits for its answer as long as it is there. Dropping the future withdraws the question.
