@@ -303,11 +303,7 @@ impl SharedSessions {
     }
 
     /// Passes a message of the client on that answers nothing here. Returns it if it is for this replica.
-    pub async fn route(
-        &self,
-        id: &SessionId,
-        mut message: ClientJsonRpcMessage,
-    ) -> Option<ClientJsonRpcMessage> {
+    pub async fn route(&self, id: &SessionId, mut message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
         let asked = match &mut message {
             ClientJsonRpcMessage::Response(response) => Some(&mut response.id),
             ClientJsonRpcMessage::Error(error) => error.id.as_mut(),
@@ -528,9 +524,7 @@ impl Change {
 pub fn is_restoring(message: &ClientJsonRpcMessage) -> bool {
     use rmcp::model::GetExtensions as _;
     match message {
-        ClientJsonRpcMessage::Request(request) => {
-            request.request.extensions().get::<SessionRestoreMarker>().is_some()
-        }
+        ClientJsonRpcMessage::Request(request) => request.request.extensions().get::<SessionRestoreMarker>().is_some(),
         ClientJsonRpcMessage::Notification(notification) => {
             notification.notification.extensions().get::<SessionRestoreMarker>().is_some()
         }

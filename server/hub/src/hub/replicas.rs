@@ -79,11 +79,19 @@ pub enum NotAnswered {
 #[serde(rename_all = "camelCase")]
 enum Message {
     Tell(Value),
-    Ask { number: u64, body: Value },
+    Ask {
+        number: u64,
+        body: Value,
+    },
     /// `None`: nobody has the address.
-    Answer { number: u64, body: Option<Value> },
+    Answer {
+        number: u64,
+        body: Option<Value>,
+    },
     /// The answer is no longer needed.
-    Withdraw { number: u64 },
+    Withdraw {
+        number: u64,
+    },
 }
 
 /// A message for an address.
@@ -191,11 +199,7 @@ impl LiveHub {
 }
 
 impl Replicas {
-    async fn start(
-        database: &Database,
-        durable: &Arc<Durable>,
-        config: &Config,
-    ) -> Result<Arc<Self>, ReplicaProblem> {
+    async fn start(database: &Database, durable: &Arc<Durable>, config: &Config) -> Result<Arc<Self>, ReplicaProblem> {
         let store = SqlReplicas::new(database.clone());
         let keys = durable.keys(config)?;
         // It shows whether the master key is that of the others.
@@ -450,8 +454,7 @@ impl Replicas {
                 }
             }
             Message::Ask { number, body } => {
-                let answering =
-                    Answering { replicas: Arc::clone(self), to: sender.clone(), number, is_sent: false };
+                let answering = Answering { replicas: Arc::clone(self), to: sender.clone(), number, is_sent: false };
                 // Without a receiver, dropping it answers.
                 if let Some(receiver) = receiver() {
                     let cancel = CancellationToken::new();
