@@ -11,7 +11,7 @@ use codecall_base::error::Error;
 use codecall_base::event::RunId;
 use codecall_config::Config;
 use codecall_store::sealed::{KeyRing, SealError};
-use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, StoreError};
+use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, SqlSessions, StoreError};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +29,8 @@ const BEAT: Duration = Duration::from_secs(1);
 const MISSED_BEATS: u32 = 6;
 /// After so many, it is forgotten.
 const FORGOTTEN_BEATS: u32 = 60;
+/// After so many, the first of the replicas deletes what is no longer kept.
+const SWEEP_BEATS: u64 = 30;
 /// How often messages are looked for that nothing has announced.
 const LOOK: Duration = Duration::from_secs(1);
 /// The same, in a database that announces none.
@@ -369,14 +371,18 @@ impl Replicas {
     }
 
     async fn work(self: Arc<Self>, work: Work) {
-        let mut has_failed = false;
+        let (mut has_failed, mut beats) = (false, 0);
         let listener = matches!(work, Work::Receive).then(|| self.store.listen(&self.id));
         let look = if self.database.is_shared() { LOOK } else { LOOK_IN_FILE };
         loop {
             let done = match work {
                 Work::Beat => {
                     tokio::time::sleep(BEAT).await;
-                    self.beat().await
+                    beats += 1;
+                    match self.beat().await {
+                        Ok(()) if beats % SWEEP_BEATS == 0 => self.sweep().await,
+                        done => done,
+                    }
                 }
                 Work::Receive => {
                     if let Some(listener) = &listener {
@@ -410,6 +416,12 @@ impl Replicas {
             self.store.remove(id).await?;
         }
         Ok(())
+    }
+
+    /// Deletes sessions that are no longer used, if this is the first of the replicas.
+    async fn sweep(&self) -> Result<(), StoreError> {
+        let is_first = self.others().iter().all(|(other, seen)| !seen.is_there() || self.id < *other);
+        if is_first { SqlSessions(self.database.clone()).retain().await } else { Ok(()) }
     }
 
     /// Reads who is there. `counts`: those who have not moved since have missed a beat.
