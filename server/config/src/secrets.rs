@@ -157,9 +157,13 @@ impl FoundSecrets {
         }
     }
 
-    /// Adds the secrets in the address of a server: its password and the values of its query.
+    /// Adds the secrets in the address of a server: its password and the values of its query. That of a database has the options
+    /// of the connection.
     pub fn add_address(&mut self, address: &str) {
         self.add_parts_of_address(address);
+        if is_of_database(address) {
+            return;
+        }
         let query = address.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or_default());
         for (_, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             self.add_decoded(value);
@@ -173,6 +177,8 @@ impl FoundSecrets {
         if let Some((user, _)) = host.rsplit_once('@') {
             match user.split_once(':') {
                 Some((_, password)) => self.add_decoded(password),
+                // The name of a user of a database, and else a token.
+                None if is_of_database(text) => {}
                 None => self.add_decoded(user),
             }
         }
@@ -195,6 +201,11 @@ impl FoundSecrets {
             self.0.push(value.to_owned());
         }
     }
+}
+
+/// Whether an address is one of Postgres.
+fn is_of_database(address: &str) -> bool {
+    ["postgres://", "postgresql://"].iter().any(|scheme| address.starts_with(scheme))
 }
 
 /// Returns all texts of a value.
@@ -276,6 +287,9 @@ mod tests {
         );
         assert_eq!(found(|f| f.add_header("Accept", "application/json")), [""; 0]);
         assert_eq!(found(|f| f.add_address("https://h/mcp?k=abcdefgh&x=1#y")), ["abcdefgh"]);
+        let database = "postgres://somebody@database.example.com/name?sslmode=verify-full&password=p1234567";
+        assert_eq!(found(|f| f.add_address(database)), ["p1234567"], "users and options are no secrets");
+        assert_eq!(found(|f| f.add_address("https://t1234567@example.com/x.git")), ["t1234567"]);
         let arguments =
             ["-y", "server", "--api-key", "k1234567", "--token=t1234567", "--dir", "/home/me", "PASSWORD=p1234567"];
         assert_eq!(found(|f| f.add_arguments(&arguments)), ["k1234567", "t1234567", "p1234567"]);

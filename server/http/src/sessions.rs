@@ -5,6 +5,7 @@
 //! new session, as MCP requires. If the server has replicas, all of them have the sessions ([`shared`]), so that an evicted
 //! one is opened again.
 
+mod answers;
 mod names;
 mod shared;
 
@@ -26,6 +27,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 /// How long to wait for an evicted session to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -192,7 +194,7 @@ impl SessionManager for Sessions {
         };
         let request = message.clone();
         let stream = self.local.create_stream(id, message).await?;
-        Ok(self.track_stream(id, shared.answer(id, &request, stream)).right_stream())
+        Ok(self.track_stream(id, shared.answer(id, request, stream)).right_stream())
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
@@ -230,8 +232,13 @@ impl SessionManager for Sessions {
             let stream = self.local.resume(id, last_event_id).await?;
             return Ok(self.track_stream(id, stream).left_stream());
         };
-        Ok(self.track_stream(id, shared.resume(id, &last_event_id).await?).right_stream())
+        Ok(self.track_stream(id, shared.resume(id, &last_event_id).await).right_stream())
     }
+}
+
+/// Converts the messages of a queue to a stream.
+fn received<T: Send>(mut receiver: mpsc::Receiver<T>) -> impl Stream<Item = T> + Send + Sync {
+    futures_util::stream::poll_fn(move |context| receiver.poll_recv(context))
 }
 
 impl Registry {

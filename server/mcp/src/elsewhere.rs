@@ -95,7 +95,8 @@ impl Elsewhere {
                 Err(ErrorData::invalid_params(lost, Some(data)))
             }
             Err(NotAnswered::Unsent(problem)) => {
-                let message = format!("The server that has this request cannot be reached; send the same again: {problem}");
+                let message =
+                    format!("The server that has this request cannot be reached; send the same again: {problem}");
                 Err(ErrorData::internal_error(message, None))
             }
         }

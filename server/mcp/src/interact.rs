@@ -1,14 +1,14 @@
 //! Requests whose tools ask the client that has made them.
 
-use super::suspended::{self, Proceeded, Suspended, Work};
 use super::answer_form::AnswerForm;
+use super::suspended::{self, Proceeded, Suspended, Work};
 use super::tasks::Tasks;
 use super::{Handler, client, elsewhere, trace};
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::telemetry;
-use codecall_hub::hub::LiveHub;
 use codecall_base::tool::{ErrorCode, ToolError};
+use codecall_hub::hub::LiveHub;
 use codecall_tools::pipeline::canonical;
 use codecall_upstream::BoxFuture;
 use codecall_upstream::mcp::URL_REQUIRED;

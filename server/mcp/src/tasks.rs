@@ -79,7 +79,10 @@ impl Tasks {
         if let Err(error) = stored.tasks.put(&stored.scope, &task.task_id, run, &description, ttl * 2).await {
             let id = stored.own(&task.task_id).unwrap_or_default();
             let _ = self.manager.cancel_task(id);
-            return Err(ErrorData::internal_error(format!("The task cannot be stored, so it is cancelled: {error}"), None));
+            return Err(ErrorData::internal_error(
+                format!("The task cannot be stored, so it is cancelled: {error}"),
+                None,
+            ));
         }
         let _ = sender.send(());
         Ok(task)
@@ -158,7 +161,8 @@ impl Tasks {
     /// There is none of this id.
     pub async fn cancel(&self, hub: &Hub, elsewhere: Option<&Elsewhere>, id: &str) -> Result<(), ErrorData> {
         let Some(stored) = &self.stored else { return self.manager.cancel_task(id) };
-        if self.cancel_here(id).is_ok() || ask(elsewhere, id, &Question::CancelTask { id: id.to_owned() }).await.is_ok() {
+        if self.cancel_here(id).is_ok() || ask(elsewhere, id, &Question::CancelTask { id: id.to_owned() }).await.is_ok()
+        {
             return Ok(());
         }
         let StoredTask { run, .. } = stored.row(hub, id).await?;

@@ -76,12 +76,10 @@ impl SqlReplicas {
     /// # Errors
     /// The database cannot be used.
     pub async fn beat(&self, replica: &str) -> Result<Vec<(String, i64)>, StoreError> {
-        let beat = "INSERT INTO replicas (id, beat) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET beat = replicas.beat + 1";
+        let beat =
+            "INSERT INTO replicas (id, beat) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET beat = replicas.beat + 1";
         let rows = self
-            .batch(vec![
-                Statement::new(beat, [replica.into()]),
-                Statement::new("SELECT id, beat FROM replicas", []),
-            ])
+            .batch(vec![Statement::new(beat, [replica.into()]), Statement::new("SELECT id, beat FROM replicas", [])])
             .await?;
         Ok(rows.iter().filter_map(|row| Some((row.first()?.text()?.to_owned(), row.get(1)?.int()))).collect())
     }
@@ -120,14 +118,8 @@ impl SqlReplicas {
             let place = Place { table: "replica message", owner: recipient, name: address };
             let sealed = keys.seal(place, body.as_bytes())?;
             // Within a microsecond, two senders differ.
-            let values = [
-                recipient.as_str().into(),
-                sent.into(),
-                sender.into(),
-                sender.into(),
-                address.into(),
-                sealed.into(),
-            ];
+            let values =
+                [recipient.as_str().into(), sent.into(), sender.into(), sender.into(), address.into(), sealed.into()];
             Ok::<_, SealError>(Statement::new(insert, values))
         };
         let statements: Vec<Statement> = recipients.iter().map(statement).collect::<Result<_, _>>()?;

@@ -43,8 +43,7 @@ impl SqlSessions {
     /// # Errors
     /// The database cannot be used.
     pub async fn get(&self, id: &str, idle: Duration) -> Result<Option<StoredSession>, StoreError> {
-        let prolong =
-            "UPDATE sessions SET expires = $1 WHERE id = $2 AND expires >= $3 RETURNING opening, stream";
+        let prolong = "UPDATE sessions SET expires = $1 WHERE id = $2 AND expires >= $3 RETURNING opening, stream";
         let rows = self.batch(vec![Statement::new(prolong, [expiry(idle), id.into(), now_ms().into()])]).await?;
         Ok(rows.first().and_then(|row| {
             let stream = row.get(1).and_then(Value::text).map(str::to_owned);

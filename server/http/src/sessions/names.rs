@@ -1,9 +1,9 @@
 //! Names of messages that are unambiguous among replicas: ids of requests to the client, and of events.
 
-use rmcp::model::{NumberOrString, RequestId, ServerJsonRpcMessage, ServerNotification};
-use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rmcp::model::{NumberOrString, RequestId, ServerJsonRpcMessage, ServerNotification};
+use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use std::sync::Arc;
 
 /// Between the id of a replica and what it names. Ids of replicas do not contain it.
@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn other_ids_are_no_names() {
-        for id in [NumberOrString::Number(7), NumberOrString::String("7".into()), NumberOrString::String("a~b".into())] {
+        for id in [NumberOrString::Number(7), NumberOrString::String("7".into()), NumberOrString::String("a~b".into())]
+        {
             assert_eq!(request_of(&id), None, "{id:?}");
         }
         assert!(["", "0", "3/5", "a~b"].iter().all(|id| EventName::parse(id).is_none()));

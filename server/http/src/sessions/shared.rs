@@ -5,7 +5,10 @@
 //! the replica to which the stream of the client is open. An answer of the client goes to the replica that has asked, and a
 //! cancellation to all. A stream that was lost goes on at any replica, as long as the one that has begun it is there.
 
+use super::answers::Answers;
 use super::names::{EventName, named, request_of};
+use super::received;
+use codecall_base::event::RunId;
 use codecall_hub::hub::{Incoming, NotAnswered, Replicas, Served};
 use codecall_store::{SqlSessions, StoreError};
 use futures_util::{Stream, StreamExt as _};
@@ -38,10 +41,10 @@ const MAX_OPENING_BYTES: usize = 64 << 10;
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the requests that have changed a session may take when they are made again.
 const REPEAT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a replica waits for the next event of a stream for another one.
-const EVENT_WAIT: Duration = Duration::from_secs(20);
-/// Events within this time go to the other replica together.
-const SETTLE: Duration = Duration::from_millis(5);
+/// How long the other replicas may take to change a session before the client has the answer.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often a replica that sends a stream is looked for while nothing comes.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The sessions of a client of the server, as one replica has them.
 pub struct SharedSessions {
@@ -52,6 +55,7 @@ pub struct SharedSessions {
     idle: Duration,
     local: Arc<LocalSessionManager>,
     live: Mutex<HashMap<SessionId, Live>>,
+    answers: Arc<Answers>,
 }
 
 /// A copy of a session.
@@ -81,17 +85,12 @@ enum News {
     Stream(String),
     /// The client has ended the session.
     Ended,
-    /// Asks for what comes after an event.
-    Resume(String),
+    /// Asks to send what comes after an event to an address of the sender.
+    Resume { event: String, to: String },
 }
 
-/// The answer to [`News::Resume`].
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Resumed {
-    /// The ids of events, and their messages.
-    events: Vec<(String, Option<Value>)>,
-    has_ended: bool,
-}
+/// What is sent of a stream to another replica: the id of an event, and its message. `None`: it has ended.
+type Relayed = Option<(Option<String>, Option<Value>)>;
 
 impl SharedSessions {
     pub fn new(replicas: &Arc<Replicas>, scope: String, idle: Duration, local: &Arc<LocalSessionManager>) -> Arc<Self> {
@@ -102,6 +101,7 @@ impl SharedSessions {
             idle,
             local: Arc::clone(local),
             live: Mutex::default(),
+            answers: Arc::default(),
         })
     }
 
@@ -198,7 +198,10 @@ impl SharedSessions {
                     self.send(&id, Arc::new(message)).await;
                 }
             }
-            News::Changed(request) => self.repeat(&id, request).await,
+            News::Changed(request) => {
+                self.repeat(&id, request).await;
+                incoming.answer(Value::Null);
+            }
             News::Stream(at) => {
                 let unsent = {
                     let mut live = self.live();
@@ -213,34 +216,22 @@ impl SharedSessions {
             News::Ended => {
                 let _ = self.local.close_session(&id).await;
             }
-            News::Resume(event) => {
-                let resumed = incoming.cancel.clone().run_until_cancelled_owned(self.resume_here(id, event)).await;
-                if let Some(resumed) = resumed {
-                    incoming.answer(json!(resumed));
+            News::Resume { event, to } => {
+                let event = EventName::parse(&event);
+                let stream = event.and_then(|event| self.answers.resume(&id, &event));
+                let sender = incoming.sender.clone();
+                incoming.answer(json!(stream.is_some()));
+                let Some(mut stream) = stream else { return };
+                while let Some(sent) = stream.recv().await {
+                    let relayed: Relayed = Some((sent.event_id, sent.message.map(|message| json!(*message))));
+                    self.replicas.tell(&sender, &to, json!(relayed)).await;
+                    // The client is no longer there if its replica has ended.
+                    if !self.replicas.is_there(&sender).await {
+                        return;
+                    }
                 }
+                self.replicas.tell(&sender, &to, json!(Relayed::None)).await;
             }
-        }
-    }
-
-    /// Returns the next events of a stream for another replica.
-    async fn resume_here(self: Arc<Self>, id: SessionId, event: String) -> Resumed {
-        let ended = Resumed { events: Vec::new(), has_ended: true };
-        let Ok(stream) = self.local.resume(&id, event).await else { return ended };
-        let mut stream = Box::pin(stream);
-        let mut resumed = Resumed::default();
-        let mut wait = EVENT_WAIT;
-        loop {
-            match tokio::time::timeout(wait, stream.next()).await {
-                Ok(Some(ServerSseMessage { event_id, message, .. })) => {
-                    resumed.events.push((event_id.unwrap_or_default(), message.map(|message| json!(*message))));
-                }
-                Ok(None) => {
-                    resumed.has_ended = true;
-                    return resumed;
-                }
-                Err(_) => return resumed,
-            }
-            wait = SETTLE;
         }
     }
 
@@ -312,11 +303,7 @@ impl SharedSessions {
     }
 
     /// Passes a message of the client on that answers nothing here. Returns it if it is for this replica.
-    pub async fn route(
-        &self,
-        id: &SessionId,
-        mut message: ClientJsonRpcMessage,
-    ) -> Option<ClientJsonRpcMessage> {
+    pub async fn route(&self, id: &SessionId, mut message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
         let asked = match &mut message {
             ClientJsonRpcMessage::Response(response) => Some(&mut response.id),
             ClientJsonRpcMessage::Error(error) => error.id.as_mut(),
@@ -345,43 +332,29 @@ impl SharedSessions {
         None
     }
 
-    /// Names the events of the answer to a request. What changes the session is stored, and the others are told, before the client
-    /// has the answer.
+    /// Sends the answer to a request, on a stream that can be resumed at any replica. What changes the session is stored, and the
+    /// others are told, before the client has the answer.
     pub fn answer<S: Stream<Item = ServerSseMessage> + Send + 'static>(
         self: &Arc<Self>,
         id: &SessionId,
-        request: &ClientJsonRpcMessage,
+        request: ClientJsonRpcMessage,
         answers: S,
     ) -> impl Stream<Item = ServerSseMessage> + use<S> {
         self.prolong(id);
-        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
-        let (change, request_id) = match request {
-            ClientJsonRpcMessage::Request(message) => {
-                (Change::of(&message.request).map(|change| (change, json!(request))), Some(message.id.clone()))
-            }
-            _ => (None, None),
+        let (change, request_id) = match &request {
+            ClientJsonRpcMessage::Request(message) => (Change::of(&message.request), message.id.clone()),
+            // Only requests have answers.
+            _ => (None, RequestId::Number(0)),
         };
-        let (sessions, id) = (Arc::clone(self), Arc::clone(id));
-        tokio::spawn(async move {
-            let mut answers = Box::pin(answers);
-            loop {
-                let next = tokio::select! {
-                    next = answers.next() => next,
-                    // The client has left: rmcp must see it.
-                    () = sender.closed() => return,
-                };
-                let Some(event) = next else { return };
-                if let Some((change, request)) = &change
-                    && matches!(event.message.as_deref(), Some(ServerJsonRpcMessage::Response(_)))
-                {
-                    sessions.changed(&id, change, request).await;
-                }
-                if sender.send(named(sessions.replicas.id(), event, request_id.as_ref())).await.is_err() {
-                    return;
-                }
-            }
-        });
-        received(receiver)
+        let change = change.map(|change| (change, json!(request)));
+        let (sessions, session) = (Arc::clone(self), Arc::clone(id));
+        let before = move |message: &ServerJsonRpcMessage| {
+            let (change, request) = change.clone()?;
+            let (sessions, session) = (Arc::clone(&sessions), Arc::clone(&session));
+            let is_done = matches!(message, ServerJsonRpcMessage::Response(_));
+            is_done.then(|| async move { sessions.changed(&session, &change, &request).await })
+        };
+        received(self.answers.send(self.replicas.id(), id, request_id, answers, before))
     }
 
     async fn changed(&self, id: &SessionId, change: &Change, request: &Value) {
@@ -390,7 +363,8 @@ impl SharedSessions {
         if let Err(error) = self.store.set_request(&self.key(id), &change.name, text).await {
             tracing::warn!("a session differs between replicas: {error}");
         }
-        self.tell_all(id, &News::Changed(request.clone())).await;
+        let news = json!(News::Changed(request.clone()));
+        self.replicas.ask_all(&self.address(id), &news, CHANGE_TIMEOUT).await;
     }
 
     /// Notes that a session is used.
@@ -416,74 +390,79 @@ impl SharedSessions {
     }
 
     /// Goes on with a stream that the client has lost.
-    ///
-    /// # Errors
-    /// This replica has begun it, and does not know it any more.
     pub async fn resume(
         self: &Arc<Self>,
         id: &SessionId,
         event: &str,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + use<>, LocalSessionManagerError> {
-        let Some(event) = EventName::parse(event) else {
-            return Ok(self.open_stream(id, true).await.left_stream());
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
+        let Some(name) = EventName::parse(event) else {
+            return self.open_stream(id, true).await.left_stream();
         };
-        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
-        let (sessions, id) = (Arc::clone(self), Arc::clone(id));
-        if event.replica == self.replicas.id() {
-            let stream = self.local.resume(&id, event.id.clone()).await?;
-            tokio::spawn(async move {
-                let mut stream = Box::pin(stream);
-                while let Some(sent) = stream.next().await {
-                    let sent = named(sessions.replicas.id(), sent, event.request.as_ref());
-                    if sender.send(sent).await.is_err() {
-                        return;
-                    }
-                }
-            });
+        let receiver = if name.replica == self.replicas.id() {
+            // Nothing comes on a stream that is not known any more.
+            self.answers.resume(id, &name).unwrap_or_else(|| mpsc::channel(1).1)
         } else {
+            let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
+            let (sessions, id, event) = (Arc::clone(self), Arc::clone(id), event.to_owned());
             tokio::spawn(async move {
                 let closed = sender.clone();
                 tokio::select! {
-                    () = sessions.resume_elsewhere(&id, event, sender) => {}
+                    () = sessions.resume_elsewhere(&id, name, event, sender) => {}
                     () = closed.closed() => {}
                 }
             });
-        }
-        Ok(received(receiver).right_stream())
+            receiver
+        };
+        received(receiver).right_stream()
     }
 
     /// Sends what comes after an event of another replica.
-    async fn resume_elsewhere(&self, id: &SessionId, mut event: EventName, to: mpsc::Sender<ServerSseMessage>) {
+    async fn resume_elsewhere(
+        &self,
+        id: &SessionId,
+        name: EventName,
+        event: String,
+        client: mpsc::Sender<ServerSseMessage>,
+    ) {
+        let address = format!("stream {}", RunId::random());
+        let (sender, mut relayed) = mpsc::unbounded_channel();
+        let _served = self.replicas.serve(address.clone(), move |incoming| {
+            if let Ok(message) = serde_json::from_value::<Relayed>(incoming.body) {
+                let _ = sender.send(message);
+            }
+        });
+        let question = json!(News::Resume { event, to: address });
+        match self.replicas.ask(&name.replica, &self.address(id), question).await {
+            Ok(known) if known == json!(true) => {}
+            Ok(_) | Err(NotAnswered::Unknown | NotAnswered::Unsent(_)) => return,
+            Err(NotAnswered::Ended) => return lost(&client, name.request).await,
+        }
         loop {
-            let question = json!(News::Resume(event.id.clone()));
-            match self.replicas.ask(&event.replica, &self.address(id), question).await {
-                Ok(answer) => {
-                    let Resumed { events, has_ended } = serde_json::from_value(answer).unwrap_or_default();
-                    for (event_id, message) in events {
-                        event.id.clone_from(&event_id);
-                        let Some(message) = message.and_then(|message| serde_json::from_value(message).ok()) else {
-                            continue;
-                        };
-                        let sent = ServerSseMessage::new(event_id, message);
-                        let sent = named(&event.replica, sent, event.request.as_ref());
-                        if to.send(sent).await.is_err() {
-                            return;
-                        }
-                    }
-                    if has_ended {
+            match tokio::time::timeout(LOOK, relayed.recv()).await {
+                Ok(Some(Some((event_id, message)))) => {
+                    let Some(message) = message.and_then(|message| serde_json::from_value(message).ok()) else {
+                        continue;
+                    };
+                    let mut sent = ServerSseMessage::from_message(message);
+                    // It is named already.
+                    sent.event_id = event_id;
+                    if client.send(sent).await.is_err() {
                         return;
                     }
                 }
-                Err(NotAnswered::Ended) => {
-                    if let Some(request) = event.request {
-                        let lost = ServerJsonRpcMessage::error(lost_request(), Some(request));
-                        let _ = to.send(ServerSseMessage::from_message(lost)).await;
-                    }
-                    return;
-                }
-                Err(NotAnswered::Unknown | NotAnswered::Unsent(_)) => return,
+                Ok(Some(None) | None) => return,
+                Err(_) if self.replicas.is_there(&name.replica).await => {}
+                Err(_) => return lost(&client, name.request).await,
             }
         }
+    }
+}
+
+/// Tells a client that its request is lost.
+async fn lost(client: &mpsc::Sender<ServerSseMessage>, request: Option<RequestId>) {
+    if let Some(request) = request {
+        let lost = ServerJsonRpcMessage::error(lost_request(), Some(request));
+        let _ = client.send(ServerSseMessage::from_message(lost)).await;
     }
 }
 
@@ -521,14 +500,8 @@ fn is_sent_by_all(message: &ServerJsonRpcMessage) -> bool {
     )
 }
 
-fn received<T: Send>(receiver: mpsc::Receiver<T>) -> impl Stream<Item = T> + Send + Sync {
-    futures_util::stream::poll_fn({
-        let mut receiver = receiver;
-        move |context| receiver.poll_recv(context)
-    })
-}
-
 /// What a request changes in a session.
+#[derive(Clone)]
 struct Change {
     name: String,
     /// Whether it undoes an earlier one of its name.
@@ -551,9 +524,7 @@ impl Change {
 pub fn is_restoring(message: &ClientJsonRpcMessage) -> bool {
     use rmcp::model::GetExtensions as _;
     match message {
-        ClientJsonRpcMessage::Request(request) => {
-            request.request.extensions().get::<SessionRestoreMarker>().is_some()
-        }
+        ClientJsonRpcMessage::Request(request) => request.request.extensions().get::<SessionRestoreMarker>().is_some(),
         ClientJsonRpcMessage::Notification(notification) => {
             notification.notification.extensions().get::<SessionRestoreMarker>().is_some()
         }

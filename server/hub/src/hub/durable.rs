@@ -423,7 +423,7 @@ impl Durable {
     /// Its journal cannot be read, is damaged, or another version has begun the run.
     pub async fn resume(self: &Arc<Self>, config: &Config, id: &str) -> Result<Resumed, NotResumed> {
         let damaged = |what: &str| NotResumed::Never(format!("its {what} is damaged"));
-        let keys = self.keys(config).await?;
+        let keys = self.keys(config).await.map_err(JournalProblem::from)?;
         let run = self.journals.get(&keys, id).await?;
         let run = run.ok_or_else(|| damaged("row"))?;
         if run.is_cancelled {

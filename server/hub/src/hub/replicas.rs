@@ -11,7 +11,8 @@ use codecall_base::error::Error;
 use codecall_base::event::RunId;
 use codecall_config::Config;
 use codecall_store::sealed::KeyRing;
-use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, StoreError, VaultError};
+use codecall_store::{Database, ReplicaMessage, ReplicaProblem, SqlReplicas, SqlSessions, StoreError, VaultError};
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -28,6 +29,8 @@ const BEAT: Duration = Duration::from_secs(1);
 const MISSED_BEATS: u32 = 6;
 /// After so many, it is forgotten.
 const FORGOTTEN_BEATS: u32 = 60;
+/// After so many, the first of the replicas deletes what is no longer kept.
+const SWEEP_BEATS: u64 = 30;
 /// How often messages are looked for that nothing has announced.
 const LOOK: Duration = Duration::from_secs(1);
 /// The same, in a database that announces none.
@@ -78,11 +81,19 @@ pub enum NotAnswered {
 #[serde(rename_all = "camelCase")]
 enum Message {
     Tell(Value),
-    Ask { number: u64, body: Value },
+    Ask {
+        number: u64,
+        body: Value,
+    },
     /// `None`: nobody has the address.
-    Answer { number: u64, body: Option<Value> },
+    Answer {
+        number: u64,
+        body: Option<Value>,
+    },
     /// The answer is no longer needed.
-    Withdraw { number: u64 },
+    Withdraw {
+        number: u64,
+    },
 }
 
 /// A message for an address.
@@ -190,11 +201,7 @@ impl LiveHub {
 }
 
 impl Replicas {
-    async fn start(
-        database: &Database,
-        durable: &Arc<Durable>,
-        config: &Config,
-    ) -> Result<Arc<Self>, ReplicaProblem> {
+    async fn start(database: &Database, durable: &Arc<Durable>, config: &Config) -> Result<Arc<Self>, ReplicaProblem> {
         let store = SqlReplicas::new(database.clone());
         let keys = durable.keys(config).await?;
         // It shows whether the master key is that of the others.
@@ -270,11 +277,21 @@ impl Replicas {
         self.send_or_log(&[to.to_owned()], address, &Message::Tell(body)).await;
     }
 
+    /// Returns the other replicas that are there.
+    fn all_others(&self) -> Vec<String> {
+        self.others().iter().filter(|(_, seen)| seen.is_there()).map(|(id, _)| id.clone()).collect()
+    }
+
     /// Sends a message to all other replicas.
     pub async fn tell_all(&self, address: &str, body: Value) {
-        let others: Vec<String> =
-            self.others().iter().filter(|(_, seen)| seen.is_there()).map(|(id, _)| id.clone()).collect();
-        self.send_or_log(&others, address, &Message::Tell(body)).await;
+        self.send_or_log(&self.all_others(), address, &Message::Tell(body)).await;
+    }
+
+    /// Asks all other replicas, and waits until they have answered, at most for `timeout`.
+    pub async fn ask_all(self: &Arc<Self>, address: &str, body: &Value, timeout: Duration) {
+        let others = self.all_others();
+        let asking = others.iter().map(|other| self.ask(other, address, body.clone()));
+        let _ = tokio::time::timeout(timeout, join_all(asking)).await;
     }
 
     /// Asks a replica, and waits for its answer as long as it is there. Dropping the future withdraws the question.
@@ -354,14 +371,18 @@ impl Replicas {
     }
 
     async fn work(self: Arc<Self>, work: Work) {
-        let mut has_failed = false;
+        let (mut has_failed, mut beats) = (false, 0);
         let listener = matches!(work, Work::Receive).then(|| self.store.listen(&self.id));
         let look = if self.database.is_shared() { LOOK } else { LOOK_IN_FILE };
         loop {
             let done = match work {
                 Work::Beat => {
                     tokio::time::sleep(BEAT).await;
-                    self.beat().await
+                    beats += 1;
+                    match self.beat().await {
+                        Ok(()) if beats % SWEEP_BEATS == 0 => self.sweep().await,
+                        done => done,
+                    }
                 }
                 Work::Receive => {
                     if let Some(listener) = &listener {
@@ -395,6 +416,12 @@ impl Replicas {
             self.store.remove(id).await?;
         }
         Ok(())
+    }
+
+    /// Deletes sessions that are no longer used, if this is the first of the replicas.
+    async fn sweep(&self) -> Result<(), StoreError> {
+        let is_first = self.others().iter().all(|(other, seen)| !seen.is_there() || self.id < *other);
+        if is_first { SqlSessions(self.database.clone()).retain().await } else { Ok(()) }
     }
 
     /// Reads who is there. `counts`: those who have not moved since have missed a beat.
@@ -439,8 +466,7 @@ impl Replicas {
                 }
             }
             Message::Ask { number, body } => {
-                let answering =
-                    Answering { replicas: Arc::clone(self), to: sender.clone(), number, is_sent: false };
+                let answering = Answering { replicas: Arc::clone(self), to: sender.clone(), number, is_sent: false };
                 // Without a receiver, dropping it answers.
                 if let Some(receiver) = receiver() {
                     let cancel = CancellationToken::new();

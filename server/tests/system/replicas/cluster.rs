@@ -78,10 +78,10 @@ impl Cluster {
         drop(listeners);
         let front = ports.pop().expect("one more");
         let mut text = format!(
-            "global\n  maxconn 20000\ndefaults\n  mode http\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n  \
+            "global\n  maxconn 4000\ndefaults\n  mode http\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n  \
              retries 3\n  option redispatch 1\n  retry-on conn-failure\nfrontend front\n  bind 127.0.0.1:{front}\n  \
-             default_backend servers\nbackend servers\n  balance roundrobin\n  option httpchk GET /readyz\n  \
-             default-server check inter 200ms fall 1 rise 1\n"
+             default_backend servers\nbackend servers\n  balance roundrobin\n  option httpchk\n  http-check send meth GET uri /readyz ver HTTP/1.1 hdr host localhost\n  \
+             timeout check 5s\n  default-server check inter 500ms fall 2 rise 1\n"
         );
         for (at, port) in ports.iter().enumerate() {
             let _ = writeln!(text, "  server s{at} 127.0.0.1:{port}");
@@ -118,13 +118,13 @@ impl Cluster {
             assert!(began.elapsed() < TIMEOUT, "it does not get ready");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        // The balancer looks every 200 ms.
+        // The balancer looks every 500 ms.
         let health = self.url().replace("/mcp", "/healthz");
         while !http_client().get(&health).send().await.is_ok_and(|answer| answer.status().is_success()) {
             assert!(began.elapsed() < TIMEOUT, "the balancer does not use it");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        tokio::time::sleep(Duration::from_millis(700)).await;
     }
 
     /// Kills the first server behind the balancer.

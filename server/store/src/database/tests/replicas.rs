@@ -79,7 +79,9 @@ async fn sessions(database: Database) {
     assert_eq!(sessions.get("s", hour).await, Ok(Some(StoredSession { opening: "{}".into(), stream: None })));
     assert_eq!(sessions.get("t", hour).await, Ok(None));
     sessions.set_stream("s", "one").await.expect("stored");
-    for (name, request) in [("level", Some("1")), ("level", Some("2")), ("resource a", Some("3")), ("resource b", Some("4"))] {
+    for (name, request) in
+        [("level", Some("1")), ("level", Some("2")), ("resource a", Some("3")), ("resource b", Some("4"))]
+    {
         sessions.set_request("s", name, request).await.expect("stored");
     }
     sessions.set_request("s", "resource a", None).await.expect("deleted");
@@ -99,11 +101,8 @@ async fn sessions(database: Database) {
 async fn tasks(database: Database) {
     let (tasks, keys, hour) = (SqlTasks(database), keys(), Duration::from_secs(3_600));
     tasks.put("a", "t", Some("r"), "{}", hour).await.expect("stored");
-    let stored = |end: Option<&str>| StoredTask {
-        run: Some("r".into()),
-        description: "{}".into(),
-        end: end.map(str::to_owned),
-    };
+    let stored =
+        |end: Option<&str>| StoredTask { run: Some("r".into()), description: "{}".into(), end: end.map(str::to_owned) };
     assert_eq!(tasks.get(&keys, "a", "t").await, Ok(Some(stored(None))));
     assert_eq!(tasks.get(&keys, "b", "t").await, Ok(None), "it is that of another client");
     tasks.end(&keys, "b", "t", "x").await.expect("no row");
