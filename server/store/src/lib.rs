@@ -92,7 +92,8 @@ impl Stores {
     /// Uses a database for what the configuration says so of.
     #[must_use]
     pub fn in_database(mut self, config: &Config, database: &Database) -> Self {
-        if config.result_store.persistent {
+        // With Restate, results are made by a worker and read at a server.
+        if config.result_store.persistent || (config.durable.enabled && config.durable.restate.is_some()) {
             self.results = Arc::new(SqlResults::new(database.clone(), config.result_store));
         }
         self.approval_requests = Some(Arc::new(SqlApprovalRequests(database.clone())));

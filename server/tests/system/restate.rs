@@ -262,6 +262,57 @@ async fn an_agent_gets_the_outcome() {
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!("runtime_error"), &json!("EXECUTION_ERROR")));
 }
 
+/// A server that ends tells its client how to get the outcome, and the next one has it. A long result is read there in pieces.
+#[tokio::test]
+async fn another_server_has_the_outcome() {
+    let Some(stack) = Stack::start(json!({})).await else { return };
+    let server = std::sync::Arc::new(Server::start(&["--config", &stack.config]).await);
+    let script = "await ledger.read({ n: 1 }); await sleep(2500); return 'long '.repeat(30000)";
+    let asked = std::sync::Arc::clone(&server);
+    let answer = tokio::spawn(async move { asked.ask("codecall_execute", json!({"script": script})).await });
+    until("it has begun", || stack.ledger.begun().len() == 1).await;
+    let id = server.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().await.expect("kill").success());
+    let answer = answer.await.expect("an answer");
+    assert_eq!(answer["status"], "waiting", "{answer}");
+    drop(server);
+    let server = Server::start(&["--config", &stack.config]).await;
+    let answer = server.ask("codecall_execute", json!({"handle": answer["handle"]})).await;
+    let truncated = &answer["truncated"];
+    assert_eq!((&answer["status"], &truncated["bytes"]), (&json!("ok"), &json!(150_000)), "{truncated}");
+    let piece = json!({"handle": truncated["handle"], "offset": 149_995});
+    let last = server.ask("codecall_execute", piece).await;
+    assert_eq!(last["result"], "long ", "{last}");
+}
+
+/// The run of a client has the tools of that client, and nobody else sees it.
+#[tokio::test]
+async fn a_run_belongs_to_its_client() {
+    let (alice, bob) = ("token-of-alice-0123456789", "token-of-bob-0123456789");
+    let tokens = json!({"http": {"tokens": [
+        {"name": "alice", "token": alice, "tools": {"allow": ["ledger:read"]}},
+        {"name": "bob", "token": bob},
+    ]}});
+    let Some(stack) = Stack::start(tokens).await else { return };
+    let send = |token: &'static str, request: reqwest::RequestBuilder| async move {
+        let response = request.header("authorization", format!("Bearer {token}")).send().await.expect("an answer");
+        (response.status().as_u16(), response.json::<Value>().await.unwrap_or_default())
+    };
+    let script = "const read = await ledger.read({ n: 1 }); const paid = await ledger.pay({ n: 2 }).catch((error) => error.code); return [read.n, paid.n ?? paid]";
+    let url = format!("{}/v1/runs", stack.server.url);
+    for (token, other, paid) in [(alice, bob, json!("TOOL_NOT_FOUND")), (bob, alice, json!(2))] {
+        let body = json!({"script": script}).to_string();
+        let request = http_client().post(&url).header("content-type", "application/json").body(body);
+        let (status, submitted) = send(token, request).await;
+        assert_eq!(status, 202, "{submitted}");
+        let run = format!("{url}/{}", submitted["id"].as_str().expect("an id"));
+        let (_, answer) = send(token, http_client().get(format!("{run}?wait=30"))).await;
+        assert_eq!(answer["result"], json!([1, paid]), "{answer}");
+        assert_eq!(send(other, http_client().get(&run)).await.0, 404);
+        assert_eq!(send(other, http_client().post(format!("{run}/cancel"))).await.0, 404);
+    }
+}
+
 /// Calls that were begun and are not idempotent are not made again.
 #[tokio::test]
 async fn a_call_is_made_at_most_once() {
@@ -287,10 +338,8 @@ async fn an_approval_outlives_everything() {
     let script = "const { n } = codecallContext; const first = await ledger.read({ n });
         const paid = await ledger.pay({ n }).catch((error) => error.code);
         await sleep(300); return [first.n, paid.n ?? paid]";
-    let (yes, no) = (
-        submit(&stack.server, script, json!({"n": 1})).await,
-        submit(&stack.server, script, json!({"n": 2})).await,
-    );
+    let (yes, no) =
+        (submit(&stack.server, script, json!({"n": 1})).await, submit(&stack.server, script, json!({"n": 2})).await);
     let mut ids = Vec::new();
     for run in [&yes, &no] {
         let began = Instant::now();
@@ -377,7 +426,9 @@ async fn a_cancelled_run_stops_its_tools() {
     }
     // What loses a race is stopped too.
     let dropped = stack.ledger.dropped();
-    let raced = stack.run("return (await Promise.race([ledger.read({ n: 1, ms: 60000 }), ledger.read({ n: 2, ms: 5 })])).n").await;
+    let raced = stack
+        .run("return (await Promise.race([ledger.read({ n: 1, ms: 60000 }), ledger.read({ n: 2, ms: 5 })])).n")
+        .await;
     assert_eq!(raced["result"], 2, "{raced}");
     until("the loser is stopped", || stack.ledger.dropped() == dropped + 1).await;
 }
@@ -459,11 +510,14 @@ fn other_version(folder: &Folder) -> PathBuf {
         return path;
     }
     let mut bytes = std::fs::read(PROGRAM).expect("the program");
-    let (ours, theirs) =
-        (format!("agentscript {}", env!("CARGO_PKG_VERSION")), format!("agentscript {OTHER_VERSION}"));
+    let (ours, theirs) = (format!("agentscript {}", env!("CARGO_PKG_VERSION")), format!("agentscript {OTHER_VERSION}"));
     assert_eq!(ours.len(), theirs.len());
-    let found: Vec<usize> =
-        bytes.windows(ours.len()).enumerate().filter(|(_, window)| *window == ours.as_bytes()).map(|(at, _)| at).collect();
+    let found: Vec<usize> = bytes
+        .windows(ours.len())
+        .enumerate()
+        .filter(|(_, window)| *window == ours.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
     assert!(!found.is_empty(), "the version is in the program");
     for at in found {
         bytes[at..at + theirs.len()].copy_from_slice(theirs.as_bytes());
@@ -529,11 +583,16 @@ async fn an_engine_that_cannot_be_used_is_an_error() {
     assert!(status == 503 && answer.to_string().contains("codecall worker --restate"), "{answer}");
     // It vanishes while a run is open.
     let _worker = Worker::start(&config, &restate).await;
-    let run = submit(&server, "const first = await ledger.read({ n: 1 }); await sleep(1500); return first.n", json!({})).await;
+    let run =
+        submit(&server, "const first = await ledger.read({ n: 1 }); await sleep(1500); return first.n", json!({}))
+            .await;
     until("it has begun", || ledger.begun().len() == 1).await;
     restate.kill().await;
     let (status, answer) = get(&server, &format!("/v1/runs/{run}")).await;
-    assert!(status == 200 && answer["status"] == "running" && answer["problem"].to_string().contains("reached"), "{answer}");
+    assert!(
+        status == 200 && answer["status"] == "running" && answer["problem"].to_string().contains("reached"),
+        "{answer}"
+    );
     restate.start_again().await;
     assert_eq!(outcome(&server, &run).await["result"], 1);
 }
