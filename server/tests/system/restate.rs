@@ -2,7 +2,9 @@
 //!
 //! The server is that of `tests/restate`; without it the tests are skipped, with a message.
 
-use crate::durable::{Ledger, STEPS, check_steps, config, get, kill, kills, moments, outcome, submit};
+use crate::durable::{
+    Ledger, STEPS, check_clients, check_steps, clients, config, get, kill, kills, moments, outcome, submit,
+};
 use crate::model_server::{HttpProcess, http_client, post_json, serve};
 use crate::support::*;
 use crate::third_party::installed;
@@ -288,29 +290,8 @@ async fn another_server_has_the_outcome() {
 /// The run of a client has the tools of that client, and nobody else sees it.
 #[tokio::test]
 async fn a_run_belongs_to_its_client() {
-    let (alice, bob) = ("token-of-alice-0123456789", "token-of-bob-0123456789");
-    let tokens = json!({"http": {"tokens": [
-        {"name": "alice", "token": alice, "tools": {"allow": ["ledger:read"]}},
-        {"name": "bob", "token": bob},
-    ]}});
-    let Some(stack) = Stack::start(tokens).await else { return };
-    let send = |token: &'static str, request: reqwest::RequestBuilder| async move {
-        let response = request.header("authorization", format!("Bearer {token}")).send().await.expect("an answer");
-        (response.status().as_u16(), response.json::<Value>().await.unwrap_or_default())
-    };
-    let script = "const read = await ledger.read({ n: 1 }); const paid = await ledger.pay({ n: 2 }).catch((error) => error.code); return [read.n, paid.n ?? paid]";
-    let url = format!("{}/v1/runs", stack.server.url);
-    for (token, other, paid) in [(alice, bob, json!("TOOL_NOT_FOUND")), (bob, alice, json!(2))] {
-        let body = json!({"script": script}).to_string();
-        let request = http_client().post(&url).header("content-type", "application/json").body(body);
-        let (status, submitted) = send(token, request).await;
-        assert_eq!(status, 202, "{submitted}");
-        let run = format!("{url}/{}", submitted["id"].as_str().expect("an id"));
-        let (_, answer) = send(token, http_client().get(format!("{run}?wait=30"))).await;
-        assert_eq!(answer["result"], json!([1, paid]), "{answer}");
-        assert_eq!(send(other, http_client().get(&run)).await.0, 404);
-        assert_eq!(send(other, http_client().post(format!("{run}/cancel"))).await.0, 404);
-    }
+    let Some(stack) = Stack::start(json!({"http": clients()})).await else { return };
+    check_clients(&stack.server).await;
 }
 
 /// Calls that were begun and are not idempotent are not made again.
