@@ -107,12 +107,13 @@ impl Code {
         Ok(Json(ctx.get::<Json<Begun>>(BEGUN).await?.map(|Json(begun)| begun)))
     }
 
-    /// Cancels the run, and with it the calls that it waits for.
+    /// Cancels the run, and with it the calls that it waits for. One that has not begun is cancelled when it begins.
     #[handler]
     async fn stop(&self, ctx: SharedWorkflowContext<'_>) -> Result<(), HandlerError> {
-        if let Some(Json(begun)) = ctx.get::<Json<Begun>>(BEGUN).await? {
-            ctx.invocation_handle(begun.invocation).cancel();
-        }
+        let Some(Json(begun)) = ctx.get::<Json<Begun>>(BEGUN).await? else {
+            return Err("the run has not begun".into());
+        };
+        ctx.invocation_handle(begun.invocation).cancel();
         Ok(())
     }
 }

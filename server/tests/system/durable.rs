@@ -280,7 +280,7 @@ pub async fn check_clients(server: &HttpProcess) {
         (response.status().as_u16(), response.json::<Value>().await.unwrap_or_default())
     };
     let script = "const read = await ledger.read({ n: 1 });
-        const paid = await ledger.pay({ n: 2 }).catch((error) => error.code); return [read.n, paid.n ?? paid]";
+        const paid = await callTool('ledger:pay', { n: 2 }).catch((error) => error.code); return [read.n, paid.n ?? paid]";
     let url = format!("{}/v1/runs", server.url);
     for (token, other, paid) in [(ALICE, BOB, json!("TOOL_NOT_FOUND")), (BOB, ALICE, json!(2))] {
         let body = json!({"script": script}).to_string();

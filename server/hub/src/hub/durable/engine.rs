@@ -196,13 +196,12 @@ impl Engine {
         Err(EngineProblem::NotBegun)
     }
 
-    /// Cancels a run, and the calls that it waits for.
+    /// Cancels a run, and the calls that it waits for. One that has not begun is cancelled when it begins.
     ///
     /// # Errors
-    /// It has not begun, or Restate cannot be used.
+    /// Restate cannot be used.
     pub async fn cancel(&self, run: &str) -> Result<(), EngineProblem> {
-        self.begun(run).await?;
-        self.post(&format!("{CODE}/{run}/stop"), None).await.map(drop)
+        self.post(&format!("{CODE}/{run}/stop/send"), None).await.map(drop)
     }
 
     /// Passes on that somebody has decided on a call of a run, and when, in milliseconds since 1970.
