@@ -11,7 +11,7 @@ use crate::third_party::installed;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 
@@ -59,7 +59,7 @@ impl Restate {
         Some(restate)
     }
 
-    fn spawn(program: &PathBuf, config: &str) -> Child {
+    fn spawn(program: &Path, config: &str) -> Child {
         // The program itself: a kill has to reach it.
         let mut command = Command::new(program);
         command.args(["-c", config, "--no-logo"]).kill_on_drop(true).spawn().expect("starts")
@@ -115,7 +115,7 @@ impl Worker {
         Self { words, program, child }
     }
 
-    async fn spawn(program: &PathBuf, words: &[String]) -> Child {
+    async fn spawn(program: &Path, words: &[String]) -> Child {
         let mut command = Command::new(program);
         HttpProcess::start_saying(command.args(words), "registered").await.1
     }
@@ -147,10 +147,9 @@ struct Stack {
 
 impl Stack {
     /// `None`: there is no Restate.
-    async fn start(more: Value) -> Option<Self> {
+    async fn start(mut more: Value) -> Option<Self> {
         let (folder, ledger) = (Folder::new(), Ledger::default());
         let restate = Restate::start(&folder).await?;
-        let mut more = more;
         more["durable"] =
             json!({"enabled": true, "restate": restate.url(), "restateAdmin": restate.admin_url(), "keep": "1h"});
         let config = config(&folder, &ledger.start().await, more);
@@ -455,7 +454,6 @@ async fn a_worker_of_another_version_refuses_a_run() {
     let refused = finish(other.args(&stack.worker.words), "").await;
     assert!(refused.code == Some(2) && refused.stderr.contains("use another address"), "{refused:?}");
     // Without having asked, it gets the run.
-    let listen = stack.worker.words.last().expect("an address").clone();
     let mut unasked = Command::new(other_version(&stack.folder));
     let mut words = stack.worker.words.clone();
     let at = words.iter().position(|word| word == "--restate-admin").expect("a flag");
@@ -476,7 +474,6 @@ async fn a_worker_of_another_version_refuses_a_run() {
     assert!(problem.contains(&format!("agentscript {ours}")) && problem.contains(theirs), "{problem}");
     child.kill().await.expect("ends");
     stack.worker.start_again().await;
-    assert!(listen.starts_with("127.0.0.1"));
     let answer = outcome(&stack.server, &run).await;
     assert_eq!(answer["result"], json!([1, 2]), "{answer}");
     assert_eq!(stack.ledger.begun().len(), 2);
