@@ -281,13 +281,13 @@ impl From<Error> for CommandError {
     }
 }
 
-/// Returns the log filter for a number of `-v` flags. The library of MCP logs its internals, which only help its developers:
-/// what matters of them is logged here.
+/// Returns the log filter for a number of `-v` flags. The libraries of MCP and Restate log their internals, which only help their
+/// developers: what matters of them is logged here.
 fn filter(verbose: u8) -> &'static str {
     match verbose {
-        0 => "warn,rmcp=off",
-        1 => "warn,codecall=info,rmcp=off",
-        2 => "info,codecall=debug,rmcp=off",
+        0 => "warn,rmcp=off,restate_sdk=off,restate_sdk_shared_core=off",
+        1 => "warn,codecall=info,rmcp=off,restate_sdk=off,restate_sdk_shared_core=off",
+        2 => "info,codecall=debug,rmcp=off,restate_sdk=off,restate_sdk_shared_core=off",
         _ => "trace",
     }
 }

@@ -265,7 +265,7 @@ impl Endpoint {
         response
     }
 
-    async fn answer(&self, request: Request) -> Response {
+    async fn answer(&self, mut request: Request) -> Response {
         if !self.is_operator && is_for_operators(request.uri().path()) {
             return HttpError::OperatorOnly.into_response();
         }
@@ -285,6 +285,8 @@ impl Endpoint {
                 }
             }
         }
+        // The router of the server has left the parts of the path there, which that of the client finds itself.
+        request.extensions_mut().clear();
         match TowerToHyperService::new(self.router.clone()).call(request).await {
             Ok(response) => response.map(Body::new),
             Err(never) => match never {},

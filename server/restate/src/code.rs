@@ -36,13 +36,13 @@ impl Code {
         let first = First { interpreter: interpreter().to_owned(), at_ms: now_ms() };
         let Json(first) = ctx.run(move || async move { Ok(Json(first)) }).name(name).await?;
         if first.interpreter != interpreter() {
-            return Err(format!(
+            let why = format!(
                 "REPLAY_MISMATCH: the run was begun by {}, and this worker is {}: start a worker of that version at this \
                  address, or cancel the run",
                 first.interpreter,
                 interpreter()
-            )
-            .into());
+            );
+            return Err(Worker::refuse(ctx.key(), why));
         }
         if start.interpreter() != first.interpreter {
             let message = format!(
@@ -55,8 +55,9 @@ impl Code {
         let begun = Begun { invocation: ctx.invocation_id().to_owned(), request: start.request().to_owned() };
         ctx.set(BEGUN, Json(begun));
         let digest = start.request().to_owned();
-        let directory = self.0.directory(start.tools()).await?;
-        let hub = self.0.hub_of(start.owner())?;
+        let directory = self.0.directory(start.tools()).await;
+        let directory = directory.map_err(|why| Worker::refuse(ctx.key(), why))?;
+        let hub = self.0.hub_of(start.owner()).map_err(|why| Worker::refuse(ctx.key(), why))?;
         let (owner, limit_ms, seed) = (start.owner().cloned(), start.max_duration_ms(), start.seed());
         let started = match start.begin(ctx.key(), hub) {
             Ok(started) => started,
@@ -92,7 +93,7 @@ impl Code {
             }
         };
         let outcome = tokio::select! {
-            outcome = running => outcome?,
+            outcome = running => outcome.map_err(|error| Worker::refuse(ctx.key(), error.0))?,
             () = self.0.ending() => return Err("the worker ends; another one goes on with the run".into()),
         };
         // It has times in it, and Restate compares it with that of an earlier attempt.
@@ -106,12 +107,13 @@ impl Code {
         Ok(Json(ctx.get::<Json<Begun>>(BEGUN).await?.map(|Json(begun)| begun)))
     }
 
-    /// Cancels the run, and with it the calls that it waits for.
+    /// Cancels the run, and with it the calls that it waits for. One that has not begun is cancelled when it begins.
     #[handler]
     async fn stop(&self, ctx: SharedWorkflowContext<'_>) -> Result<(), HandlerError> {
-        if let Some(Json(begun)) = ctx.get::<Json<Begun>>(BEGUN).await? {
-            ctx.invocation_handle(begun.invocation).cancel();
-        }
+        let Some(Json(begun)) = ctx.get::<Json<Begun>>(BEGUN).await? else {
+            return Err("the run has not begun".into());
+        };
+        ctx.invocation_handle(begun.invocation).cancel();
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// The status of what was cancelled.
 const CANCELLED: u16 = 409;
 
-type Pending<'a> = Pin<Box<dyn DurableFuture<Output = Result<Option<Answer>, TerminalError>> + Send + 'a>>;
+type Pending<'a> = Pin<Box<dyn DurableFuture<Output = Result<Arrived, TerminalError>> + Send + 'a>>;
 
 /// What belongs to all calls of a run.
 pub struct Of {
@@ -36,6 +36,15 @@ pub struct Of {
     pub began_ms: i64,
     /// How long it may take, without the time in which it waits for people.
     pub limit_ms: u64,
+}
+
+/// What a future has given.
+enum Arrived {
+    Answer(Answer),
+    /// When a person has decided, in milliseconds since 1970.
+    Decision(i64),
+    /// A time has come.
+    Time,
 }
 
 /// What a future is for.
@@ -111,7 +120,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
     fn sleep(&mut self, awaited: Awaited, until_ms: u64) {
         let left = Duration::from_millis(until_ms.saturating_sub(self.now_ms));
         let sleep = self.ctx.sleep(left);
-        self.push(awaited, Box::pin(sleep.map_ok(|()| None)));
+        self.push(awaited, Box::pin(sleep.map_ok(|()| Arrived::Time)));
     }
 
     /// Sleeps until the limit can be reached.
@@ -146,7 +155,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
             };
             let id = call.id;
             self.open.insert(id, OpenCall { call, invocation, is_waiting: false });
-            self.push(Awaited::Call(id), Box::pin(future.map_ok(|Json(answer)| Some(answer))));
+            self.push(Awaited::Call(id), Box::pin(future.map_ok(|Json(answer)| Arrived::Answer(answer))));
         }
         Ok(())
     }
@@ -180,13 +189,13 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
 
     /// Returns what the script gets of an answer; `None`: nothing.
     fn answered(&mut self, id: CallId, answer: Answer, timer: Option<u64>) -> Option<Next> {
-        let ms = u64::try_from(answer.at_ms.saturating_sub(self.of.began_ms)).unwrap_or_default();
+        let ms = self.of.since_began(answer.at_ms);
         // One that was cancelled has an answer too.
         let open = self.open.get_mut(&id)?;
         if let AnswerKind::Waits(approval) = answer.what {
             open.is_waiting = true;
-            let signal = self.ctx.signal::<String>(&people::signal(&approval));
-            self.push(Awaited::Decision(id), Box::pin(signal.map_ok(|_| None)));
+            let signal = self.ctx.signal::<i64>(&people::signal(&approval));
+            self.push(Awaited::Decision(id), Box::pin(signal.map_ok(Arrived::Decision)));
             self.reach(ms, timer);
             self.note_people(timer);
             return None;
@@ -203,6 +212,24 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
             AnswerKind::Waits(_) => return None,
         };
         Some(self.events(Some(Event::Settled { id, result })))
+    }
+
+    /// Returns what the script gets of a call that Restate has ended; `None`: it does not wait for it.
+    fn lost(&mut self, id: CallId, error: &TerminalError) -> Option<Next> {
+        self.open.remove(&id)?;
+        let is_cancelled = error.code() == CANCELLED;
+        let code = if is_cancelled { ErrorCode::ExecutionAborted } else { ErrorCode::ToolExecutionError };
+        let result = Err(ToolError::new(code, format!("Restate has ended the call: {}", error.message())));
+        Some(self.events(Some(Event::Settled { id, result })))
+    }
+
+    /// Makes a call again on which a person has decided.
+    async fn decided(&mut self, id: CallId, at_ms: i64, timer: Option<u64>) -> Result<(), EngineError> {
+        let Some(open) = self.open.remove(&id) else { return Ok(()) };
+        self.call(vec![open.call], true).await?;
+        self.reach(self.of.since_began(at_ms), timer);
+        self.note_people(timer);
+        Ok(())
     }
 
     /// Returns the end of a run whose limit is reached; `None`: it has waited for people meanwhile.
@@ -243,29 +270,24 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
             };
             let Some(awaited) = self.awaited.get(at).copied() else { continue };
             let next = match (awaited, arrived) {
-                (Awaited::Call(id), Ok(Some(answer))) => self.answered(id, answer, timer),
-                (Awaited::Call(id), Err(error)) if self.open.contains_key(&id) => {
-                    let code =
-                        if error.code() == CANCELLED { ErrorCode::ExecutionAborted } else { ErrorCode::ToolExecutionError };
-                    self.open.remove(&id);
-                    let message = format!("Restate has ended the call: {}", error.message());
-                    Some(self.events(Some(Event::Settled { id, result: Err(ToolError::new(code, message)) })))
-                }
-                (Awaited::Decision(id), Ok(_)) => {
-                    if let Some(open) = self.open.remove(&id) {
-                        self.call(vec![open.call], true).await?;
-                    }
+                (Awaited::Call(id), Ok(Arrived::Answer(answer))) => self.answered(id, answer, timer),
+                (Awaited::Call(id), Err(error)) => self.lost(id, &error),
+                (Awaited::Decision(id), Ok(Arrived::Decision(at_ms))) => {
+                    self.decided(id, at_ms, timer).await?;
                     None
                 }
-                (Awaited::Timer(due), Ok(_)) => {
+                (Awaited::Timer(due), Ok(Arrived::Time)) => {
                     self.timers.retain(|&other| other != due);
                     self.now_ms = self.now_ms.max(due);
                     // One that the script has cleared wakes nobody.
                     timer.is_some_and(|timer| timer <= self.now_ms).then(|| self.events(None))
                 }
-                (Awaited::Limit(at_ms), Ok(_)) => self.limit_reached(at_ms, timer),
+                (Awaited::Limit(at_ms), Ok(Arrived::Time)) => self.limit_reached(at_ms, timer),
                 (Awaited::Decision(_) | Awaited::Timer(_) | Awaited::Limit(_), Err(_)) => Some(cancelled()),
-                (Awaited::Call(_), Ok(None) | Err(_)) => None,
+                // Each future has its own kind.
+                (Awaited::Call(_), Ok(Arrived::Decision(_) | Arrived::Time))
+                | (Awaited::Decision(_), Ok(Arrived::Answer(_) | Arrived::Time))
+                | (Awaited::Timer(_) | Awaited::Limit(_), Ok(Arrived::Answer(_) | Arrived::Decision(_))) => None,
             };
             if let Some(next) = next {
                 return Ok(next);
@@ -309,6 +331,11 @@ struct Annotations {
 }
 
 impl Of {
+    /// Returns the time of the script, in milliseconds since it began.
+    fn since_began(&self, unix_ms: i64) -> u64 {
+        u64::try_from(unix_ms.saturating_sub(self.began_ms)).unwrap_or_default()
+    }
+
     fn request(&self, call: &Call, is_decided: bool) -> ToolCall {
         let described = self.directory.describe(&call.tool).unwrap_or_default();
         let Described { annotations } = serde_json::from_str(&described).unwrap_or_default();

@@ -9,6 +9,7 @@ use codecall_hub::LiveHub;
 use codecall_hub::hub::{EngineProblem, Hub, Owner, RestateClient, interpreter};
 use codecall_store::{ApprovalState, StoreError};
 use restate_sdk::endpoint::{Endpoint, HandlerOptions, ServiceOptions};
+use restate_sdk::errors::HandlerError;
 use restate_sdk::http_server::HttpServer;
 use restate_sdk::service::IntoServiceDefinition as _;
 use sha2::{Digest as _, Sha256};
@@ -161,6 +162,13 @@ impl Worker {
         self.ended.is_cancelled()
     }
 
+    /// Logs why a run cannot go on here now. Restate tries again.
+    pub fn refuse(run: &str, why: impl Into<String>) -> HandlerError {
+        let why = why.into();
+        tracing::warn!(run, "a run cannot go on here now: {why}");
+        why.into()
+    }
+
     /// Returns the directory of tools that a run has begun with.
     pub async fn directory(&self, digest: &str) -> Result<Arc<ToolDirectory>, String> {
         let kept = || self.directories.lock().unwrap_or_else(PoisonError::into_inner);
@@ -221,7 +229,9 @@ impl Worker {
             for request in requests.into_iter().filter(|request| !request.used) {
                 let Some(run) = request.run else { continue };
                 if !passed.contains(&request.id) {
-                    self.restate.decided(&run, &request.id).await.map_err(|problem| problem.to_string())?;
+                    let at_ms = request.decided_ms.unwrap_or(request.expires_ms);
+                    let passing = self.restate.decided(&run, &request.id, at_ms);
+                    passing.await.map_err(|problem| problem.to_string())?;
                 }
                 decided.insert(request.id);
             }

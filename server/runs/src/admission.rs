@@ -90,6 +90,18 @@ impl Admission {
         }
     }
 
+    /// Acquires a permit, however long that takes and however many wait.
+    ///
+    /// # Errors
+    /// The admission is closed.
+    pub async fn wait(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        tokio::select! {
+            biased;
+            () = self.closed.cancelled() => Err(Refused::disposed()),
+            permit = Arc::clone(&self.permits).acquire_owned() => permit.map_err(|_| Refused::disposed()),
+        }
+    }
+
     async fn acquire(&self) -> Result<OwnedSemaphorePermit, Refused> {
         if let Some(permit) = self.try_acquire() {
             return Ok(permit);

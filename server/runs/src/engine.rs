@@ -10,7 +10,7 @@ use crate::finished::{Finished, redact_input};
 use crate::hook::HookGuard;
 use crate::queue::{SLICE, Step, Task};
 use crate::request::ExecuteRequest;
-use crate::{Runs, complete_stats, overdue, refused};
+use crate::{Refused, Runs, complete_stats, overdue, refused};
 use agentscript::{Call, CallId, Event, Outcome, Progress, ToolError};
 use codecall_base::call::{self, CallPause, RunScope};
 use codecall_base::client::Client;
@@ -115,7 +115,11 @@ impl Runs {
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let (log, began) = (Arc::new(CallLog::new(false)), Instant::now());
         let id = request.id.clone().unwrap_or_else(RunId::random);
-        let scope = self.admit(&id, None, &cancel).await.map_err(|refusal| EngineError(refusal.message))?;
+        let refused = |refusal: Refused| EngineError(refusal.message);
+        // The engine has the queue.
+        let permit = Some(Arc::new(self.admission.wait().await.map_err(refused)?.into()));
+        self.memory.check_available().map_err(refused)?;
+        let scope = RunScope { id: id.clone(), depth: 0, permit, pause: None };
         let mut hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), &log, &self.pipeline).await;
         hooks.pause_when_dropped();
         let context = RunContext::new(scope, &self.memory, self.pool, None, cancel);
@@ -199,7 +203,7 @@ impl Runs {
                     }
                 }
             }
-            let events = match engine.next(run.next_timer()).await? {
+            let events = match waiting(context, engine.next(run.next_timer())).await? {
                 Next::Events(events) => events,
                 Next::Ends(code, message) => {
                     ending = Some((code, message));
@@ -266,6 +270,26 @@ impl Runs {
         RandomState::new().hash_one(0_u8)
     }
 }
+
+/// Waits for what comes next in a run. After a while others may use its permit.
+async fn waiting(
+    context: &RunContext,
+    mut next: BoxFuture<'_, Result<Next, EngineError>>,
+) -> Result<Next, EngineError> {
+    tokio::select! {
+        biased;
+        next = &mut next => return next,
+        () = tokio::time::sleep(KEEP_PERMIT) => {}
+    }
+    let Some(permit) = &context.scope.permit else { return next.await };
+    permit.release();
+    let next = next.await;
+    permit.acquire().await;
+    next
+}
+
+/// How long a run that waits keeps its permit.
+const KEEP_PERMIT: Duration = Duration::from_millis(20);
 
 /// So long that no run reaches it: a hundred years.
 const NO_TIME_LIMIT_MS: u64 = 100 * 365 * 86_400_000;

@@ -167,7 +167,11 @@ impl HookGuard {
             hook.begin(&start).await;
         }
         let (log, pipeline) = (Arc::clone(log), Arc::clone(pipeline));
-        Self { hooks: Arc::clone(hooks), active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }), pauses: false }
+        Self {
+            hooks: Arc::clone(hooks),
+            active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }),
+            pauses: false,
+        }
     }
 
     /// From now on the hooks see a pause, not an end, if this is dropped.

@@ -101,7 +101,9 @@ impl Stores {
     /// `serverCache` is disabled, and for long results if `resultStore` says so.
     #[must_use]
     pub fn in_database(mut self, config: &Config, database: &Database) -> Self {
-        if config.result_store.persistent.unwrap_or(database.is_shared()) {
+        // With Restate, results are made by a worker and read at a server.
+        let is_on_engine = config.durable.enabled && config.durable.restate.is_some();
+        if is_on_engine || config.result_store.persistent.unwrap_or(database.is_shared()) {
             self.results = Arc::new(SqlResults::new(database.clone(), config.result_store));
         }
         if database.is_shared() {

@@ -263,6 +263,44 @@ async fn an_interrupted_call_can_be_caught_or_not() {
     assert!(keys[..2].contains(&keys[2]) && keys[0] != keys[1], "{keys:?}");
 }
 
+const ALICE: &str = "token-of-alice-0123456789";
+const BOB: &str = "token-of-bob-0123456789";
+
+/// Two clients, one of which may only read.
+pub fn clients() -> Value {
+    let alice = json!({"name": "alice", "token": ALICE, "tools": {"allow": ["ledger:read"]}});
+    json!({"tokens": [alice, {"name": "bob", "token": BOB}]})
+}
+
+/// Checks that a run has the tools of its client, and that the other client does not see it.
+pub async fn check_clients(server: &HttpProcess) {
+    let send = |token: &'static str, request: reqwest::RequestBuilder| async move {
+        let response = request.header("authorization", format!("Bearer {token}")).send().await.expect("an answer");
+        (response.status().as_u16(), response.json::<Value>().await.unwrap_or_default())
+    };
+    let script = "const read = await ledger.read({ n: 1 });
+        const paid = await callTool('ledger:pay', { n: 2 }).catch((error) => error.code); return [read.n, paid.n ?? paid]";
+    let url = format!("{}/v1/runs", server.url);
+    for (token, other, paid) in [(ALICE, BOB, json!("TOOL_NOT_FOUND")), (BOB, ALICE, json!(2))] {
+        let body = json!({"script": script}).to_string();
+        let request = http_client().post(&url).header("content-type", "application/json").body(body);
+        let (status, submitted) = send(token, request).await;
+        assert_eq!(status, 202, "{submitted}");
+        let run = format!("{url}/{}", submitted["id"].as_str().expect("an id"));
+        let (status, answer) = send(token, http_client().get(format!("{run}?wait=30"))).await;
+        assert_eq!((status, &answer["result"]), (200, &json!([1, paid])), "{answer}");
+        assert_eq!(send(other, http_client().get(&run)).await.0, 404);
+        assert_eq!(send(other, http_client().post(format!("{run}/cancel"))).await.0, 404);
+    }
+}
+
+#[tokio::test]
+async fn a_run_belongs_to_its_client() {
+    let (folder, ledger) = (Folder::new(), Ledger::default());
+    let config = config(&folder, &ledger.start().await, json!({"http": clients()}));
+    check_clients(&HttpProcess::start(&["--config", &config]).await).await;
+}
+
 /// A server that is stopped leaves its runs to the next one at once.
 #[tokio::test]
 async fn a_run_outlives_a_deploy() {

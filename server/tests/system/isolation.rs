@@ -37,7 +37,7 @@ fn workers(process: u32) -> Vec<i32> {
     };
     let is_worker = |id: &i32| {
         let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&words).starts_with("codecall\0worker")
+        String::from_utf8_lossy(&words).starts_with("codecall\0evaluate")
     };
     children(process).into_iter().filter(is_worker).collect()
 }
@@ -152,7 +152,7 @@ async fn a_server_that_is_killed_leaves_no_worker() {
     // A process that has reused the id is not a worker.
     let gone = |id: &i32| {
         let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        !String::from_utf8_lossy(&words).starts_with("codecall\0worker")
+        !String::from_utf8_lossy(&words).starts_with("codecall\0evaluate")
     };
     until("the end of the workers", || ids.iter().all(gone)).await;
 }

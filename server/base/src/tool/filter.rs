@@ -209,6 +209,17 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_is_read_as_it_was_written() {
+        for text in
+            [r#"{"allow": ["users:*", {"tag": "safe", "app": "bank"}], "deny": ["users:drop"]}"#, r#"{"deny": []}"#]
+        {
+            let filter: ToolFilter = serde_json::from_str(text).expect("a filter");
+            let written = serde_json::to_string(&filter).expect("JSON");
+            assert_eq!(serde_json::from_str::<ToolFilter>(&written).expect("a filter"), filter, "{written}");
+        }
+    }
+
+    #[test]
     fn a_filter_names_apps() {
         for (filter, expected) in [
             (r#"{}"#, true),

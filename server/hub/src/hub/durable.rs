@@ -24,12 +24,12 @@ use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, Database, JournalProblem, JournalStore, JournaledRun,
     JournaledState, Lease, MasterKeys, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError, now_ms,
 };
+pub use engine::{Begun, CODE, Deployment, Engine, EngineProblem, Found, PEOPLE, SNAPSHOTS};
 use entry::{Entry, last_time, rounds};
 use header::{Header, parse_language};
-pub use engine::{Begun, CODE, Deployment, Engine, EngineProblem, Found, PEOPLE, SNAPSHOTS};
 pub use journal::Journal;
-pub use start::{Owner, Start, Started, interpreter};
 use sha2::{Digest as _, Sha256};
+pub use start::{Owner, Start, Started, interpreter};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -134,10 +134,9 @@ impl From<JournalProblem> for NotResumed {
             JournalProblem::Seal(SealError::Tampered) => {
                 Self::Never("its journal is damaged, or was changed, or is not complete".into())
             }
-            JournalProblem::Seal(_)
-            | JournalProblem::Store(_)
-            | JournalProblem::Lost
-            | JournalProblem::Engine(_) => Self::Now(problem.to_string()),
+            JournalProblem::Seal(_) | JournalProblem::Store(_) | JournalProblem::Lost | JournalProblem::Engine(_) => {
+                Self::Now(problem.to_string())
+            }
         }
     }
 }

@@ -196,21 +196,20 @@ impl Engine {
         Err(EngineProblem::NotBegun)
     }
 
-    /// Cancels a run, and the calls that it waits for.
-    ///
-    /// # Errors
-    /// It has not begun, or Restate cannot be used.
-    pub async fn cancel(&self, run: &str) -> Result<(), EngineProblem> {
-        self.begun(run).await?;
-        self.post(&format!("{CODE}/{run}/stop"), None).await.map(drop)
-    }
-
-    /// Passes on that somebody has decided on a call of a run.
+    /// Cancels a run, and the calls that it waits for. One that has not begun is cancelled when it begins.
     ///
     /// # Errors
     /// Restate cannot be used.
-    pub async fn decided(&self, run: &str, approval: &str) -> Result<(), EngineProblem> {
-        let body = json!({"run": run, "approval": approval}).to_string();
+    pub async fn cancel(&self, run: &str) -> Result<(), EngineProblem> {
+        self.post(&format!("{CODE}/{run}/stop/send"), None).await.map(drop)
+    }
+
+    /// Passes on that somebody has decided on a call of a run, and when, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// Restate cannot be used.
+    pub async fn decided(&self, run: &str, approval: &str, at_ms: i64) -> Result<(), EngineProblem> {
+        let body = json!({"run": run, "approval": approval, "atMs": at_ms}).to_string();
         let request = self.http.post(format!("{}/{PEOPLE}/decide/send", self.ingress)).timeout(TIMEOUT);
         // However many workers see the decision.
         let request = request.header("idempotency-key", approval).header("content-type", "application/json").body(body);
@@ -247,7 +246,8 @@ impl Engine {
             409 | 500 if received.text().contains("\"message\"") => {
                 let answer: Value = serde_json::from_slice(&received.body).unwrap_or_default();
                 let why = answer["message"].as_str().unwrap_or_default();
-                let error = json!({"code": "EXECUTION_ABORTED", "message": format!("Restate has ended the run: {why}")});
+                let error =
+                    json!({"code": "EXECUTION_ABORTED", "message": format!("Restate has ended the run: {why}")});
                 let content = json!({"status": "runtime_error", "error": error});
                 Ok(Found::Ended(json!({"content": content, "isError": true}).to_string()))
             }

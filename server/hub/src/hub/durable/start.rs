@@ -149,14 +149,8 @@ pub fn interpreter() -> &'static str {
 
 /// Returns the digest of what a client has requested, without what follows from the time.
 fn request_digest(header: &Header) -> String {
-    let header = Header {
-        interpreter: String::new(),
-        seed: 0,
-        began_ms: 0,
-        client: None,
-        permissions: None,
-        ..header.clone()
-    };
+    let header =
+        Header { interpreter: String::new(), seed: 0, began_ms: 0, client: None, permissions: None, ..header.clone() };
     hex(&Sha256::digest(serde_json::to_vec(&header).unwrap_or_default()))
 }
 
