@@ -91,7 +91,7 @@ impl Vm {
     }
 
     /// Fill the slots of a frame behind its parameters, which are filled already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         // The program relies on variables and temporaries that begin as `undefined`.
         for slot in &fp[function.parameters as usize..function.slots as usize] {

@@ -357,7 +357,7 @@ impl Lowering<'_, '_> {
     }
 
     fn set_number(&mut self, slot: Slot, number: f64) {
-        self.set(slot, Box::new(crate::node::Constant(Value::number(number))));
+        self.set(slot, Box::new(node::Constant(Value::number(number))));
     }
 
     /// A new temporary, free again at the end of the statement.

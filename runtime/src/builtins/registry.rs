@@ -455,7 +455,7 @@ impl Registry {
 
     /// The global of the language of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
-        self.globals.get(name).copied()
+        self.global_of(self.atom(name.as_bytes())?)
     }
 
     /// The number of a global by the atom of its name.

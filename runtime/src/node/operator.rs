@@ -1,6 +1,8 @@
 //! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
-use super::{Built, Constant, Expression, Itself, Leaf, Local, Node, Number, Slots, Truth, User, integer_operand, operand};
+use super::{
+    Built, Constant, Expression, Itself, Leaf, Local, Node, Number, Slots, Truth, User, integer_operand, operand,
+};
 use crate::operator::{arithmetic, compare, integer_arithmetic};
 use crate::thrown::Result;
 use crate::value::Value;
