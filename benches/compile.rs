@@ -41,6 +41,7 @@ const LANGUAGE_ONLY: Options<'_> = Options {
     loops: Loops::All,
     max_bytes: usize::MAX,
     disabled: &[],
+    missing: &[],
     fence_tags: &[],
     alternative: &|_| None,
     globals: &|_| true,

@@ -52,7 +52,15 @@ fn compile_part<'p>(
         let script = parse::parse_part(&tree, source, code.span, language)?;
         Ok(resolve::resolve(&script, options, arena))
     };
-    match options.language.or(code.language) {
+    let language = options.language.or(code.language);
+    if !cfg!(feature = "typescript") {
+        // A script without types is JavaScript too.
+        return attempt(Language::JavaScript).map_err(|error| match language {
+            Some(Language::JavaScript) => error,
+            Some(Language::TypeScript) | None => without_types(error, source),
+        });
+    }
+    match language {
         Some(language) => attempt(language),
         // Where it parses in neither, the error further down tells which one is meant.
         None => attempt(Language::JavaScript).or_else(|javascript| {
@@ -61,6 +69,21 @@ fn compile_part<'p>(
             })
         }),
     }
+}
+
+/// A syntax error in a build that cannot erase types, which may be one of them.
+fn without_types(error: Diagnostic, source: &str) -> Diagnostic {
+    const WORDS: &[&str] = &[":", "<", "as", "declare", "enum", "interface", "satisfies", "type"];
+    let before = source.get(..error.span.start as usize).unwrap_or_default();
+    let at = error.span.text(source);
+    let is_type = |text: &str| WORDS.contains(&text) || text.starts_with([':', '<']);
+    let last = before.trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    if error.hint.is_some() || !(is_type(at) || is_type(last)) {
+        return error;
+    }
+    error.with_hint(
+        "write it without types: this build of AgentScript lacks the feature `typescript`, which erases those of TypeScript",
+    )
 }
 
 /// Adds to the hint of a refusal what the host has instead. A name that is written with escapes gets none.

@@ -413,7 +413,7 @@ impl<'s> Layout<'s> {
             _ => !matches!(token, Token::RBrace | Token::EscapedIdent),
         };
         // Only types have annotations.
-        follows && !self.typescript && self.frame.news == 0 && !self.key_due()
+        follows && !self.is_typescript() && self.frame.news == 0 && !self.key_due()
     }
 
     /// What the tokens before this one, or a line break, make of it: a name, the end of a statement, a type.
@@ -434,7 +434,7 @@ impl<'s> Layout<'s> {
             T::Colon => {}
             _ => self.justify()?,
         }
-        if self.typescript && self.erased(token, span, newline)? {
+        if self.is_typescript() && self.erased(token, span, newline)? {
             return Ok(None);
         }
         if self.frame.news > 0 && self.position == Position::After && !token.continues_callee() {
@@ -442,6 +442,11 @@ impl<'s> Layout<'s> {
         }
         self.end_statement(token, span, newline);
         Ok(Some(token))
+    }
+
+    /// Whether types are erased. Without the feature this is a constant, and the code that erases them is left out.
+    fn is_typescript(&self) -> bool {
+        cfg!(feature = "typescript") && self.typescript
     }
 
     /// Skips syntax that only TypeScript has; gives whether `token` began it.
@@ -629,7 +634,7 @@ impl<'s> Layout<'s> {
     fn colon(&mut self, span: Span) -> Result<()> {
         let returns = matches!(self.position, Position::Body | Position::ExprBody);
         let labels = self.statement + 1 == self.out.len() && self.last() == Some(Token::Ident);
-        if returns && self.typescript {
+        if returns && self.is_typescript() {
             return Ok(erase::skip_type(&mut self.raw)?);
         } else if self.frame.ternaries > 0 {
             self.frame.ternaries -= 1;
@@ -639,7 +644,7 @@ impl<'s> Layout<'s> {
             self.position = if self.frame.kind == Kind::Object { Position::Operand } else { Position::Start };
         } else if labels && self.frame.holds_statements() {
             self.position = Position::Start;
-        } else if self.typescript && self.position == Position::After && self.may_annotate(span) {
+        } else if self.is_typescript() && self.position == Position::After && self.may_annotate(span) {
             return Ok(erase::skip_type(&mut self.raw)?);
         }
         self.emit_inside(Token::Colon, span);

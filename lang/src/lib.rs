@@ -13,6 +13,7 @@
 //! A module imports only from modules declared above it; a test holds it.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 // What all others use.
 mod span;

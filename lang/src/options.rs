@@ -1,6 +1,7 @@
 //! The options of a compilation.
 
 use crate::diagnostic::Refusal;
+use crate::refused::Missing;
 
 /// Which language a script is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +35,8 @@ pub struct Options<'a> {
     pub max_bytes: usize,
     /// Free names refused on top of the built-in list, with the kind of refusal.
     pub disabled: &'a [(String, Refusal)],
+    /// Built-ins that the host was built without: free names, and properties that are read.
+    pub missing: &'a [Missing],
     /// Words of Markdown fences that name scripts of this host, in lower case, beside those of JavaScript and
     /// TypeScript.
     pub fence_tags: &'a [&'a str],

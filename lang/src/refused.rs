@@ -18,6 +18,29 @@ pub struct Refused {
     pub hint: &'static str,
 }
 
+/// A built-in of the language that a build of the host does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The name of a global, or of a property that is read.
+    pub name: &'static str,
+    /// [`Refusal::DisallowedProperty`] for a property, any other for a global.
+    pub refusal: Refusal,
+    /// The feature of the host's crate that has it.
+    pub feature: &'static str,
+    /// What to write instead.
+    pub hint: &'static str,
+}
+
+impl Missing {
+    /// The diagnostic for a use of it.
+    #[must_use]
+    pub fn at(&self, span: Span) -> Diagnostic {
+        let Self { name, feature, .. } = self;
+        let message = format!("'{name}' is not available: this build of AgentScript lacks the feature `{feature}`");
+        Diagnostic::refused(self.refusal, message, span).with_hint(self.hint)
+    }
+}
+
 impl Refused {
     /// The diagnostic for a use of it.
     #[must_use]

@@ -22,6 +22,10 @@ pub mod generator;
 pub mod global;
 pub mod headers;
 pub mod inspect;
+#[cfg(feature = "intl")]
+pub mod intl;
+#[cfg(not(feature = "intl"))]
+#[path = "builtins/without_intl.rs"]
 pub mod intl;
 pub mod iterator;
 pub mod json;
@@ -148,13 +152,26 @@ impl Global {
     }
 }
 
+#[cfg(feature = "intl")]
+macro_rules! intl_prelude {
+    () => {
+        include_str!("builtins/prelude/intl.js")
+    };
+}
+#[cfg(not(feature = "intl"))]
+macro_rules! intl_prelude {
+    () => {
+        ""
+    };
+}
+
 /// The prelude: built-ins written in the language itself.
 pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/array.js"),
     include_str!("builtins/prelude/bytes.js"),
     include_str!("builtins/prelude/collections.js"),
     include_str!("builtins/prelude/fetch.js"),
-    include_str!("builtins/prelude/intl.js"),
+    intl_prelude!(),
     include_str!("builtins/prelude/iterable.js"),
     include_str!("builtins/prelude/json.js"),
     include_str!("builtins/prelude/object.js"),

@@ -59,6 +59,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod activation;
 mod atom;

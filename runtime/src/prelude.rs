@@ -50,6 +50,7 @@ fn compile(origin: Origin<'_>) -> Code {
         loops: Loops::All,
         max_bytes: usize::MAX,
         disabled: &[],
+        missing: &[],
         fence_tags: &[],
         alternative: &|_| None,
         apps: &|_| false,

@@ -1,6 +1,7 @@
 //! Compiling a script.
 
 use crate::build::{Origin, build};
+use crate::builtins::intl;
 use crate::builtins::registry::registry;
 use crate::builtins::tool::fetch;
 use crate::code::Code;
@@ -115,6 +116,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         loops: options.loops,
         max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
         disabled: &disabled,
+        missing: intl::MISSING,
         fence_tags: FENCE_TAGS,
         alternative: &|refused| match is_app(refused) {
             true => Some(format!("the tools of the server '{refused}' are called as `await {refused}.tool(input)`")),
@@ -136,7 +138,8 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
     match agentscript_lang::compile(&arena, source, &lang) {
         Ok(program) => {
             let linker = options.linker.clone();
-            let disabled = disabled.into_iter().map(|(name, _)| name).collect();
+            let missing = intl::MISSING.iter().map(|missing| missing.name.to_owned());
+            let disabled = disabled.into_iter().map(|(name, _)| name).chain(missing).collect();
             Ok(Arc::new(Script {
                 source: source.into(),
                 code: build(&program, Origin::Script { linker: &linker, has_fetch: options.fetch }),

@@ -150,7 +150,10 @@ impl<'p> Resolver<'_, 'p> {
         }
         let row = refused::name(name).filter(|_| !(self.options.provided)(name));
         let disabled = self.options.disabled.iter().find(|(disabled, _)| disabled == name);
-        self.texts.facts(id).refused_name = Some(row.is_some() || disabled.is_some());
+        let missing =
+            self.options.missing.iter().find(|m| m.name == name && m.refusal != Refusal::DisallowedProperty);
+        let is_refused = row.is_some() || disabled.is_some() || missing.is_some();
+        self.texts.facts(id).refused_name = Some(is_refused);
         if let Some(row) = row {
             let refusal = row.at(span);
             let hint = (name == "this").then(|| self.instead_of_this()).flatten();
@@ -160,8 +163,10 @@ impl<'p> Resolver<'_, 'p> {
             });
         } else if let Some((_, refusal)) = disabled {
             self.refuse(refused::disabled(name, *refusal, span));
+        } else if let Some(missing) = missing {
+            self.refuse(missing.at(span));
         }
-        row.is_none() && disabled.is_none()
+        !is_refused
     }
 
     /// A free name that the language refuses and that is an app of the host, whose member is read.
@@ -266,7 +271,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// Checks `Object.name`, and its arguments where it is called.
+    /// Checks `object.name` where the object may be a built-in, and its arguments where it is called.
     pub(super) fn check_static(
         &mut self,
         object: &Expr<'p>,
@@ -274,6 +279,12 @@ impl<'p> Resolver<'_, 'p> {
         span: Span,
         arguments: Option<&[ast::Expr<'_>]>,
     ) {
+        let missing = self.options.missing.iter().find(|missing| {
+            missing.refusal == Refusal::DisallowedProperty && missing.name.as_bytes() == self.texts.get(name)
+        });
+        if let Some(missing) = missing {
+            return self.refuse(missing.at(span));
+        }
         let ExprKind::Global(object) = object.kind else { return };
         let (Ok(object), Ok(name)) =
             (std::str::from_utf8(self.texts.get(object)), std::str::from_utf8(self.texts.get(name)))

@@ -23,6 +23,7 @@ fn options<'a>() -> Options<'a> {
         loops: Loops::All,
         max_bytes: 1 << 20,
         disabled: &[],
+        missing: &[],
         fence_tags: &["shop"],
         apps: &|name| name == "Deno",
         provided: &|_| false,

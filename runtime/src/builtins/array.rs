@@ -68,7 +68,6 @@ pub const METHODS: &[Row] = &[
     prelude("some", 1, "Array_some"),
     prelude("sort", 1, "Array_sort"),
     native("splice", 2, splice),
-    prelude("toLocaleString", 0, "Array_toLocaleString"),
     native("toReversed", 0, to_reversed),
     prelude("toSorted", 1, "Array_toSorted"),
     native("toSpliced", 2, to_spliced),

@@ -5,7 +5,6 @@
 
 pub mod large;
 
-use super::intl::number_format;
 use super::number::{MAX_SAFE, radix_argument};
 use super::{Body, Global, Row, arg, native};
 use crate::convert::Hint;
@@ -30,8 +29,7 @@ pub const GLOBALS: &[Global] = &[Global {
 }];
 
 /// Methods of BigInts.
-pub const METHODS: &[Row] =
-    &[native("toLocaleString", 0, to_locale_string), native("toString", 0, to_string), native("valueOf", 0, value_of)];
+pub const METHODS: &[Row] = &[native("toString", 0, to_string), native("valueOf", 0, value_of)];
 
 /// Most bits of a BigInt, as in V8.
 const MAX_BITS: u64 = 1 << 30;
@@ -104,12 +102,6 @@ fn low_bits(vm: &mut Vm, value: Value, bits: u64) -> Result<BigInt> {
     Ok(&vm.heap.bigints[value.index()] & mask)
 }
 
-/// `bigint.toLocaleString(locales, options)`, in the only locale
-fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let this = receiver(vm, this, "toLocaleString")?;
-    number_format::to_locale_string(vm, this, arguments, "BigInt.prototype.toLocaleString")
-}
-
 /// `bigint.toString(radix)`
 fn to_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let this = receiver(vm, this, "toString")?;
@@ -123,7 +115,7 @@ fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     receiver(vm, this, "valueOf")
 }
 
-fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
+pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is(Kind::BigInt) {
         return Ok(this);
     }

@@ -81,7 +81,6 @@ pub const VIEW_METHODS: &[Row] = &[
     native("subarray", 2, subarray),
     native("toBase64", 0, text::to_base64),
     native("toHex", 0, text::to_hex),
-    prelude("toLocaleString", 0, "Uint8Array_toLocaleString"),
     native("toReversed", 0, to_reversed),
     prelude("toSorted", 1, "Uint8Array_toSorted"),
     native("toString", 0, super::array::to_string),

@@ -5,7 +5,6 @@ pub mod calendar;
 mod parse;
 mod text;
 
-use super::intl::date_time_format::{Wanted, locale_text};
 use super::{Body, Global, Row, arg, native};
 use crate::convert::Hint;
 use crate::heap::InternalSlots;
@@ -74,16 +73,13 @@ pub const METHODS: &[Row] = &[
     native("toDateString", 0, to_date_string),
     native("toISOString", 0, to_iso_string),
     native("toJSON", 1, to_json),
-    native("toLocaleDateString", 0, to_locale_date_string),
-    native("toLocaleString", 0, to_locale_string),
-    native("toLocaleTimeString", 0, to_locale_time_string),
     native("toString", 0, to_string),
     native("toTimeString", 0, to_time_string),
     native("toUTCString", 0, to_utc_string),
     native("valueOf", 0, get_time),
 ];
 
-const INVALID: &str = "Invalid Date";
+pub(super) const INVALID: &str = "Invalid Date";
 
 /// The time of the host.
 pub fn current(vm: &Vm) -> f64 {
@@ -155,7 +151,7 @@ fn components(vm: &mut Vm, arguments: &[Value]) -> Result<f64> {
 }
 
 /// The time of a receiver.
-fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
+pub(super) fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
     match vm.heap.internal_slots_of(this) {
         Some(&InternalSlots::Date(time)) => Ok(time),
         _ => Err(vm.type_error("this is not a Date object.")),
@@ -242,7 +238,7 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
 }
 
 /// A `TypeError` in the words of V8 for methods that change a date or write it.
-fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
+pub(super) fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
     if matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Date(_))) {
         return Ok(());
     }
@@ -313,31 +309,6 @@ fn to_json(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         return Err(vm.type_error("toISOString is not a function"));
     }
     vm.call_nested(method, this, &[])
-}
-
-/// `date.toLocaleDateString(locales, options)`
-fn to_locale_date_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    localized(vm, this, arguments, Wanted::Date, "toLocaleDateString")
-}
-
-/// `date.toLocaleString(locales, options)`
-fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    localized(vm, this, arguments, Wanted::Any, "toLocaleString")
-}
-
-/// `date.toLocaleTimeString(locales, options)`
-fn to_locale_time_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    localized(vm, this, arguments, Wanted::Time, "toLocaleTimeString")
-}
-
-fn localized(vm: &mut Vm, this: Value, arguments: &[Value], wanted: Wanted, method: &str) -> Result {
-    check_date(vm, this, method)?;
-    let time = this_time(vm, this)?;
-    if time.is_nan() {
-        return Ok(vm.string(INVALID));
-    }
-    let text = locale_text(vm, time, arg(arguments, 0), arg(arguments, 1), wanted)?;
-    Ok(vm.string(&text))
 }
 
 /// `date.toString()`

@@ -2,26 +2,34 @@
 //!
 //! This file has the namespace and what its constructors share: requested locales and options.
 
+pub mod case;
 pub mod collator;
 pub mod data;
 pub mod date_time_format;
 pub mod display_names;
 pub mod list_format;
 pub mod locale;
+mod methods;
 pub mod number_format;
 pub mod pack;
 pub mod plural_rules;
 pub mod plurals;
 pub mod relative_time_format;
 pub mod segmenter;
+#[cfg(feature = "time-zones")]
+pub mod zone;
+#[cfg(not(feature = "time-zones"))]
+#[path = "intl/without_zones.rs"]
 pub mod zone;
 
+use super::family::Family;
 use super::{Body, Global, Row, native};
 use crate::charge::{Buffer, Hold};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::refused::Missing;
 use locale::{Invalid, Resolved};
 
 /// The namespace.
@@ -45,6 +53,28 @@ pub const CONSTRUCTORS: &[Global] = &[
     relative_time_format::CONSTRUCTOR,
     segmenter::CONSTRUCTOR,
 ];
+
+/// The methods of its objects.
+pub const METHODS: &[(Family, &[Row])] = &[
+    (Family::Collator, collator::METHODS),
+    (Family::NumberFormat, number_format::METHODS),
+    (Family::DisplayNames, display_names::METHODS),
+    (Family::ListFormat, list_format::METHODS),
+    (Family::PluralRules, plural_rules::METHODS),
+    (Family::RelativeTimeFormat, relative_time_format::METHODS),
+    (Family::Segmenter, segmenter::METHODS),
+    (Family::Segments, segmenter::SEGMENTS_METHODS),
+    (Family::DateTimeFormat, date_time_format::METHODS),
+];
+
+/// The methods of other types that follow a locale.
+pub const LOCALIZED: &[(Family, &[Row])] = methods::METHODS;
+
+/// Functions that only the prelude can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] = list_format::INTRINSICS;
+
+/// What scripts cannot use: nothing.
+pub const MISSING: &[Missing] = &[];
 
 /// `supportedLocalesOf` of every constructor.
 pub const SUPPORTED_LOCALES_OF: Row = native("supportedLocalesOf", 1, supported_locales_of);

@@ -2,7 +2,6 @@
 
 pub mod format;
 
-use super::intl::number_format;
 use super::{Body, Global, Row, arg, native};
 use crate::heap::Class;
 use crate::numeric::{is_space, leading_text, number_text, parse_radix, to_int32};
@@ -48,7 +47,6 @@ pub const GLOBALS: &[Global] = &[
 pub const METHODS: &[Row] = &[
     native("toExponential", 1, to_exponential),
     native("toFixed", 1, to_fixed),
-    native("toLocaleString", 0, to_locale_string),
     native("toPrecision", 1, to_precision),
     native("toString", 1, to_string),
     native("valueOf", 0, value_of),
@@ -229,12 +227,6 @@ fn to_fixed(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(vm.string(&fixed(number, digits as usize)))
 }
 
-/// `number.toLocaleString(locales, options)`, in the one locale there is
-fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    receiver(vm, this, "toLocaleString")?;
-    number_format::to_locale_string(vm, this, arguments, "Number.prototype.toLocaleString")
-}
-
 /// `number.toPrecision(digits)`
 fn to_precision(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let number = receiver(vm, this, "toPrecision")?;
@@ -263,7 +255,7 @@ fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(Value::foreign_number(receiver(vm, this, "valueOf")?))
 }
 
-fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<f64> {
+pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<f64> {
     if this.is_number() {
         return Ok(this.as_number());
     }

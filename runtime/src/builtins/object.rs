@@ -48,7 +48,6 @@ pub const METHODS: &[Row] = &[
     native("hasOwnProperty", 1, has_own_property),
     native("isPrototypeOf", 1, is_prototype_of),
     native("propertyIsEnumerable", 1, property_is_enumerable),
-    prelude("toLocaleString", 0, "Object_toLocaleString"),
     native("toString", 0, to_string),
     native("valueOf", 0, value_of),
 ];

@@ -160,10 +160,11 @@ impl Registry {
                 this.host_functions.push((dialect, number));
             }
         }
-        let namespace = this.globals["Intl"];
-        for constructor in intl::CONSTRUCTORS {
-            let number = this.constructor(constructor);
-            this.static_property(namespace, constructor.name, Static::Native(number));
+        if let Some(&namespace) = this.globals.get("Intl") {
+            for constructor in intl::CONSTRUCTORS {
+                let number = this.constructor(constructor);
+                this.static_property(namespace, constructor.name, Static::Native(number));
+            }
         }
         let crypto = this.globals["crypto"];
         let subtle = this.constructor(&crypto::SUBTLE);
@@ -188,17 +189,8 @@ impl Registry {
             (Family::TextDecoder, encoding::DECODER_METHODS),
             (Family::Date, date::METHODS),
             (Family::RegExp, regexp::METHODS),
-            (Family::Collator, intl::collator::METHODS),
-            (Family::NumberFormat, intl::number_format::METHODS),
-            (Family::DisplayNames, intl::display_names::METHODS),
-            (Family::ListFormat, intl::list_format::METHODS),
-            (Family::PluralRules, intl::plural_rules::METHODS),
-            (Family::RelativeTimeFormat, intl::relative_time_format::METHODS),
-            (Family::Segmenter, intl::segmenter::METHODS),
-            (Family::Segments, intl::segmenter::SEGMENTS_METHODS),
             (Family::Url, url::METHODS),
             (Family::Params, url::params::METHODS),
-            (Family::DateTimeFormat, intl::date_time_format::METHODS),
             (Family::Timeout, timer::METHODS),
             (Family::AbortController, abort::CONTROLLER_METHODS),
             (Family::AbortSignal, abort::SIGNAL_METHODS),
@@ -208,13 +200,12 @@ impl Registry {
             (Family::Generator, generator::METHODS),
             (Family::AsyncGenerator, generator::ASYNC_METHODS),
         ];
-        for &(family, rows) in methods {
+        for &(family, rows) in methods.iter().chain(intl::METHODS) {
             this.families.push((format!("{family:?}"), family));
-            for row in rows {
-                let number = this.row(row) as u16 + 1;
-                let atom = this.name(row.name);
-                this.methods[atom.0 as usize][family as usize] = number;
-            }
+            this.family(family, rows);
+        }
+        for &(family, rows) in intl::LOCALIZED {
+            this.family(family, rows);
         }
         for &(family, name, other) in ALIASES {
             let (name, other) = (this.name(name), this.name(other));
@@ -235,7 +226,7 @@ impl Registry {
             crypto::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
-            intl::list_format::INTRINSICS,
+            intl::INTRINSICS,
             json::INTRINSICS,
             object::INTRINSICS,
             promise::INTRINSICS,
@@ -316,6 +307,15 @@ impl Registry {
         self.name(name);
         self.natives.push(Native { name, length, call, construct, direct: None });
         (self.natives.len() - 1) as u32
+    }
+
+    /// The methods of a family.
+    fn family(&mut self, family: Family, rows: &[Row]) {
+        for row in rows {
+            let number = self.row(row) as u16 + 1;
+            let atom = self.name(row.name);
+            self.methods[atom.0 as usize][family as usize] = number;
+        }
     }
 
     fn row(&mut self, row: &Row) -> u32 {

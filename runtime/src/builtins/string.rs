@@ -7,9 +7,8 @@
 pub mod html;
 pub mod normalize;
 mod search;
-mod transform;
+pub mod transform;
 
-use super::intl::collator;
 use super::{Body, Global, Row, arg, either, native, regexp};
 use crate::atom::known;
 use crate::charge::Buffer;
@@ -58,13 +57,10 @@ pub const METHODS: &[Row] = &[
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),
     native("isWellFormed", 0, transform::is_well_formed),
-    native("localeCompare", 1, locale_compare),
     native("normalize", 0, normalize::normalize),
     native("padEnd", 1, transform::pad_end),
     native("padStart", 1, transform::pad_start),
     native("repeat", 1, transform::repeat),
-    native("toLocaleLowerCase", 0, transform::to_locale_lower_case),
-    native("toLocaleUpperCase", 0, transform::to_locale_upper_case),
     native("toLowerCase", 0, transform::to_lower_case),
     native("toUpperCase", 0, transform::to_upper_case),
     native("toWellFormed", 0, transform::to_well_formed),
@@ -234,13 +230,6 @@ fn substr(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     part(vm, string, start, start + count)
 }
 
-/// `string.localeCompare(other, locales, options)`
-fn locale_compare(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let left = receiver(vm, this, "localeCompare")?;
-    let right = vm.to_string(arg(arguments, 0))?;
-    collator::locale_compare(vm, left, right, arguments)
-}
-
 /// `string.toString()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     itself(vm, this, "toString")
@@ -396,7 +385,7 @@ const PIECE: usize = 64 << 10;
 
 /// Change the text of a string piece by piece; lone surrogates stay. `cut` gives how much of a text can be changed
 /// independently, or `None` where that depends on what follows.
-fn by_text(
+pub(super) fn by_text(
     vm: &mut Vm,
     string: Value,
     cut: impl Fn(&str) -> Option<usize>,

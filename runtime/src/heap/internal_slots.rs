@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 /// The internal slots of a built-in object. Its named properties are in [`Heap::extras`], as those of arrays are.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "intl"), expect(dead_code, reason = "nothing makes objects of `Intl`"))]
 pub enum InternalSlots {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),

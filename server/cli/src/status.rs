@@ -22,6 +22,9 @@ pub struct Status {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Only ask the server at `--url` whether it answers, which needs no token: for health checks of containers.
+    #[arg(long, requires = "url", conflicts_with = "json")]
+    live: bool,
     #[command(flatten)]
     sources: Sources,
 }
@@ -30,6 +33,10 @@ impl Status {
     /// Succeeds if all MCP servers are up.
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let report = match &self.url {
+            Some(url) if self.live => {
+                request(url, "/healthz", None).await?;
+                return Ok(CommandStatus::Success);
+            }
             Some(url) => ask(url, self.token.as_deref()).await?,
             None => {
                 let running = self.sources.open_all()?;
@@ -61,7 +68,14 @@ fn row(server: &ServerStatus) -> Vec<String> {
 }
 
 async fn ask(url: &str, token: Option<&str>) -> Result<Report, CommandError> {
-    let address = format!("{}/v1/status", url.trim_end_matches('/'));
+    let body = request(url, "/v1/status", token).await?;
+    serde_json::from_slice(&body)
+        .map_err(|_| CommandError::new(format!("{url}: its answer is not that of 'codecall serve --http'")))
+}
+
+/// The body of a successful answer.
+async fn request(url: &str, path: &str, token: Option<&str>) -> Result<Vec<u8>, CommandError> {
+    let address = format!("{}{path}", url.trim_end_matches('/'));
     let failed = |problem: String| CommandError::new(format!("{url}: {problem}"));
     let client = codecall_http::client(TIMEOUT).map_err(|error| failed(error.to_string()))?;
     let mut request = client.get(address);
@@ -76,5 +90,5 @@ async fn ask(url: &str, token: Option<&str>) -> Result<Report, CommandError> {
         status => return Err(failed(format!("it answers with status {status}; is it 'codecall serve --http'?"))),
     }
     let body = response.bytes().await.map_err(|error| failed(error.without_url().to_string()))?;
-    serde_json::from_slice(&body).map_err(|_| failed("its answer is not that of 'codecall serve --http'".into()))
+    Ok(body.into())
 }

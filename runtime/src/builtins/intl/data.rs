@@ -29,10 +29,12 @@ const GONE: &str = "\0";
 pub static DATES: LazyLock<Pack> = LazyLock::new(|| Pack::new(include_bytes!("data/dates.bin")));
 
 /// Names of time zones.
+#[cfg(feature = "time-zones")]
 pub static ZONES: LazyLock<Pack> = LazyLock::new(|| Pack::inflated(include_bytes!("data/zones.bin")));
 
 impl Pack {
     /// The pack in a compressed file; it stays in memory once it is read.
+    #[cfg(feature = "time-zones")]
     pub fn inflated(bytes: &'static [u8]) -> Self {
         Self::new(miniz_oxide::inflate::decompress_to_vec_zlib(bytes).unwrap_or_default().leak())
     }

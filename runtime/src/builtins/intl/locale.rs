@@ -279,6 +279,12 @@ pub fn numbering_system(name: &str) -> Option<&'static str> {
     DIGITS.get_key_value(name).map(|(&name, _)| name)
 }
 
+/// A text with these digits in the place of ASCII's.
+pub fn with_digits(text: &str, digits: &[char; 10]) -> String {
+    let digit = |c: char| c.to_digit(10).map_or(c, |digit| digits[digit as usize]);
+    text.chars().map(digit).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@
 //! bounded: by the longest line of `zones.txt`; what names a zone is a word, see [`super::word`]
 
 use super::data::{View, ZONES};
+use super::locale::with_digits;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ pub struct Zone {
 
 /// How a zone is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+enum Style {
     /// `EST`
     Short,
     /// `Eastern Standard Time`
@@ -35,6 +36,20 @@ pub enum Style {
     ShortGeneric,
     /// `Eastern Time`
     LongGeneric,
+}
+
+impl Style {
+    /// That of a field of a pattern (UTS 35).
+    fn of(letter: u8, count: u8) -> Self {
+        match (letter, count) {
+            (b'z', 4) => Self::Long,
+            (b'O', 4) => Self::LongOffset,
+            (b'O', _) => Self::ShortOffset,
+            (b'v', 4) => Self::LongGeneric,
+            (b'v', _) => Self::ShortGeneric,
+            _ => Self::Short,
+        }
+    }
 }
 
 /// The last millisecond of the year 9999, and the first one of the year -9999: what the database covers.
@@ -93,6 +108,9 @@ fn period(text: &str) -> (f64, Vec<(i32, usize)>) {
 }
 
 impl Zone {
+    /// Why a zone is not found although there is one of its name: all are here.
+    pub const LIMITS: Option<&'static str> = None;
+
     /// The zone of a name, in whatever case.
     pub fn find(name: &str) -> Option<Self> {
         let &(canonical, own) = TABLE.zones.get(&name.to_ascii_lowercase())?;
@@ -119,8 +137,9 @@ impl Zone {
         self.rules.to_offset(stamp).seconds()
     }
 
-    /// The name of the zone at a time.
-    pub fn name_at(&self, time: f64, style: Style, locale: &Locale) -> String {
+    /// The name of the zone at a time, as a field of a pattern asks for it.
+    pub fn name_at(&self, time: f64, (letter, count): (u8, u8), locale: &Locale) -> String {
+        let style = Style::of(letter, count);
         let offset = self.offset(time);
         let minute = (time / MINUTE).floor();
         let is_generic = matches!(style, Style::ShortGeneric | Style::LongGeneric);
@@ -208,10 +227,4 @@ impl Locale {
         }
         self.names.text("gmt").replace("{0}", &text)
     }
-}
-
-/// A text with these digits in the place of ASCII's.
-pub fn with_digits(text: &str, digits: &[char; 10]) -> String {
-    let digit = |c: char| c.to_digit(10).map_or(c, |digit| digits[digit as usize]);
-    text.chars().map(digit).collect()
 }

@@ -170,16 +170,6 @@ function Array_reduceRight(self, fn, ...initial) {
   return value;
 }
 
-function Array_toLocaleString(self, locales, options) {
-  const length = $length(self);
-  const parts = [];
-  for (let i = 0; i < length; i++) {
-    const item = self[i];
-    parts.push(item === undefined || item === null ? "" : item.toLocaleString(locales, options));
-  }
-  return parts.join(",");
-}
-
 function Array_from(self, items, fn, thisArg) {
   if (fn === undefined) return $isScriptIterable(items) ? Iterable_list(undefined, items) : $list(items);
   $callable(fn);

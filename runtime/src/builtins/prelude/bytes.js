@@ -185,13 +185,6 @@ function Bytes_sort(source, from, to, target, compare) {
   }
 }
 
-function Uint8Array_toLocaleString(self, locales, options) {
-  const length = $viewLength(self, "toLocaleString");
-  const parts = [];
-  for (let i = 0; i < length; i++) parts.push(self[i].toLocaleString(locales, options));
-  return parts.join(",");
-}
-
 async function SubtleCrypto_digest(self, ...values) {
   return $digest(self, values);
 }

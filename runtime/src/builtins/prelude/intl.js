@@ -1,4 +1,4 @@
-// Methods of `Intl` that read iterables.
+// Methods of `Intl` that read iterables, and `toLocaleString` of what has parts.
 
 function ListFormat_format(self, list) {
   $listFormat(self, false);
@@ -18,4 +18,25 @@ function strings_of_list(list) {
     out.push(item);
   }
   return out;
+}
+
+function Array_toLocaleString(self, locales, options) {
+  const length = $length(self);
+  const parts = [];
+  for (let i = 0; i < length; i++) {
+    const item = self[i];
+    parts.push(item === undefined || item === null ? "" : item.toLocaleString(locales, options));
+  }
+  return parts.join(",");
+}
+
+function Uint8Array_toLocaleString(self, locales, options) {
+  const length = $viewLength(self, "toLocaleString");
+  const parts = [];
+  for (let i = 0; i < length; i++) parts.push(self[i].toLocaleString(locales, options));
+  return parts.join(",");
+}
+
+function Object_toLocaleString(self) {
+  return self.toString();
 }

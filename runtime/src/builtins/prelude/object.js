@@ -12,10 +12,6 @@ function Object_groupBy(self, items, fn) {
   return groups;
 }
 
-function Object_toLocaleString(self) {
-  return self.toString();
-}
-
 function Function_call(self, thisArg, ...args) {
   return $call(self, thisArg, args);
 }

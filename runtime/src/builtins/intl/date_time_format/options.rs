@@ -204,7 +204,10 @@ impl DateTimeFormat {
             let name = word(vm, zone)?;
             match Zone::find(&name) {
                 Some(zone) => zone,
-                None => return Err(vm.range_error(&format!("Invalid time zone specified: {name}"))),
+                None => {
+                    let limits = Zone::LIMITS.map(|limits| format!("; {limits}")).unwrap_or_default(); // bounded: a constant
+                    return Err(vm.range_error(&format!("Invalid time zone specified: {name}{limits}"))); // bounded: a word
+                }
             }
         };
         let mut request = Vec::new(); // bounded: by FIELDS
@@ -242,6 +245,11 @@ impl DateTimeFormat {
             }
             styled(&symbols, data, styles, cycle)
         };
+        if let Some(limits) = Zone::LIMITS
+            && fields(&pattern).any(|field| field.kind() == Kind::Zone)
+        {
+            return Err(vm.range_error(&format!("The name of the time zone is not available: {limits}"))); // bounded: a constant
+        }
         let has_hour = styles[1].is_some() || request.iter().any(|field| field.kind() == Kind::Hour);
         let is_default = hour12.is_none() && hour_cycle.is_none();
         let tag = requested.tag(|key, value| match key {

@@ -6,7 +6,7 @@ use super::DateTimeFormat;
 use super::pattern::{Field, Item, Kind, fields};
 use super::symbols::Width;
 use crate::builtins::date::calendar::{Fields, MS_PER_DAY};
-use crate::builtins::intl::zone::{Style, with_digits};
+use crate::builtins::intl::locale::with_digits;
 
 /// A part of a formatted date.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl DateTimeFormat {
             Item::Literal(text) => Part { kind: "literal", text: text.clone() },
             Item::Field(field) => {
                 let text = match field.kind() {
-                    Kind::Zone => self.zone.name_at(time, zone_style(*field), &self.zone_names),
+                    Kind::Zone => self.zone.name_at(time, (field.letter, field.count), &self.zone_names),
                     _ => self.field_text(*field, &at, pattern),
                 };
                 Part { kind: part_name(field.kind()), text }
@@ -100,16 +100,5 @@ fn part_name(kind: Kind) -> &'static str {
         Kind::Second => "second",
         Kind::Fraction => "fractionalSecond",
         Kind::Zone => "timeZoneName",
-    }
-}
-
-fn zone_style(field: Field) -> Style {
-    match (field.letter, field.count) {
-        (b'z', 4) => Style::Long,
-        (b'O', 4) => Style::LongOffset,
-        (b'O', _) => Style::ShortOffset,
-        (b'v', 4) => Style::LongGeneric,
-        (b'v', _) => Style::ShortGeneric,
-        _ => Style::Short,
     }
 }

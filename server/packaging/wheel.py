@@ -1,0 +1,81 @@
+"""A Python wheel that carries the program: `uvx codecall`, `pip install codecall`."""
+
+import base64
+import hashlib
+import time
+import zipfile
+from pathlib import Path
+
+from binary import Binary
+from common import SUMMARY, Failure, Project, epoch, licences, readme
+
+ARCHITECTURES = {
+    ("linux", "x64"): "x86_64",
+    ("linux", "arm64"): "aarch64",
+    ("darwin", "x64"): "x86_64",
+    ("darwin", "arm64"): "arm64",
+    ("win32", "x64"): "amd64",
+    ("win32", "arm64"): "arm64",
+}
+
+
+def tags(binary: Binary) -> list[str]:
+    """The platforms that the program runs on (PEP 600, PEP 656)."""
+    cpu = ARCHITECTURES[binary.system, binary.cpu]
+    major, minor = binary.needs
+    match binary.system, binary.libc:
+        case "linux", "glibc":
+            # The oldest policy; a program that needs less runs where it holds.
+            major, minor = max((2, 17), (major, minor))
+            return [f"manylinux_{major}_{minor}_{cpu}"]
+        case "linux", "musl":
+            return [f"musllinux_{major}_{minor}_{cpu}"]
+        case "linux", _:
+            return [f"manylinux_2_17_{cpu}", f"musllinux_1_1_{cpu}"]
+        case "darwin", _:
+            # Since 11 the second number means nothing.
+            return [f"macosx_{major}_{minor if major < 11 else 0}_{cpu}"]
+        case "win32", _:
+            return [f"win_{cpu}"]
+        case system, _:
+            raise Failure(f"there are no wheels for {system}")
+
+
+def make(project: Project, binary: Binary, out: Path) -> list[Path]:
+    name = f"codecall-{project.version}"
+    info = f"{name}.dist-info"
+    platforms = tags(binary)
+    files = [(f"{name}.data/scripts/{binary.file_name}", binary.data, 0o755)]
+    files += [(f"{info}/licenses/{licence}", text, 0o644) for licence, text in licences()]
+    if project.sbom:
+        files.append((f"{info}/sboms/codecall.cdx.json", project.sbom, 0o644))
+    files.append((f"{info}/METADATA", metadata(project).encode(), 0o644))
+    lines = ["Wheel-Version: 1.0", "Generator: codecall", "Root-Is-Purelib: false"]
+    lines += [f"Tag: py3-none-{platform}" for platform in platforms]
+    files.append((f"{info}/WHEEL", "".join(f"{line}\n" for line in lines).encode(), 0o644))
+    record = "".join(f"{path},sha256={digest(data)},{len(data)}\n" for path, data, _ in files) + f"{info}/RECORD,,\n"
+    files.append((f"{info}/RECORD", record.encode(), 0o644))
+    path = out / f"{name}-py3-none-{'.'.join(platforms)}.whl"
+    moment = time.gmtime(epoch())[:6]
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, data, mode in files:
+            entry = zipfile.ZipInfo(file, moment)
+            entry.external_attr = (0o100000 | mode) << 16
+            entry.create_system = 3
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, compresslevel=project.level)
+    return [path]
+
+
+def digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def metadata(project: Project) -> str:
+    fields = [("Metadata-Version", "2.4"), ("Name", "codecall"), ("Version", project.version), ("Summary", SUMMARY)]
+    fields += [("License-Expression", f"({project.licence}) AND Unicode-3.0")]
+    fields += [("License-File", licence) for licence, _ in licences()]
+    fields += [("Keywords", "mcp,agents,tools,code-mode,sandbox"), ("Requires-Python", ">=3.8")]
+    fields += [("Classifier", f"Programming Language :: {language}") for language in ("Rust", "JavaScript")]
+    fields += [("Project-URL", f"{label}, {url}") for label, url in project.urls.items()]
+    fields += [("Description-Content-Type", "text/markdown")]
+    return "".join(f"{key}: {value}\n" for key, value in fields) + "\n" + readme()

@@ -1,0 +1,329 @@
+// The packages of the program, installed into empty environments without Rust: node packages.mjs [NAME…]
+//
+// `server/packaging/build` makes them of the debug build, or of what CODECALL names. Each is installed as a user would do
+// it, with a PATH that has the package manager's own folder and nothing else, and runs the demo. A registry for npm
+// is served here. Where the system or the user cannot do something, it is skipped with a message.
+
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createSocket } from 'node:net';
+import { delimiter, dirname, join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { codecall, folder, modules, requireFiles, root } from './serve.mjs';
+
+requireFiles('packages', codecall, join(modules, '@modelcontextprotocol/sdk'));
+
+const SCRIPT = `const { users } = await callTool('users:list', { limit: 5 });
+return { names: users.map(({ name }) => name), sum: users.length };`;
+
+let cases = 0;
+let problems = 0;
+async function check(name, test) {
+  if (!test) return;
+  cases += 1;
+  try {
+    await test();
+    console.log(`ok: ${name}`);
+  } catch (error) {
+    problems += 1;
+    console.log(`PROBLEM: ${name}: ${error.stack ?? error}`);
+  }
+}
+
+function skip(name, why) {
+  console.log(`!!! SKIPPED: ${name}: ${why}`);
+  if (process.env.CI) problems += 1;
+}
+
+// Runs a program to its end; never rejects.
+function run(command, args, { env, cwd, input = '' } = {}) {
+  return new Promise((resolve) => {
+    const child = execFile(command, args, { env, cwd, maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? error?.code, signal: child.signalCode, stdout, stderr });
+    });
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(input);
+  });
+}
+
+async function must(command, args, options) {
+  const result = await run(command, args, options);
+  assert.equal(result.code, 0, `${command} ${args.join(' ')}: ${result.stderr}${result.stdout}`);
+  return result.stdout;
+}
+
+const isThere = (command) => process.env.PATH.split(delimiter).some((path) => existsSync(join(path, command)));
+const isAlive = (pid) => {
+  try {
+    // A zombie has ended too.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+const childrenOf = (pid) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+
+async function until(what, test) {
+  for (let i = 0; i < 1200; i += 1) {
+    const found = await test();
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`it takes too long until ${what}`);
+}
+
+// Nothing of whoever runs the tests.
+const clean = (home, ...path) => ({ PATH: path.join(delimiter), HOME: home, LANG: 'C.UTF-8' });
+
+// What every package must do. `launched`: the program is a child of the command.
+async function behaves(name, command, args, env, { launched = false } = {}) {
+  const start = (...more) => run(command, [...args, ...more], { env, input: SCRIPT });
+  await check(`${name}: the demo`, async () => {
+    const began = performance.now();
+    const { code, stdout, stderr } = await start('run', '--demo', '-');
+    assert.equal(code, 0, stderr);
+    const outcome = JSON.parse(stdout);
+    assert.equal(outcome.status, 'ok');
+    assert.equal(outcome.result.sum, 5);
+    console.log(`    from the command to its answer: ${Math.round(performance.now() - began)} ms`);
+  });
+  await check(`${name}: exit codes`, async () => {
+    const failed = await run(command, [...args, 'run', '-'], { env, input: 'throw new Error("no")' });
+    assert.equal(failed.code, 1, failed.stderr);
+    assert.equal((await start('run', '--no-such-flag')).code, 2);
+    assert.match((await start('--version')).stdout, /^codecall \d+\.\d+\.\d+\n$/);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    await check(`${name}: ${signal} ends all processes`, async () => {
+      const child = spawn(command, [...args, 'serve', '--demo', '--http', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+      let stderr = '';
+      child.stderr.on('data', (chunk) => { stderr += chunk; });
+      const exited = new Promise((resolve) => child.once('exit', (code, by) => resolve({ code, by })));
+      await until(`it listens: ${stderr}`, () => /listening on/.test(stderr) || child.exitCode !== null);
+      const programs = launched ? childrenOf(child.pid) : [child.pid];
+      assert.equal(programs.length, 1, stderr);
+      child.kill(signal);
+      const { code, by } = await exited;
+      assert.equal(by ?? code, 0, stderr);
+      await until('the program ends', () => !programs.some(isAlive));
+    });
+  }
+  if (launched) {
+    await check(`${name}: a program that is killed kills its launcher in the same way`, async () => {
+      const child = spawn(command, [...args, 'serve', '--demo'], { env, stdio: ['pipe', 'ignore', 'ignore'] });
+      const exited = new Promise((resolve) => child.once('exit', (code, by) => resolve(by ?? code)));
+      const [program] = await until('the program starts', () => childrenOf(child.pid).length === 1 && childrenOf(child.pid));
+      process.kill(program, 'SIGKILL');
+      assert.equal(await exited, 'SIGKILL');
+    });
+  }
+  await check(`${name}: a client of the MCP SDK`, async () => {
+    const transport = new StdioClientTransport({ command, args: [...args, 'serve', '--demo'], env, stderr: 'ignore' });
+    const client = new Client({ name: 'packages', version: '1' });
+    await client.connect(transport);
+    const names = (await client.listTools()).tools.map((tool) => tool.name);
+    assert(names.includes('codecall_execute'), names.join());
+    const answer = await client.callTool({ name: 'codecall_execute', arguments: { script: SCRIPT } });
+    assert.match(JSON.stringify(answer), /sum/);
+    assert.notEqual(answer.isError, true, JSON.stringify(answer));
+    const { pid } = transport;
+    await client.close();
+    await until('the server ends', () => !isAlive(pid));
+  });
+}
+
+// ---- Each package ------------------------------------------------------------------------------
+
+async function wheel(packages, home) {
+  const file = packages.find((name) => name.endsWith('.whl'));
+  const python = process.env.PATH.split(delimiter).map((path) => join(path, 'python3')).find(existsSync);
+  if (!python) return skip('wheel', 'there is no python3');
+  const venv = join(home, 'venv');
+  const bin = join(venv, 'bin');
+  await check('wheel: it is installed', async () => {
+    await must(python, ['-m', 'venv', venv]);
+    const began = performance.now();
+    const install = ['-m', 'pip', 'install', '--no-index', '--no-deps', '--disable-pip-version-check', '--quiet', file];
+    await must(join(bin, 'python'), install, { env: clean(home, bin) });
+    console.log(`    to install: ${Math.round(performance.now() - began)} ms`);
+    const files = await must(join(bin, 'python'), ['-m', 'pip', 'show', '-f', 'codecall'], { env: clean(home, bin) });
+    assert.match(files, /bin\/codecall/);
+    assert.match(files, /LICENSE-MIT/);
+    assert.match(files, /sboms\/codecall\.cdx\.json/);
+  });
+  return behaves('wheel', join(bin, 'codecall'), [], clean(home, bin));
+}
+
+// The packages as a registry has them; those of other platforms only say for what they are.
+async function registry(packages) {
+  const tarballs = packages.filter((name) => name.endsWith('.tgz'));
+  const manifests = new Map();
+  for (const tarball of tarballs) {
+    const about = JSON.parse(await must('tar', ['-xzOf', tarball, 'package/package.json']));
+    const integrity = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
+    manifests.set(about.name, { about, tarball, integrity });
+  }
+  const main = manifests.get('codecall').about;
+  for (const name of Object.keys(main.optionalDependencies)) {
+    const [system, cpu, libc] = name.slice('@codecall/'.length).split('-');
+    const about = { name, version: main.version, os: [system], cpu: [cpu], ...(libc && { libc: [libc] }) };
+    if (!manifests.has(name)) manifests.set(name, { about, tarball: '/none.tgz', integrity: 'sha512-AAAA' });
+  }
+  const asked = [];
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(request.url);
+    asked.push(path);
+    const tarball = tarballs.find((file) => path.endsWith('.tgz') && path === file);
+    const found = manifests.get(path.slice(1));
+    if (tarball) return response.end(readFileSync(tarball));
+    if (!found) return response.writeHead(404).end('{}');
+    const url = `http://127.0.0.1:${server.address().port}${found.tarball}`;
+    const dist = { tarball: url, integrity: found.integrity };
+    const { name, version } = found.about;
+    return response.end(JSON.stringify({ name, 'dist-tags': { latest: version }, versions: { [version]: { ...found.about, dist } } }));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, asked, url: `http://127.0.0.1:${server.address().port}/` };
+}
+
+async function npm(packages, home) {
+  if (!isThere('npm')) return skip('npm', 'there is no npm');
+  const prefix = join(home, 'npm');
+  // A folder with node and npm alone.
+  const bin = join(home, 'bin');
+  mkdirSync(bin);
+  await must('ln', ['-s', process.execPath, join(bin, 'node')]);
+  const { server, asked, url } = await registry(packages);
+  const env = { ...clean(home, bin), npm_config_registry: url, npm_config_cache: join(home, 'cache'), npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' };
+  const at = (command) => join(dirname(process.execPath), command);
+  const tools = { npm: existsSync(at('npm')) ? at('npm') : 'npm', npx: existsSync(at('npx')) ? at('npx') : 'npx' };
+  // `npx` starts programs with a shell.
+  const shell = { ...env, PATH: `${bin}${delimiter}/bin` };
+  await check('npm: it is installed, for this platform alone', async () => {
+    const began = performance.now();
+    await must(tools.npm, ['install', '--global', '--prefix', prefix, 'codecall'], { env: shell });
+    console.log(`    to install: ${Math.round(performance.now() - began)} ms`);
+    const installed = readdirSync(join(prefix, 'lib/node_modules/codecall/node_modules/@codecall'));
+    assert.equal(installed.length, 1, installed.join());
+    const others = asked.filter((path) => path.endsWith('/none.tgz'));
+    assert.deepEqual(others, [], 'packages of other platforms are loaded');
+  });
+  await check('npx codecall', async () => {
+    const { code, stdout, stderr } = await run(tools.npx, ['--yes', 'codecall', 'run', '--demo', '-'], { env: shell, cwd: home, input: SCRIPT });
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).result.sum, 5);
+  });
+  const command = join(prefix, 'bin/codecall');
+  await behaves('npm', command, [], env, { launched: true });
+  await check('npm: without the package of the platform it says what to do', async () => {
+    const lone = join(home, 'lone/node_modules/codecall');
+    mkdirSync(lone, { recursive: true });
+    await must('cp', ['-r', join(prefix, 'lib/node_modules/codecall/bin'), lone]);
+    const { code, stderr } = await run(join(bin, 'node'), [join(lone, 'bin/codecall.js')], { env });
+    assert.equal(code, 1);
+    assert.match(stderr, /@codecall\/\S+ is not installed[\s\S]+optional dependency/);
+  });
+  server.close();
+  return undefined;
+}
+
+// A root in a folder, entered as a user without rights; nothing but its data and /tmp can be written.
+const ENTER = `set -e
+root=$1; shift
+mount --bind "$root" "$root"
+mount -o remount,bind,ro,nosuid,nodev "$root"
+mount -t tmpfs tmpfs "$root/tmp"
+mount -t tmpfs -o uid=65532,gid=65532,mode=700 tmpfs "$root/var/lib/codecall"
+mount -t proc proc "$root/proc" || true
+exec chroot --userspec=65532:65532 "$root" "$@"`;
+const inRoot = (path, program) => ['unshare', ['--mount', 'sh', '-c', ENTER, 'sh', path, program]];
+const CONTAINER = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/var/lib/codecall', XDG_STATE_HOME: '/var/lib', XDG_CACHE_HOME: '/var/lib/codecall/cache', XDG_RUNTIME_DIR: '/tmp' };
+
+async function extracted(packages, home, name) {
+  if (process.getuid?.() !== 0 || (await run('unshare', ['--mount', 'true'])).code !== 0) {
+    skip(name, 'it takes root, who may mount');
+    return undefined;
+  }
+  const path = join(home, 'root');
+  mkdirSync(path);
+  await must('tar', ['-xzpf', packages.find((file) => file.endsWith('.tar.gz')), '--numeric-owner', '-C', path]);
+  return path;
+}
+
+async function container(packages, home) {
+  const path = await extracted(packages, home, 'container');
+  if (!path) return;
+  const [command, args] = inRoot(path, '/usr/bin/codecall');
+  await behaves('container', command, args, CONTAINER);
+  await check('container: its user, its health, its token, and a root that cannot be written', async () => {
+    const port = await new Promise((resolve) => {
+      const socket = createSocket().listen(0, '127.0.0.1', () => { const free = socket.address().port; socket.close(() => resolve(free)); });
+    });
+    const token = 'a token of the container';
+    const serve = [...args, 'serve', '--demo', '--http', `0.0.0.0:${port}`];
+    const refused = await run(command, serve, { env: CONTAINER });
+    assert.equal(refused.code, 2, 'without a token it must not listen on all addresses');
+    const child = spawn(command, serve, { env: { ...CONTAINER, CODECALL_HTTP_TOKEN: token }, stdio: ['ignore', 'ignore', 'pipe'] });
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    let stderr = '';
+    child.stderr.on('data', (chunk) => { stderr += chunk; });
+    await until('it listens', () => /listening on/.test(stderr) || child.exitCode !== null);
+    assert.match(readFileSync(`/proc/${child.pid}/status`, 'utf8'), /^Uid:\s+65532\s+65532\s+65532\s+65532$/m);
+    const file = readFileSync(join(root, 'server/packaging/container/Containerfile'), 'utf8');
+    const health = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(file)[1]).map((word) => word.replace(':8931', `:${port}`));
+    const [enter, into] = inRoot(path, health[0]);
+    assert.equal((await run(enter, [...into, ...health.slice(1)], { env: CONTAINER })).code, 0, stderr);
+    const stored = await run(command, [...args, 'config', 'check', '--config', '/etc/codecall/none.toml'], { env: CONTAINER });
+    assert.equal(stored.code, 2);
+    child.kill('SIGTERM');
+    assert.equal(await exited, 0, stderr);
+    assert.notEqual((await run(enter, [...into, ...health.slice(1)], { env: CONTAINER })).code, 0, 'a server that is gone is not healthy');
+    const mounts = await run('unshare', ['--mount', 'sh', '-c', ENTER.replace('exec chroot', 'touch "$root/written" || exit 7; exec chroot'), 'sh', path, '/usr/bin/codecall', '--version'], { env: CONTAINER });
+    assert.equal(mounts.code, 7, 'the root can be written');
+  });
+}
+
+async function deb(packages, home) {
+  const file = packages.find((name) => name.endsWith('.deb'));
+  if (!file) return skip('deb', 'there is no dpkg-deb');
+  const path = await extracted(packages, home, 'deb');
+  if (!path) return undefined;
+  await check('deb: it is installed', async () => {
+    // The root has the libraries; the database of packages does not know them.
+    await must('rm', [join(path, 'usr/bin/codecall')]);
+    mkdirSync(join(path, 'var/lib/dpkg/info'), { recursive: true });
+    mkdirSync(join(path, 'var/lib/dpkg/updates'));
+    writeFileSync(join(path, 'var/lib/dpkg/status'), '');
+    await must('dpkg', ['--root', path, '--force-depends', '--force-script-chrootless', '--install', file]);
+    const needs = await must('dpkg-deb', ['--field', file, 'Depends']);
+    assert.match(needs, /^libc6 \(>= 2\.\d+\), libgcc-s1\n$/);
+    assert.match(await must('sh', ['-c', `zcat ${join(path, 'usr/share/man/man1/codecall-serve.1.gz')}`]), /^\.TH codecall-serve 1/m);
+    await must('bash', ['-n', join(path, 'usr/share/bash-completion/completions/codecall')]);
+    if (isThere('systemd-analyze')) {
+      const units = await run('systemd-analyze', ['verify', '--man=no', '--root', path, join(path, 'usr/lib/systemd/system/codecall.service')]);
+      assert.doesNotMatch(units.stderr, /codecall\.service/);
+    }
+  });
+  const [command, args] = inRoot(path, '/usr/bin/codecall');
+  return behaves('deb', command, args, CONTAINER);
+}
+
+// ---- All ---------------------------------------------------------------------------------------
+
+const ALL = { wheel, npm, deb, container };
+const names = process.argv.slice(2).length > 0 ? process.argv.slice(2) : Object.keys(ALL);
+const out = folder();
+const bill = join(out, 'sbom.json');
+writeFileSync(bill, '{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": []}');
+const has = names.filter((name) => name !== 'deb' || isThere('dpkg-deb'));
+// The root of the Debian package is that of the container.
+const only = [...new Set(has.includes('deb') ? [...has, 'container'] : has)].join();
+const build = ['--binary', codecall, '--out', out, '--only', only, '--strip', '--quick', '--sbom', bill];
+const made = (await must(join(root, 'server/packaging/build'), build)).trim().split('\n').map((line) => line.split('\t')[0]);
+for (const name of names) await ALL[name](made, folder());
+console.log(`${cases} cases, ${problems} problems`);
+process.exit(problems > 0 ? 1 : 0);
