@@ -10,6 +10,15 @@
 //! This crate evaluates nothing and knows no values, no limits and no host: what hints say of a host comes
 //! with the [`Options`].
 //!
+//! # Features
+//!
+//! `typescript` (on by default): types of TypeScript are erased. Without it they are syntax errors whose hint names the feature.
+//!
+//! # Stability
+//!
+//! This crate is the inside of the crate `codecall-agentscript`, which embedders use and which has a stable API. The syntax tree and the
+//! program follow the grammar: they change with any version. Depend on an exact version (`=0.1.0`).
+//!
 //! A module imports only from modules declared above it; a test holds it.
 
 #![forbid(unsafe_code)]

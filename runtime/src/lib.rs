@@ -1,7 +1,8 @@
 //! AgentScript: an embeddable interpreter for a safe subset of JavaScript, metered at every step.
 //!
 //! A run is a state machine: [`Run::resume`] goes on until it needs something from outside, and says
-//! what. It never blocks, owns no thread and knows no async runtime; dropping it cancels it.
+//! what. It never blocks, owns no thread and knows no async runtime; dropping it cancels it. The [`guide`] goes from a script to its
+//! outcome, says what the features are, and what stays as it is.
 //!
 //! ```
 //! use agentscript::{CompileOptions, Event, Inputs, Policy, Progress, compile};
@@ -60,6 +61,13 @@
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+#[doc = include_str!("guide.md")]
+pub mod guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod activation;
 mod atom;

@@ -263,7 +263,7 @@ async function container(packages, home) {
     const port = await new Promise((resolve) => {
       const socket = createSocket().listen(0, '127.0.0.1', () => { const free = socket.address().port; socket.close(() => resolve(free)); });
     });
-    const token = 'a token of the container';
+    const token = 'token-of-the-container';
     const serve = [...args, 'serve', '--demo', '--http', `0.0.0.0:${port}`];
     const refused = await run(command, serve, { env: CONTAINER });
     assert.equal(refused.code, 2, 'without a token it must not listen on all addresses');
@@ -305,7 +305,7 @@ async function deb(packages, home) {
     await must('bash', ['-n', join(path, 'usr/share/bash-completion/completions/codecall')]);
     if (isThere('systemd-analyze')) {
       const units = await run('systemd-analyze', ['verify', '--man=no', '--root', path, join(path, 'usr/lib/systemd/system/codecall.service')]);
-      assert.doesNotMatch(units.stderr, /codecall\.service/);
+      assert.doesNotMatch(units.stderr, /Unknown|Failed to parse|Invalid|not a valid|Missing/);
     }
   });
   const [command, args] = inRoot(path, '/usr/bin/codecall');

@@ -3,6 +3,7 @@
 'use strict';
 
 const { spawn } = require('node:child_process');
+const { isatty } = require('node:tty');
 
 const { platform, arch } = process;
 const name = platform === 'win32' ? 'codecall.exe' : 'codecall';
@@ -32,7 +33,8 @@ program with \`cargo install codecall\`, or use \`uvx codecall\`.`);
 const child = spawn(program(), process.argv.slice(2), { stdio: 'inherit', windowsHide: true });
 
 // A terminal sends these to both processes; sent again, they would end the program without its clean-up.
-const isOnTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+// `process.stdin` must not be touched: it would make the pipe non-blocking, for the program too.
+const isOnTerminal = [0, 1, 2].some(isatty);
 const handlers = {
   SIGINT: () => isOnTerminal || child.kill('SIGINT'),
   SIGHUP: () => isOnTerminal || child.kill('SIGHUP'),

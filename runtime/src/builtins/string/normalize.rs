@@ -42,6 +42,7 @@ pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 /// The canonical decomposition of a string.
+#[cfg(feature = "intl")]
 pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
     Form { composes: false, compatible: false }.apply(vm, string)
 }
