@@ -194,6 +194,73 @@ fn the_architecture_page_names_every_file() {
     }
 }
 
+/// Commands of the pages name packages of the workspace.
+#[test]
+fn commands_name_packages_that_exist() {
+    let table: toml::Table = read("Cargo.toml").parse().expect("a manifest");
+    let members = table["workspace"]["members"].as_array().expect("a list");
+    let name = |member: &toml::Value| {
+        let manifest: toml::Table = read(&format!("{}/Cargo.toml", member.as_str()?)).parse().ok()?;
+        Some(manifest["package"]["name"].as_str()?.to_owned())
+    };
+    let packages: BTreeSet<String> = members.iter().filter_map(name).collect();
+    let mut named = 0;
+    let scripts = [
+        ".ci/run".to_owned(),
+        ".ci/fuzz".to_owned(),
+        ".ci/nightly".to_owned(),
+        ".github/workflows/release.yml".to_owned(),
+    ];
+    for page in pages().into_iter().chain(scripts) {
+        let text = read(&page);
+        for line in text.lines().filter(|line| line.contains("cargo ")) {
+            let mut words = line.split([' ', '`']);
+            while let Some(word) = words.next() {
+                let package = if word == "-p" { words.next() } else { None };
+                if let Some(package) = package.map(|package| package.trim_end_matches([',', ';', ')', '.'])) {
+                    assert!(packages.contains(package), "{page}: there is no package '{package}': {line}");
+                    named += 1;
+                }
+            }
+        }
+    }
+    assert!(named > 20, "only {named} packages are named");
+}
+
+/// README, the page of the packages, what makes them and the release agree on names and platforms.
+#[test]
+fn packages_have_the_same_names_everywhere() {
+    let maker = read("server/packaging/npm.py");
+    let (_, platforms) = maker.split_once("PLATFORMS = (").expect("a list");
+    let platforms: Vec<&str> = platforms.split(')').next().unwrap_or_default().split('"').skip(1).step_by(2).collect();
+    let (workflow, page) = (read(".github/workflows/release.yml"), read("docs/packages.md"));
+    let built: Vec<&str> = workflow
+        .split("{ platform: ")
+        .skip(1)
+        .filter(|row| row.contains("target: "))
+        .filter_map(|row| row.split(',').next())
+        .collect();
+    assert_eq!(platforms.iter().collect::<BTreeSet<_>>(), built.iter().collect::<BTreeSet<_>>());
+    for platform in &platforms {
+        assert!(page.contains(&format!("`@codecall/{platform}`")), "docs/packages.md lacks {platform}");
+    }
+    let readme = read("README.md");
+    for (command, file, text) in [
+        ("uvx codecall ", "server/packaging/wheel.py", "(\"Name\", \"codecall\")"),
+        ("npx codecall ", "server/packaging/npm.py", "common(project, \"codecall\""),
+        (
+            "cargo add codecall-agentscript --rename agentscript",
+            "runtime/Cargo.toml",
+            "name = \"codecall-agentscript\"\n",
+        ),
+    ] {
+        assert!(
+            readme.contains(command) && read(file).contains(text),
+            "README says `{command}`, {file} must have {text}"
+        );
+    }
+}
+
 /// The performance page has a row for each script that is measured.
 #[test]
 fn the_performance_page_names_every_case() {

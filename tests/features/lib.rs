@@ -42,12 +42,19 @@ mod tests {
                 None => assert!(cfg!(feature = "intl"), "{script} is compiled"),
                 Some(text) => {
                     assert!(!cfg!(feature = "intl"), "{script}: {text}");
-                    assert!(text.contains(&format!("'{name}' is not available: this build of AgentScript {LACKS} `intl`; ")), "{text}");
+                    assert!(
+                        text.contains(&format!(
+                            "'{name}' is not available: this build of AgentScript {LACKS} `intl`; "
+                        )),
+                        "{text}"
+                    );
                 }
             }
         }
         // Names of the script are its own.
-        for script in ["const Intl = 1; return Intl", "const { toLocaleString } = { toLocaleString: 1 }; return toLocaleString"] {
+        for script in
+            ["const Intl = 1; return Intl", "const { toLocaleString } = { toLocaleString: 1 }; return toLocaleString"]
+        {
             assert_eq!(refusal(script, None), None, "{script}");
         }
     }

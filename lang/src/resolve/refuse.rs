@@ -150,8 +150,7 @@ impl<'p> Resolver<'_, 'p> {
         }
         let row = refused::name(name).filter(|_| !(self.options.provided)(name));
         let disabled = self.options.disabled.iter().find(|(disabled, _)| disabled == name);
-        let missing =
-            self.options.missing.iter().find(|m| m.name == name && m.refusal != Refusal::DisallowedProperty);
+        let missing = self.options.missing.iter().find(|m| m.name == name && m.refusal != Refusal::DisallowedProperty);
         let is_refused = row.is_some() || disabled.is_some() || missing.is_some();
         self.texts.facts(id).refused_name = Some(is_refused);
         if let Some(row) = row {
