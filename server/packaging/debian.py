@@ -67,7 +67,7 @@ def fields(project: Project, binary: Binary, architecture: str, installed: int) 
     return f"""Package: codecall
 Version: {project.version}-1
 Architecture: {architecture}
-Maintainer: CodeCall contributors <codecall@localhost>
+Maintainer: CodeCall contributors <maintainers@codecall.invalid>
 Installed-Size: {installed}
 {depends}Recommends: ca-certificates
 Section: net

@@ -217,6 +217,16 @@ async function npm(packages, home) {
     assert.equal(code, 0, stderr);
     assert.equal(JSON.parse(stdout).result.sum, 5);
   });
+  await check('npx codecall init', async () => {
+    mkdirSync(join(home, '.cursor'));
+    const file = join(home, '.cursor/mcp.json');
+    writeFileSync(file, JSON.stringify({ mcpServers: { files: { command: 'node', args: ['files.js'] } } }));
+    await must(tools.npx, ['--yes', 'codecall', 'init', '--apply', 'cursor'], { env: shell, cwd: home });
+    const { command, args } = JSON.parse(readFileSync(file, 'utf8')).mcpServers.codecall;
+    assert.deepEqual([command, ...args.slice(0, 3)], ['npx', '-y', 'codecall', 'serve'], 'the cache of npx does not stay');
+    const report = JSON.parse(await must(tools.npx, ['--yes', 'codecall', 'init', '--dry-run', '--json'], { env: shell, cwd: home }));
+    assert.match(JSON.stringify(report.skipped), /CodeCall itself/);
+  });
   const command = join(prefix, 'bin/codecall');
   await behaves('npm', command, [], env, { launched: true });
   await check('npm: without the package of the platform it says what to do', async () => {

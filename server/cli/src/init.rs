@@ -155,9 +155,8 @@ impl Init {
         config: &Path,
     ) -> Result<Vec<(PathBuf, PathBuf)>, CommandError> {
         let program = std::env::current_exe().map_err(|error| CommandError::new(error.to_string()))?;
-        let command: Vec<String> = [&program, Path::new("serve"), Path::new("--config"), config]
-            .map(|word| word.display().to_string())
-            .to_vec();
+        let mut command = codecall_clients::launch::command(&program);
+        command.extend(["serve".to_owned(), "--config".to_owned(), config.display().to_string()]);
         let mut changed = Vec::new();
         let paths: BTreeSet<&PathBuf> = found.iter().map(|file| &file.path).collect();
         for path in paths {

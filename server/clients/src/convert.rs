@@ -3,6 +3,7 @@
 use crate::Platform;
 use crate::client::Scope as Whose;
 use crate::find::{Found, Surroundings};
+use crate::launch;
 use crate::variables::{Scope, translate};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -305,8 +306,8 @@ fn check_kind(table: &Map<String, Value>) -> Result<(), String> {
         return Err("a program of the client makes its headers".into());
     }
     let command = table.get("command").and_then(Value::as_str).unwrap_or_default();
-    let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
-    if program == "codecall" || program == "codecall.exe" {
+    let arguments = table.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    if launch::is_codecall(command, arguments) {
         return Err("it is CodeCall itself".into());
     }
     Ok(())

@@ -14,6 +14,7 @@ pub mod change;
 mod client;
 mod convert;
 mod find;
+pub mod launch;
 mod plan;
 mod read;
 mod variables;
