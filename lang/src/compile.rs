@@ -78,7 +78,7 @@ fn without_types(error: Diagnostic, source: &str) -> Diagnostic {
     let at = error.span.text(source);
     let is_type = |text: &str| WORDS.contains(&text) || text.starts_with([':', '<']);
     let last = before.trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    if error.hint.is_some() || !(is_type(at) || is_type(last)) {
+    if error.refusal.is_some() || !(is_type(at) || is_type(last)) {
         return error;
     }
     error.with_hint(

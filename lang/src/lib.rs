@@ -27,9 +27,9 @@
 // What all others use.
 mod span;
 mod diagnostic;
+pub mod refused;
 mod options;
 mod spare;
-pub mod refused;
 // From text to the syntax tree.
 mod fence;
 mod token;

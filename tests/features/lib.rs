@@ -77,6 +77,9 @@ mod tests {
         assert_eq!(refusal("return 1", Some(Language::TypeScript)), None);
     }
 
+    /// Cases that compute the name of a method that is missing, so that no compiler can refuse it.
+    const COMPUTED: &[&str] = &["lengths and names", "methods of dates on what is none"];
+
     /// Every case that needs nothing that is missing.
     #[test]
     fn the_corpus() {
@@ -92,7 +95,11 @@ mod tests {
         let mut refused = 0;
         for (case, (is_refused, problem)) in cases.iter().zip(outcomes) {
             refused += usize::from(is_refused);
-            if let Some(problem) = problem.filter(|_| !is_refused) {
+            let is_excused = is_refused
+                || !cfg!(feature = "typescript")
+                    && case.file.parent().is_some_and(|folder| folder.ends_with("typescript"))
+                || !cfg!(feature = "intl") && COMPUTED.contains(&case.name.as_str());
+            if let Some(problem) = problem.filter(|_| !is_excused) {
                 failed.push(format!("{}: {}\n     {problem}", case.file.display(), case.name));
             }
         }
