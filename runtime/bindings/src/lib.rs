@@ -19,7 +19,7 @@ pub use clock::HostClock;
 pub use error::{CompileFailure, InputError};
 pub use journal::Journal;
 pub use run::{CancelFlag, Progress, Run, kind};
-pub use script::{Script, Start};
+pub use script::{Script, Start, Time};
 pub use settings::Settings;
 pub use step::Step;
 pub use tools::Toolset;

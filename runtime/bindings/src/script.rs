@@ -33,13 +33,32 @@ pub struct Start {
     pub context: Option<String>,
     /// Seed of random numbers.
     pub seed: u64,
-    /// Measures the limits of time, and is the time that the script sees.
+    /// Measures the limits of time.
     pub clock: Arc<dyn Clock>,
-    /// The host moves the time that the script sees: see [`Run::reach`]. It begins at this many milliseconds since 1970, or
-    /// at that of the clock.
-    pub host_time: Option<Option<f64>>,
+    /// The time that the script sees.
+    pub time: Time,
     /// How long [`Run::resume`] may take before it yields.
     pub slice: Option<Duration>,
+}
+
+/// The time that a script sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Time {
+    /// That of the clock.
+    Clock,
+    /// The host moves it: see [`Run::reach`].
+    Host {
+        /// When it begins, in milliseconds since 1970-01-01 UTC; absent: now.
+        unix_ms: Option<f64>,
+    },
+}
+
+impl Time {
+    /// That of the host, from `unix_ms` on, if `host_time` is set.
+    #[must_use]
+    pub fn new(host_time: bool, unix_ms: Option<f64>) -> Self {
+        if host_time { Self::Host { unix_ms } } else { Self::Clock }
+    }
 }
 
 impl Script {
@@ -65,7 +84,10 @@ impl Script {
     /// The context is not JSON text of an object.
     pub fn start(&self, start: Start) -> Result<Run, InputError> {
         check_context(start.context.as_deref())?;
-        let host_clock = start.host_time.map(|unix_ms| Arc::new(HostClock::new(Arc::clone(&start.clock), unix_ms)));
+        let host_clock = match start.time {
+            Time::Clock => None,
+            Time::Host { unix_ms } => Some(Arc::new(HostClock::new(Arc::clone(&start.clock), unix_ms))),
+        };
         let clock = match &host_clock {
             Some(clock) => Arc::<HostClock>::clone(clock),
             None => start.clock,

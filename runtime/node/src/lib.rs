@@ -1,7 +1,8 @@
 //! The native addon of the JavaScript package: the types of `codecall-agentscript-bindings`, one to one.
 //!
 //! Everything idiomatic (functions as tools, promises, signals, errors) is in `ts/`, which uses the module for WebAssembly in
-//! the same way: both have the interface of `ts/native.ts`.
+//! the same way: both have the interface of `ts/native.ts`. There is no `unsafe` here, but the macros of napi write some, so the
+//! crate cannot forbid it.
 
 use agentscript::{Clock, SystemClock, ToolError, Tools};
 use codecall_agentscript_bindings as bindings;
@@ -76,9 +77,9 @@ impl Script {
         unix_ms: Option<f64>,
         slice_ms: Option<u32>,
     ) -> Result<Run> {
-        let host_time = host_time.then_some(unix_ms);
+        let time = bindings::Time::new(host_time, unix_ms);
         let slice = slice_ms.map(|ms| Duration::from_millis(ms.into()));
-        let start = bindings::Start { context, seed: seed as u64, clock: clock(), host_time, slice };
+        let start = bindings::Start { context, seed: seed as u64, clock: clock(), time, slice };
         let run = self.compiled()?.start(start).map_err(invalid)?;
         Ok(Run { flag: run.cancel_flag(), run: Arc::new(Mutex::new(run)) })
     }

@@ -106,9 +106,9 @@ mod _native {
             unix_ms: Option<f64>,
             slice_ms: Option<u64>,
         ) -> PyResult<Run> {
-            let host_time = host_time.then_some(unix_ms);
+            let time = bindings::Time::new(host_time, unix_ms);
             let slice = slice_ms.map(Duration::from_millis);
-            let start = bindings::Start { context, seed, clock: clock(), host_time, slice };
+            let start = bindings::Start { context, seed, clock: clock(), time, slice };
             let run = self.0.start(start).map_err(value_error)?;
             Ok(Run { flag: run.cancel_flag(), run: Mutex::new(run) })
         }

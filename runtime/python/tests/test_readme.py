@@ -1,11 +1,18 @@
-"""The example of the README."""
+"""The examples of the README and of docs/embedding.md."""
 
 import pathlib
 import re
 
+import pytest
 
-def test_the_example(capsys):
-    text = (pathlib.Path(__file__).parent.parent / "README.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out.splitlines()[-1] == "16.5"
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [(HERE.parent / "README.md", "16.5"), (HERE.parents[2] / "docs/embedding.md", "['user 1', 'user 2']")],
+)
+def test_the_example(page, printed, capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    exec(compile(code, page.name, "exec"), {})
+    assert capsys.readouterr().out.splitlines()[-1] == printed

@@ -184,7 +184,7 @@ def test_reserved_apps_end_the_run():
 
 
 def test_deep_results_are_an_error():
-    error = failed("let x = []; for (let i = 0; i < 200000; i++) x = [x]; return x", limits={"max_steps": 10**8, "max_iterations": 10**6})
+    error = failed("let x = []; for (let i = 0; i < 200000; i++) x = [x]; return x", limits={"max_steps": 10**8, "max_iterations": 10**6, "timeout_ms": 600_000})
     assert error.code in ("SERIALIZATION_ERROR", "RESULT_TOO_LARGE")
 
 

@@ -94,9 +94,9 @@ impl Script {
         #[wasm_bindgen(js_name = unixMs)] unix_ms: Option<f64>,
         #[wasm_bindgen(js_name = sliceMs)] slice_ms: Option<u32>,
     ) -> Result<Run, JsError> {
-        let host_time = host_time.then_some(unix_ms);
+        let time = bindings::Time::new(host_time, unix_ms);
         let slice = slice_ms.map(|ms| Duration::from_millis(ms.into()));
-        let start = bindings::Start { context, seed: seed as u64, clock: clock(), host_time, slice };
+        let start = bindings::Start { context, seed: seed as u64, clock: clock(), time, slice };
         self.compiled()?.start(start).map(Run).map_err(invalid)
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import typing
@@ -138,7 +139,7 @@ def _tool(name: str | None, tool: AnyTool) -> Tool:
             return tool
         return _renamed(tool, name)
     # Tool objects of frameworks are often callable too, but not with the input of a call.
-    if callable(tool) and (inspect.isroutine(tool) or hasattr(tool, "func") or not hasattr(tool, "name")):
+    if callable(tool) and (inspect.isroutine(tool) or isinstance(tool, functools.partial) or not hasattr(tool, "name")):
         return Tool.from_function(tool, name=name)
     raise TypeError(
         f"{tool!r} is neither a function nor an agentscript.Tool; agentscript.adapters converts the tools of frameworks"
