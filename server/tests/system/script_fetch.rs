@@ -87,7 +87,10 @@ async fn examples_send_no_requests() {
     let manifest = [
         &format!("hosts = [{{ host = \"{url}\", methods = [\"GET\"] }}]"),
         &example("recorded", &format!("params = {{ path = \"/a?x=1#part\" }}\n{responses}\ndata = [201, \"7\", 5]")),
-        &example("fails", &format!("params = {{ path = \"/b\" }}\n{responses}\nerror = \"connection refused\"")),
+        &example(
+            "fails",
+            &format!("params = {{ path = \"/b\" }}\n{responses}\nerror = \"fetch failed: connection refused\""),
+        ),
         &example("not recorded", "params = { path = \"/c\" }\ndata = 1"),
     ]
     .map(String::as_str)

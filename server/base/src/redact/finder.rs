@@ -105,19 +105,20 @@ impl SecretFinder {
     }
 
     fn open(&self, layer: &Layer<'_>, end: usize, layers: usize, open: &mut usize) {
-        let mut run_end = 0;
+        let mut start = 0;
         for run in layer.bytes.split(|byte| *byte == GAP) {
-            run_end += run.len();
-            if !run.is_empty() && layer.span(run_end - 1).1 as usize + MAX_TAIL >= end {
+            // After what is decoded there may be the beginning of an escape, which is not.
+            let ends = (1..=run.len()).rev().take(if layers == 0 { 1 } else { MAX_TAIL });
+            for end_of in ends.take_while(|of| layer.span(start + of - 1).1 as usize + MAX_TAIL >= end) {
                 let begins = |text: &String| {
-                    let mut lengths = (1..text.len().min(run.len() + 1)).rev();
-                    lengths.find(|&length| run.ends_with(&text.as_bytes()[..length]))
+                    let mut lengths = (1..text.len().min(end_of + 1)).rev();
+                    lengths.find(|&length| run[..end_of].ends_with(&text.as_bytes()[..length]))
                 };
                 if let Some(length) = self.texts.iter().filter_map(begins).max() {
-                    *open = (*open).min(layer.span(run_end - length).0 as usize);
+                    *open = (*open).min(layer.span(start + end_of - length).0 as usize);
                 }
             }
-            run_end += 1;
+            start += run.len() + 1;
         }
         if layers == MAX_LAYERS {
             return;
