@@ -208,7 +208,21 @@ const walks = {
     assert.match(await call(), /ok.*users/s);
     assert.match(await call(), /APPROVAL_REQUIRED/, 'an approval holds for one call');
     await page.goto(`${server.url}/ui/approvals`);
+    // A call that waits meanwhile appears, and does not disturb who is writing.
     await page.getByLabel('Reason').fill('not twice');
+    const other = await page.context().newPage();
+    await other.goto(`${server.url}/ui/tool?name=users:list`);
+    await other.getByLabel('limit').fill('3');
+    await other.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('A call waits.').waitFor();
+    assert.equal(await page.locator('.pending').count(), 2);
+    assert.equal(await page.locator('.pending').filter({ hasText: '"limit": 2' }).getByLabel('Reason').inputValue(), 'not twice');
+    await accessible(page, 'two calls that wait');
+    // What somebody else has decided leaves.
+    await other.goto(`${server.url}/ui/approvals`);
+    await other.locator('.pending').filter({ hasText: '"limit": 3' }).getByRole('button', { name: 'Deny users:list' }).click();
+    await page.locator('.pending').filter({ hasText: '"limit": 3' }).waitFor({ state: 'detached' });
+    await other.close();
     await page.getByRole('button', { name: 'Deny users:list' }).click();
     await page.getByText('No call waits for a decision.').waitFor();
     assert.match(await call(), /APPROVAL_DENIED.*not twice/s);
@@ -254,6 +268,42 @@ const walks = {
     await page.getByLabel('name').fill('Ada');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     assert.match(await page.locator('#result').textContent(), /Welcome, Ada/);
+    assert.deepEqual(faults, []);
+    await server.stop();
+  },
+
+  // A stored tool has versions; an older one comes back.
+  async versions(browser) {
+    const server = await serve({ config: { http: { uiEdit: true }, scriptTools: { stored: true } } });
+    const { page, faults } = await open(browser);
+    await page.goto(server.link);
+    await page.waitForURL(`${server.url}/ui/runs`);
+    await page.goto(`${server.url}/ui/script-tool?name=greet`);
+    const editor = page.locator('#script-text');
+    const code = await editor.inputValue();
+    const save = async (text) => {
+      await editor.fill(text);
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('heading', { name: 'Versions' }).waitFor();
+    };
+    await save(code);
+    await save(code.replace('Hello', 'Welcome'));
+    const versions = page.locator('details', { hasText: /^Version \d/ });
+    await page.getByText(/^Version 2, .*page/).waitFor();
+    assert.equal(await versions.count(), 2);
+    await versions.first().locator('summary').click();
+    assert.match(await versions.first().locator('.diff').textContent(), /-.*Hello.*\+.*Welcome/s);
+    await accessible(page, 'the versions of a tool');
+    await versions.last().locator('summary').click();
+    await page.getByRole('link', { name: 'Edit version 1' }).click();
+    await page.getByText('This is version 1.').waitFor();
+    assert.equal(await editor.inputValue(), code);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/^Version 3, .*page/).waitFor();
+    await page.goto(`${server.url}/ui/tool?name=tools:greet`);
+    await page.getByLabel('name').fill('Ada');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    assert.match(await page.locator('#result').textContent(), /Hello, Ada/);
     assert.deepEqual(faults, []);
     await server.stop();
   },

@@ -47,6 +47,7 @@ impl Revoke {
         // What is approved is in the store: no server has to be started.
         let running = self.sources.open(|_| ())?;
         let Some(watch) = running.hub.catalogue().watch() else { return Err(no_quarantine(&running).await) };
+        running.hub.catalogue().approvals_read().await;
         let approved = watch.approved();
         let is_named = |pattern: &String, (app, own): &(String, String)| is_name(pattern, &format!("{app}:{own}"));
         let is_selected = |tool: &&(String, String)| self.patterns.iter().any(|pattern| is_named(pattern, tool));

@@ -167,7 +167,7 @@ impl Page {
             return self.logins.enter(token, &self.live, &head.headers).await;
         }
         let Some(login) = self.logins.find(&head.headers) else {
-            let is_page = !is_post && path != "runs/live";
+            let is_page = !is_post && !path.ends_with("/live");
             return match is_page {
                 true => see_other(&login::address(&head.uri)),
                 false => problem(None, StatusCode::UNAUTHORIZED, "Log in first; the session may have ended."),
@@ -225,6 +225,7 @@ impl Visit {
             (false, ["quarantine"]) => quarantine::show(self),
             (true, ["quarantine"]) => quarantine::approve(self).await,
             (false, ["approvals"]) => approvals::show(self).await,
+            (false, ["approvals", "live"]) => approvals::live(self).await,
             (true, ["approvals"]) => approvals::decide(self).await,
             (false, ["charts"]) => charts::show(self).await,
             (true, ["runs" | "tools" | "servers" | "secrets" | "charts"])

@@ -92,6 +92,22 @@ async fn kill(id: u32) {
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
 
+/// A client that wants short results gets short ones also from a run that has waited.
+#[tokio::test]
+async fn a_run_that_waits_keeps_the_limits_of_its_request() {
+    let (folder, bank) = (Folder::new(), bank().await);
+    let config = config(&folder, &bank, destructive());
+    let server = Server::start(&["--config", &config]).await;
+    let script = "await bank.transfer({ amount: 5 }); return 'x'.repeat(3_000)";
+    let limits = json!({"maxResultBytes": 500});
+    let waiting = ask(&server, "codecall_execute", json!({"script": script, "limits": limits})).await.0;
+    approve(&config, &approvals(&waiting)[0]).await;
+    let answer = outcome(&server, &waiting).await;
+    assert!(answer["truncated"]["handle"].is_string(), "{answer}");
+    assert!(answer["result"].as_str().is_some_and(|text| text.len() < 1_000), "{answer}");
+    server.end().await;
+}
+
 /// A run waits, its server is killed, and another one goes on with it.
 #[tokio::test]
 async fn a_run_waits_over_a_restart() {

@@ -271,7 +271,7 @@ async fn servers_that_say_less_or_nothing() {
     // A key that is gone.
     std::fs::remove_file(folder.path("state/master.key")).expect("removed");
     let answer = open_box(&config).await.to_string();
-    assert!(answer.contains("codecall secret key --lost"), "{answer}");
+    assert!(answer.contains("which this server does not have"), "{answer}");
     let lost = codecall(&["secret", "key", "--lost", "--config", &config]).await;
     assert!(lost.code == Some(0) && lost.stderr.contains("made a master key"), "{lost:?}");
     assert_eq!(login(&config, &[], browses).await.code, Some(0));

@@ -515,6 +515,40 @@ async fn requests_without_tools_are_forwarded_unchanged() {
     assert_eq!(models.json::<Value>().await.expect("JSON")["data"][0]["id"], "tiny");
 }
 
+/// The model's stream comes in pieces of 7 characters, so the key is split over several of them.
+#[tokio::test]
+async fn a_secret_that_is_split_over_chunks_is_masked() {
+    let folder = Folder::new();
+    let message = || {
+        let text = format!("The key is {KEY}, keep it. The rest of this text is no secret.");
+        ModelReply::Message(json!({"role": "assistant", "content": text}))
+    };
+    let call = json!([{"id": "call_1", "type": "function",
+        "function": {"name": "news", "arguments": json!({"query": format!("with {KEY} in it")}).to_string()}}]);
+    let calls = ModelReply::Message(json!({"role": "assistant", "content": null, "tool_calls": call}));
+    let model = Model::start([message(), message(), calls]).await;
+    let server = start(&folder, &model, &json!({})).await;
+    let stream = async |asked: Value| {
+        let (_, stream) = ask(&server.url, &asked).await;
+        let stream = stream.as_str().expect("a stream").to_owned();
+        let chunks = stream.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+        let chunks: Vec<Value> = chunks.map(|data| serde_json::from_str(data).expect("JSON")).collect();
+        let texts = ["/choices/0/delta/content", "/choices/0/delta/tool_calls/0/function/arguments"];
+        let of = |chunk: &Value| {
+            texts.map(|text| chunk.pointer(text).and_then(Value::as_str).unwrap_or_default().to_owned()).concat()
+        };
+        chunks.iter().map(of).collect::<String>()
+    };
+    let forwarded = json!({"model": "tiny", "messages": user("Hello"), "stream": true});
+    let mut with_tools = question(&user("Hello"));
+    with_tools["stream"] = true.into();
+    let expected = "The key is [secret], keep it. The rest of this text is no secret.";
+    for asked in [&forwarded, &with_tools] {
+        assert_eq!(stream(asked.clone()).await, expected);
+    }
+    assert_eq!(stream(forwarded).await, json!({"query": "with [secret] in it"}).to_string());
+}
+
 #[tokio::test]
 async fn streamed_chunks() {
     let folder = Folder::new();

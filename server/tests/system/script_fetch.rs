@@ -72,6 +72,40 @@ async fn invoke(server: &Server, tool: &str, params: Value) -> Value {
     answer["result"].clone()
 }
 
+/// `codecall tool test` answers requests from the manifest, and sends none.
+#[tokio::test]
+async fn examples_send_no_requests() {
+    let folder = Folder::new();
+    let config = config(&folder, "");
+    let (port, heads) = web_service(0).await;
+    let url = format!("http://127.0.0.1:{port}");
+    let example = |name: &str, more: &str| format!("[[examples]]\ndescription = \"{name}\"\n{more}\n");
+    let responses = format!(
+        "responses = [{{ url = \"{url}/a?x=1\", method = \"GET\", status = 201, headers = {{ \"X-Id\" = \"7\" }}, json = {{ n = 5 }}, times = 1 }}, \
+         {{ url = \"{url}/b\", error = \"connection refused\" }}]"
+    );
+    let manifest = [
+        &format!("hosts = [{{ host = \"{url}\", methods = [\"GET\"] }}]"),
+        &example("recorded", &format!("params = {{ path = \"/a?x=1#part\" }}\n{responses}\ndata = [201, \"7\", 5]")),
+        &example(
+            "fails",
+            &format!("params = {{ path = \"/b\" }}\n{responses}\nerror = \"fetch failed: connection refused\""),
+        ),
+        &example("not recorded", "params = { path = \"/c\" }\ndata = 1"),
+    ]
+    .map(String::as_str)
+    .join("\n");
+    let body = format!(
+        "const r = await fetch('{url}' + params.path); return [r.status, r.headers.get('x-id'), (await r.json()).n];"
+    );
+    std::fs::write(folder.path("tools/web.js"), tool(&manifest, &body)).expect("written");
+    let tested = command(&["tool", "test", "web", "--config", &config], "").await;
+    assert_eq!(tested.code, Some(1), "{tested:?}");
+    assert!(tested.stdout.starts_with("web: 2 of 3 examples\n"), "{tested:?}");
+    assert!(tested.stdout.contains("there is no recorded response to GET"), "{tested:?}");
+    assert_eq!(heads.lock().expect("not poisoned").len(), 0);
+}
+
 #[tokio::test]
 async fn a_script_tool_fetches_what_its_manifest_names() {
     let folder = Folder::new();

@@ -11,16 +11,18 @@ use codecall::mcp::Handler;
 use codecall::redact::{RefusedSecret, SecretRegistry, redact_log_line};
 use codecall::runs::ExecuteRequest;
 use codecall::stateless::Recorder;
+use codecall::store::{Database, RunFilter, RunStore as _, SqlRuns};
 use codecall::tool::{Example, ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::inline::Inline;
 use codecall::upstream::{BoxFuture, ResourcesAndPrompts, Upstream, UpstreamCall, UpstreamNotification};
-use codecall::{Config, Hub, meta};
+use codecall::{Config, Extensions, Hub, meta};
 use rmcp::model::*;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleClient, ServiceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -155,6 +157,7 @@ impl ResourcesAndPrompts for Leaky {
 struct World {
     folder: Folder,
     hub: Arc<Hub>,
+    database: Database,
     notifications: broadcast::Sender<UpstreamNotification>,
     client: RunningService<RoleClient, RecordingClient>,
     recorded: RecordingClient,
@@ -176,7 +179,10 @@ impl World {
         });
         let notifications = broadcast::Sender::new(10);
         let upstream = Leaky { notifications: notifications.clone() };
-        let hub = Hub::start(config(&more), vec![Arc::new(upstream)]).expect("starts");
+        let database = Database::file(Path::new(&folder.path("codecall.db")));
+        let upstreams: Vec<Arc<dyn Upstream>> = vec![Arc::new(upstream)];
+        let extensions = Extensions { upstreams, database: Some(database.clone()), ..Extensions::default() };
+        let hub = Hub::start_with(config(&more), extensions).expect("starts");
         let http = HttpServer::bind("0", &hub.config().http).await.expect("a port");
         let url = format!("http://{}", http.address());
         tokio::spawn(http.serve(Arc::clone(&hub), CancellationToken::new()));
@@ -188,7 +194,7 @@ impl World {
         let transport = AsyncRwTransport::new_client(read, write);
         let connecting = recorded.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize);
         let client = tokio::time::timeout(TIMEOUT, connecting).await.expect("answers").expect("speaks MCP");
-        Self { folder, hub, notifications, client, recorded, url, audited: 0 }
+        Self { folder, hub, database, notifications, client, recorded, url, audited: 0 }
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -207,12 +213,38 @@ impl World {
 
     /// Returns a text from each way out of the server that could contain the secret.
     async fn ways_out(&mut self) -> Vec<Way> {
-        let mut ways = self.scripts().await;
+        let mut ways = self.history().await;
+        ways.extend(self.scripts().await);
         ways.extend(self.meta_tools().await);
         ways.extend(self.lists().await);
         ways.extend(self.notifications().await);
         ways.extend(self.endpoints().await);
         ways.extend(self.files().await);
+        ways
+    }
+
+    /// The records of runs, as the page and the command line show them.
+    async fn history(&self) -> Vec<Way> {
+        let (runs, scripts) = (SqlRuns(self.database.clone()), [INPUT, "return await callTool('leak:fail', {})"]);
+        let mut ways = Vec::new();
+        for script in scripts {
+            // What was run before is recorded by now, or a moment later.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let before = runs.totals().await.expect("totals").runs;
+            self.execute(script).await;
+            let mut latest = None;
+            for _ in 0..200 {
+                if runs.totals().await.expect("totals").runs > before {
+                    let filter = RunFilter { limit: 1, ..RunFilter::default() };
+                    latest = runs.list(&filter).await.expect("a list").pop();
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            let id = latest.expect("a run is recorded").summary.id;
+            let (summary, detail) = runs.get(&id).await.expect("readable").expect("a run");
+            ways.push(("the history", json!([json!(summary), detail])));
+        }
         ways
     }
 

@@ -119,6 +119,32 @@ async fn a_configuration_uses_a_stored_secret() {
     }
 }
 
+/// Servers that share a store, and have no folder in common, have one key: the second one does not make another.
+#[tokio::test]
+async fn a_second_server_makes_no_second_key() {
+    let folder = Folder::new();
+    let config = folder.file("a.json", json!({"store": folder.path("shared.db")}).to_string());
+    let run = async |state: &str, words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(words).args(["--config", &config]).env("CODECALL_STATE_DIR", folder.path(state));
+        finish(&mut command, VALUE).await
+    };
+    assert_eq!(run("one", &["secret", "set", "A"]).await.code, Some(0));
+    let refused = run("two", &["secret", "set", "B"]).await;
+    let key = folder.path("two/master.key");
+    assert!(refused.code == Some(2) && refused.stderr.contains(&key), "{refused:?}");
+    assert!(!std::path::Path::new(&key).exists());
+    std::fs::create_dir_all(folder.path("two")).expect("a folder");
+    std::fs::copy(folder.path("one/master.key"), &key).expect("copied");
+    assert_eq!(run("two", &["secret", "set", "B"]).await.code, Some(0));
+    // Also after the key was changed.
+    assert_eq!(run("one", &["secret", "rotate"]).await.code, Some(0));
+    let old = run("two", &["secret", "set", "B"]).await;
+    assert!(old.code == Some(2) && old.stderr.contains("which this server does not have"), "{old:?}");
+    let checked = run("one", &["store", "check", "--json"]).await.json();
+    assert_eq!((&checked["secrets"], &checked["problems"]), (&json!(2), &json!([])));
+}
+
 async fn codecall_status(url: &str, token: &str) -> Finished {
     codecall(&["status", "--url", url, "--token", token]).await
 }

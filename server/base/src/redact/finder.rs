@@ -18,6 +18,8 @@ const MAX_GROWTH: usize = 40;
 const MAX_REACH: usize = 256 * 1024;
 /// Separates two runs of decoded bytes. No secret contains it, because it is not valid in UTF-8.
 const GAP: u8 = 0xff;
+/// How many letters of base64 belong together, also where one layer is in another.
+const MAX_GROUP: usize = 8;
 /// How much of the end of a text is not decoded alone, in bytes.
 const MAX_TAIL: usize = 24;
 /// Maximum length of a sequence of separators within hex, in bytes: `, 0x` and a line break with indentation.
@@ -115,29 +117,34 @@ impl SecretFinder {
         // What is decoded only together with what follows it: a group of base64, an escape, a separator.
         let mut open = window.len().saturating_sub(MAX_TAIL);
         self.open(&Layer { bytes: Cow::Borrowed(window), spans: Vec::new() }, window.len(), 0, &mut open);
+        // A group of base64 is not decoded if its first letters have left.
+        let is_letter = |byte: &&u8| BASE64[usize::from(**byte)] < SKIPPABLE || matches!(**byte, b'\r' | b'\n');
+        let with_group = |at: usize| at - window[..at].iter().rev().take(MAX_GROUP).take_while(is_letter).count();
+        open = with_group(open);
         // Nor does a secret leave in two parts.
-        for found in self.find(window) {
+        for found in self.find(window).into_iter().rev() {
             if found.start < open && open < found.end {
-                open = found.start;
+                open = with_group(found.start);
             }
         }
         text.floor_char_boundary(first + open)
     }
 
     fn open(&self, layer: &Layer<'_>, end: usize, layers: usize, open: &mut usize) {
-        let mut run_end = 0;
+        let mut start = 0;
         for run in layer.bytes.split(|byte| *byte == GAP) {
-            run_end += run.len();
-            if !run.is_empty() && layer.span(run_end - 1).1 as usize + MAX_TAIL >= end {
+            // After what is decoded there may be the beginning of an escape, which is not.
+            let ends = (1..=run.len()).rev().take(if layers == 0 { 1 } else { MAX_TAIL });
+            for end_of in ends.take_while(|of| layer.span(start + of - 1).1 as usize + MAX_TAIL >= end) {
                 let begins = |text: &String| {
-                    let mut lengths = (1..text.len().min(run.len() + 1)).rev();
-                    lengths.find(|&length| run.ends_with(&text.as_bytes()[..length]))
+                    let mut lengths = (1..text.len().min(end_of + 1)).rev();
+                    lengths.find(|&length| run[..end_of].ends_with(&text.as_bytes()[..length]))
                 };
                 if let Some(length) = self.texts.iter().filter_map(begins).max() {
-                    *open = (*open).min(layer.span(run_end - length).0 as usize);
+                    *open = (*open).min(layer.span(start + end_of - length).0 as usize);
                 }
             }
-            run_end += 1;
+            start += run.len() + 1;
         }
         if layers == MAX_LAYERS {
             return;

@@ -5,14 +5,22 @@ use super::query::address;
 use super::run::short;
 use super::{CLIENT, Visit, see_other};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
 use codecall_base::json;
 use codecall_store::{ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, SqlApprovalRequests};
+use futures_util::stream::unfold;
 use maud::{Markup, html};
 use serde_json::Value;
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
 
 /// Maximum number of calls that are shown.
 const MAX_SHOWN: u64 = 200;
+/// How often it is looked for calls that wait.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long news are sent. The browser then asks for further ones, as far as its login is valid.
+const MAX_NEWS: Duration = Duration::from_secs(300);
 /// Number of decided calls that are shown.
 const DECIDED: usize = 50;
 
@@ -39,8 +47,11 @@ pub async fn show(visit: &Visit) -> Response {
     };
     let (waiting, decided): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.state == ApprovalState::Waiting);
     let content = html! {
-        @if waiting.is_empty() { p.empty { "No call waits for a decision." } }
-        @for (at, call) in waiting.iter().enumerate() { (request(visit, at, call)) }
+        p #news role="status" {}
+        div data-approvals="/ui/approvals/live" {
+            @if waiting.is_empty() { p.empty { "No call waits for a decision." } }
+            @for (at, call) in waiting.iter().enumerate() { (request(visit, at, call)) }
+        }
         @if !decided.is_empty() {
             section aria-labelledby="decided" {
                 h2 #decided { "Decided" }
@@ -61,6 +72,31 @@ pub async fn show(visit: &Visit) -> Response {
     page(visit, "Approvals", &content)
 }
 
+/// `GET /ui/approvals/live`: the ids of the calls that wait, whenever they have changed, as events. The page then reads what is
+/// new of itself.
+pub async fn live(visit: &Visit) -> Response {
+    let Some(approvals) = visit.approvals() else {
+        return problem(None, StatusCode::NOT_FOUND, "There are no news.");
+    };
+    let until = Instant::now() + MAX_NEWS;
+    let events =
+        unfold((approvals, None), move |(approvals, mut sent): (SqlApprovalRequests, Option<String>)| async move {
+            while Instant::now() < until {
+                // While the store cannot be read, nothing is new.
+                if let Ok(calls) = approvals.list(Some(ApprovalState::Waiting), MAX_SHOWN).await {
+                    let ids = calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>().join(" ");
+                    if sent.as_ref() != Some(&ids) {
+                        sent = Some(ids.clone());
+                        return Some((Ok::<_, Infallible>(Event::default().data(ids)), (approvals, sent)));
+                    }
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            None
+        });
+    Sse::new(events).keep_alive(KeepAlive::new()).into_response()
+}
+
 fn run_of(run: &str) -> Markup {
     html! { a href={ "/ui/runs/" (run) } { "run " (short(run)) } }
 }
@@ -70,7 +106,7 @@ fn request(visit: &Visit, at: usize, call: &ApprovalRequest) -> Markup {
     let input = visit.hub.secrets().redactor().redact_json(&call.input).into_owned();
     let input = json::parse(&input).unwrap_or(Value::String(input));
     html! {
-        section.pending aria-labelledby={ "call-" (at) } {
+        section.pending #{ "approval-" (call.id) } aria-labelledby={ "call-" (at) } {
             h2 #{ "call-" (at) } { code { (call.tool) } }
             p {
                 @if let Some(client) = &call.client { "Asked by " (visit.clean(client)) ", " }

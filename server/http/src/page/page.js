@@ -39,6 +39,52 @@ for (const table of document.querySelectorAll('table[data-news]')) {
   follow()
 }
 
+for (const list of document.querySelectorAll('[data-approvals]')) {
+  const note = document.getElementById('news')
+  let source
+  const sections = of => [...of.querySelectorAll('section.pending')]
+  const update = async event => {
+    const waiting = event.data.split(' ').filter(Boolean).map(id => `approval-${id}`)
+    const shown = sections(list).map(section => section.id)
+    if (waiting.length === shown.length && waiting.every(id => shown.includes(id))) return
+    const response = await fetch(location.href).catch(() => undefined)
+    if (!response?.ok || response.redirected) return
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    const fresh = page.querySelector('[data-approvals]')
+    if (!fresh) return
+    const added = sections(fresh).filter(section => !document.getElementById(section.id))
+    for (const section of sections(list)) {
+      if (fresh.querySelector(`#${section.id}`)) continue
+      // Nobody loses what he is writing.
+      if (section.contains(document.activeElement)) section.classList.add('decided')
+      else section.remove()
+    }
+    for (const empty of list.querySelectorAll('.empty')) empty.remove()
+    added.forEach((section, at) => {
+      // Titles are numbered, and name their section.
+      const title = section.querySelector('h2')
+      title.id = `${section.id}-title`
+      section.setAttribute('aria-labelledby', title.id)
+      list.insertBefore(document.adoptNode(section), list.children[at] ?? null)
+    })
+    if (!list.children.length) list.append(...[...fresh.children].map(child => document.adoptNode(child)))
+    if (added.length) note.textContent = added.length === 1 ? 'A call waits.' : `${added.length} more calls wait.`
+  }
+  const open = () => {
+    if (source) return
+    source = new EventSource(list.dataset.approvals)
+    source.onmessage = update
+  }
+  const close = () => {
+    source?.close()
+    source = undefined
+  }
+  const follow = () => (document.hidden ? close() : open())
+  document.addEventListener('visibilitychange', follow)
+  addEventListener('pagehide', close)
+  follow()
+}
+
 for (const form of document.querySelectorAll('form.edit')) {
   const area = form.elements.script
   const list = form.querySelector('.diagnostics')

@@ -1,8 +1,8 @@
 //! Script tools: the files of their folder, what is wrong with them, and an editor.
 
 use super::edit::text_area;
-use super::layout::{csrf, diff, page, page_with, problem, status};
-use super::query::address;
+use super::layout::{csrf, diff, page, page_with, problem, status, time};
+use super::query::{Pairs, address};
 use super::{Visit, not_found, response, see_other};
 use crate::cancel_on_drop;
 use agentscript::Language;
@@ -12,7 +12,7 @@ use codecall_base::files;
 use codecall_base::text::diff::unified;
 use codecall_scripts::folder::{Loaded, MAX_FILE_BYTES};
 use codecall_scripts::{ManifestFormat, Problem, ScriptTool, ScriptTools, ToolSource};
-use codecall_store::StoredCode;
+use codecall_store::{StoredCode, StoredVersion};
 use maud::{Markup, html};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -43,7 +43,26 @@ struct Draft {
     /// The code in the file; empty if there is none.
     saved: String,
     code: String,
+    /// The versions of a stored tool, the latest first.
+    versions: Vec<StoredVersion>,
 }
+
+impl Draft {
+    /// Returns it with what a form has sent.
+    fn sent(mut self, form: &Pairs) -> Self {
+        self.code = form.get("script").unwrap_or_default().to_owned();
+        // An older version may be in the other language.
+        match form.get("typescript").filter(|_| self.is_stored) {
+            Some("true") => self.language = Language::TypeScript,
+            Some(_) => self.language = Language::JavaScript,
+            None => {}
+        }
+        self
+    }
+}
+
+/// Number of versions that are shown.
+const MAX_VERSIONS: usize = 50;
 
 /// `GET /ui/script-tools`
 pub fn list(visit: &Visit) -> Response {
@@ -84,12 +103,19 @@ fn state(is_used: bool, problems: &[Problem]) -> Markup {
 /// `GET /ui/script-tool?name=…`
 pub async fn show(visit: &Visit) -> Response {
     match draft(visit, visit.query.get("name").unwrap_or_default()).await {
-        Ok(draft) => {
+        Ok(mut draft) => {
+            let wanted = visit.query.filled("version").and_then(|number| number.parse::<i64>().ok());
+            let older = draft.versions.iter().find(|version| Some(version.version) == wanted);
+            let note = older.map(|older| {
+                let (language, _) = language_of(&older.code);
+                (draft.language, draft.code) = (language, older.code.code.clone());
+                html! { p role="status" { "This is version " (older.version) ". Saving makes it the latest one." } }
+            });
             let problems = match draft.saved.is_empty() {
                 true => Vec::new(),
                 false => check_draft(visit, &draft).await.unwrap_or_default(),
             };
-            editor(visit, StatusCode::OK, &draft, &problems, None)
+            editor(visit, StatusCode::OK, &draft, &problems, note.as_ref())
         }
         Err(response) => response,
     }
@@ -120,7 +146,7 @@ async fn draft(visit: &Visit, name: &str) -> Result<Draft, Response> {
     match saved {
         Ok(Ok(saved)) => {
             let code = if is_new { NEW.to_owned() } else { saved.clone() };
-            Ok(Draft { name: name.to_owned(), file, is_stored, language, saved, code })
+            Ok(Draft { name: name.to_owned(), file, is_stored, language, saved, code, versions: Vec::new() })
         }
         Ok(Err(error)) => {
             let text = format!("The file of the tool cannot be read: {error}");
@@ -133,19 +159,40 @@ async fn draft(visit: &Visit, name: &str) -> Result<Draft, Response> {
 /// Returns a tool of the store.
 async fn stored_draft(visit: &Visit, tools: &ScriptTools, name: &str) -> Result<Draft, Response> {
     let Some(stored) = tools.stored() else { return Err(not_found(visit)) };
-    let latest = stored.versions(name).await.map(|versions| versions.into_iter().next());
-    match latest {
-        Ok(Some(version)) => {
-            let (language, end) = match version.code.typescript {
-                true => (Language::TypeScript, "ts"),
-                false => (Language::JavaScript, "js"),
-            };
-            let (saved, code) = (version.code.code.clone(), version.code.code);
-            let file = PathBuf::from(format!("{name}.{end}"));
-            Ok(Draft { name: name.to_owned(), file, is_stored: true, language, saved, code })
+    let versions = match stored.versions(name).await {
+        Ok(versions) => versions,
+        Err(error) => return Err(problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.to_string())),
+    };
+    let Some(latest) = versions.first() else { return Err(not_found(visit)) };
+    let (language, end) = language_of(&latest.code);
+    let (saved, code) = (latest.code.code.clone(), latest.code.code.clone());
+    let file = PathBuf::from(format!("{name}.{end}"));
+    Ok(Draft { name: name.to_owned(), file, is_stored: true, language, saved, code, versions })
+}
+
+/// Returns the language of a stored tool, and the end of its name as a file.
+fn language_of(code: &StoredCode) -> (Language, &'static str) {
+    match code.typescript {
+        true => (Language::TypeScript, "ts"),
+        false => (Language::JavaScript, "js"),
+    }
+}
+
+/// Creates the list of the versions of a stored tool, each with what it has changed.
+fn versions(visit: &Visit, name: &str, versions: &[StoredVersion]) -> Markup {
+    let lines = |text: &str| -> Vec<String> { text.split_terminator('\n').map(str::to_owned).collect() };
+    html! {
+        section aria-labelledby="versions" {
+            h2 #versions { "Versions" }
+            @for (at, version) in versions.iter().take(MAX_VERSIONS).enumerate() {
+                @let before = versions.get(at + 1).map(|before| lines(&before.code.code)).unwrap_or_default();
+                details {
+                    summary { "Version " (version.version) ", " (time(version.stored_ms)) ", " (visit.clean(&version.author)) }
+                    p { a href=(address("/ui/script-tool", [("name", name), ("version", &version.version.to_string())])) { "Edit version " (version.version) } }
+                    (diff(&unified(&before, &lines(&visit.clean(&version.code.code)))))
+                }
+            }
         }
-        Ok(None) => Err(not_found(visit)),
-        Err(error) => Err(problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.to_string())),
     }
 }
 
@@ -175,6 +222,9 @@ fn editor(visit: &Visit, status: StatusCode, draft: &Draft, problems: &[Problem]
             (csrf(visit))
             input type="hidden" name="name" value=(name);
             input type="hidden" name="saved" value=(digest(saved));
+            @if draft.is_stored {
+                input type="hidden" name="typescript" value=(draft.language == Language::TypeScript);
+            }
             (text_area(&visit.clean(code), "Code"))
             @if visit.may_edit {
                 div.buttons {
@@ -183,6 +233,7 @@ fn editor(visit: &Visit, status: StatusCode, draft: &Draft, problems: &[Problem]
                 }
             } @else { p.dim { "It cannot be saved here: " code { "http.uiEdit" } " is off." } }
         }
+        @if !draft.versions.is_empty() { (versions(visit, name, &draft.versions)) }
     };
     page_with(visit, status, name, &content)
 }
@@ -191,7 +242,7 @@ fn editor(visit: &Visit, status: StatusCode, draft: &Draft, problems: &[Problem]
 pub async fn save(visit: &Visit) -> Response {
     let form = &visit.form;
     let draft = match draft(visit, form.get("name").unwrap_or_default()).await {
-        Ok(draft) => Draft { code: form.get("script").unwrap_or_default().to_owned(), ..draft },
+        Ok(draft) => draft.sent(form),
         Err(response) => return response,
     };
     let problems = match check_draft(visit, &draft).await {
@@ -259,7 +310,7 @@ fn write(file: &Path, code: &str) -> io::Result<()> {
 /// `POST /ui/script-tools/check`: what is wrong with a tool, as JSON.
 pub async fn check(visit: &Visit) -> Response {
     let draft = match draft(visit, visit.form.get("name").unwrap_or_default()).await {
-        Ok(draft) => Draft { code: visit.form.get("script").unwrap_or_default().to_owned(), ..draft },
+        Ok(draft) => draft.sent(&visit.form),
         Err(response) => return response,
     };
     match check_draft(visit, &draft).await {

@@ -52,6 +52,7 @@ async fn one_master_key(folder: &Folder, open: &impl Fn() -> Database) {
     // With the key of the first one, another one works; with a key of its own it is refused.
     let (first, other) = (&sources[winner], &sources[(winner + 1) % 4]);
     let file = other.file().expect("a path");
+    std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
     std::fs::copy(first.file().expect("a path"), file).expect("copied");
     let same = MasterKeys::of(&open(), other).await.expect("the same key");
     assert_eq!((same.ring.id(), same.made), (keys.ring.id(), None));
@@ -94,7 +95,7 @@ async fn credentials(folder: &Folder, open: &impl Fn() -> Database) {
     let rows = open().query("SELECT sealed FROM credentials", []).await.expect("rows");
     assert!(rows.len() == 1 && !rows[0][0].bytes().windows(5).any(|part| part == b"other"));
     let copy = "INSERT INTO credentials (server, version, sealed) VALUES ($1, 1, $2)";
-    let moved = [crate::state::hex(&other).as_str().into(), rows[0][0].clone()];
+    let moved = [state::hex(&other).as_str().into(), rows[0][0].clone()];
     open().query(copy, moved).await.expect("copied");
     assert!(two.get(other).await.expect_err("refused").0.contains("belongs to another row"));
     assert_eq!((one.remove(other).await, one.remove(other).await), (Ok(true), Ok(false)));
@@ -107,7 +108,7 @@ async fn credentials(folder: &Folder, open: &impl Fn() -> Database) {
     // The file of an earlier version is moved.
     let state = folder.0.join("credentials");
     let old = BASE64_STANDARD.decode(OLD_CREDENTIALS).expect("base64");
-    let path = state.join("credentials").join(crate::state::hex(&[7; 32]));
+    let path = state.join("credentials").join(state::hex(&[7; 32]));
     std::fs::create_dir_all(state.join("credentials")).expect("a folder");
     std::fs::write(&path, old).expect("written");
     let key = std::fs::read_to_string(state.join("master.key")).expect("a key");
@@ -147,7 +148,7 @@ async fn approvals(folder: &Folder, open: &impl Fn() -> Database) {
     assert_eq!(one.refresh().await, Ok(false));
     // The file of an earlier version is moved.
     let old: Digest = [7; 32];
-    let path = folder.0.join("approvals/approvals").join(format!("{}.json", crate::state::hex(&old)));
+    let path = folder.0.join("approvals/approvals").join(format!("{}.json", state::hex(&old)));
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     std::fs::write(&path, r#"{"format":1,"tools":{"x":{"digest":"1","definition":"{}"}}}"#).expect("written");
     assert_eq!((one.approved(old), one.refresh().await), (None, Ok(true)));
