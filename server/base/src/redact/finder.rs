@@ -123,8 +123,9 @@ impl SecretFinder {
         open = with_group(open);
         // Nor does a secret leave in two parts.
         for found in self.find(window).into_iter().rev() {
-            if found.start < open && open < found.end {
-                open = with_group(found.start);
+            let start = with_group(found.start);
+            if start < open && open < found.end {
+                open = start;
             }
         }
         text.floor_char_boundary(first + open)

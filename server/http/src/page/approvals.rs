@@ -107,7 +107,7 @@ fn request(visit: &Visit, at: usize, call: &ApprovalRequest) -> Markup {
     let input = json::parse(&input).unwrap_or(Value::String(input));
     html! {
         section.pending #{ "approval-" (call.id) } aria-labelledby={ "call-" (at) } {
-            h2 #{ "call-" (at) } { code { (call.tool) } }
+            h2 #{ "call-" (at) } { code { (call.tool) } span.hidden { " " (call.id) } }
             p {
                 @if let Some(client) = &call.client { "Asked by " (visit.clean(client)) ", " }
                 (time(call.asked_ms)) " UTC"
