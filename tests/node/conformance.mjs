@@ -45,7 +45,7 @@ async function run(suite, url) {
 }
 
 // Scenarios that differ on purpose, and why. They are optional extensions, which the suite does not score.
-const KNOWN = [[/^tasks-/, 'CodeCall waits for tasks of servers itself. Its own answers become tasks only if they take long, whatever the server does.']];
+const KNOWN = [];
 const known = (name) => KNOWN.find(([pattern]) => pattern.test(name))?.[1];
 
 const failed = (checks) => checks.filter(({ status }) => status === 'FAILURE');

@@ -121,7 +121,7 @@ impl ResourcesAndPrompts for McpServer {
                 (params.input_responses, params.request_state) = (responses, state);
                 ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
             };
-            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(request).await {
+            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(false, request).await {
                 Ok(ServerResult::ReadResourceResult(result)) => Ok(result),
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
@@ -142,7 +142,7 @@ impl ResourcesAndPrompts for McpServer {
                 (params.input_responses, params.request_state) = (responses, state);
                 ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
             };
-            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(request).await {
+            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(false, request).await {
                 Ok(ServerResult::GetPromptResult(result)) => Ok(result),
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
