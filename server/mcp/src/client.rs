@@ -106,7 +106,8 @@ impl Port for RequestPort {
 
     fn task_changed(&self, update: TaskUpdate) -> bool {
         // One that finds no room is lost: the next one says how far the task is then.
-        self.can_be_task && !matches!(self.messages.try_send(Box::new(Message::Task(update))), Err(TrySendError::Closed(_)))
+        self.can_be_task
+            && !matches!(self.messages.try_send(Box::new(Message::Task(update))), Err(TrySendError::Closed(_)))
     }
 }
 
@@ -126,7 +127,10 @@ pub fn of_request(
         client: number,
         waits: Waits::new(config.max_wait),
         can_be_task,
-        session: context.protocol_version().is_none_or(|version| version.as_str() < "2026-07-28").then(|| context.peer.clone()),
+        session: context
+            .protocol_version()
+            .is_none_or(|version| version.as_str() < "2026-07-28")
+            .then(|| context.peer.clone()),
         messages,
     };
     (Client::new(Arc::new(port)), receiver)

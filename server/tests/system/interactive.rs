@@ -464,7 +464,9 @@ async fn tasks_of_servers_pass() {
     let TaskPayload::InputRequired { input_requests } = &found.task.payload else { panic!("{found:?}") };
     assert!(input_requests.contains_key("user_name"), "the key is the server's: {input_requests:?}");
     match ended(peer, &task.task_id).await {
-        TaskPayload::Completed { result } => assert!(json!(result).to_string().contains("task: accept Ada"), "{result:?}"),
+        TaskPayload::Completed { result } => {
+            assert!(json!(result).to_string().contains("task: accept Ada"), "{result:?}")
+        }
         other => panic!("{other:?}"),
     }
     // A call by `codecall_invoke` is nothing else than this call.
@@ -484,7 +486,12 @@ async fn experimental_tasks() {
     let folder = Folder::new();
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
     let mut command = Command::new("node");
-    command.arg(&everything).arg("streamableHttp").env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg(&everything)
+        .arg("streamableHttp")
+        .env("PORT", port.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let _http = command.kill_on_drop(true).spawn().expect("starts");
     let servers = json!({
         "pipe": {"command": "node", "args": [everything, "stdio"]},
@@ -507,11 +514,18 @@ async fn experimental_tasks() {
     let mut person = Person::able();
     person.capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
     let session = Session::start(&config, &person, modern()).await;
-    let arguments = json!({"tool": "pipe:simulate-research-query", "input": {"topic": "bees"}}).as_object().expect("an object").clone();
+    let arguments = json!({"tool": "pipe:simulate-research-query", "input": {"topic": "bees"}})
+        .as_object()
+        .expect("an object")
+        .clone();
     let request = CallToolRequestParams::new("codecall_invoke").with_arguments(arguments);
-    let Ok(CallToolResponse::Task(created)) = session.client.peer().call_tool_once(request).await else { panic!("a task") };
+    let Ok(CallToolResponse::Task(created)) = session.client.peer().call_tool_once(request).await else {
+        panic!("a task")
+    };
     match ended(session.client.peer(), &created.task.task_id).await {
-        TaskPayload::Completed { result } => assert!(json!(result).to_string().contains("Research Report"), "{result:?}"),
+        TaskPayload::Completed { result } => {
+            assert!(json!(result).to_string().contains("Research Report"), "{result:?}")
+        }
         other => panic!("{other:?}"),
     }
 }

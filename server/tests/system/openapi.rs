@@ -384,7 +384,8 @@ async fn a_description_over_http() {
 fn described(names: &[&str]) -> String {
     let paths: Map<String, Value> =
         names.iter().map(|name| (format!("/{name}"), json!({"get": {"operationId": name}}))).collect();
-    json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "/v1"}], "paths": paths}).to_string()
+    json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "/v1"}], "paths": paths})
+        .to_string()
 }
 
 /// A description that changes, at an address whose server knows `ETag`: what it describes, and how often it has answered that
@@ -420,8 +421,11 @@ async fn a_description_that_changes() {
         "file": service(&file), "address": service(&format!("http://{address}/api.json")),
     }});
     let server = Server::start(&["--config", &folder.file("config.json", config.to_string())]).await;
-    assert_eq!(results(&server, "return [(await file.one({})).path, (await address.one({})).path]").await, json!(["/v1/one", "/v1/one"]));
-    let running = server.execute("await sleep(6000); return await callTool('file:two', {}).catch((error) => error.code)");
+    assert_eq!(
+        results(&server, "return [(await file.one({})).path, (await address.one({})).path]").await,
+        json!(["/v1/one", "/v1/one"])
+    );
+    let running = server.execute("const paths = []; for (let n = 0; n < 4; n++) { await sleep(2000); paths.push((await file.one({})).path); } return paths");
     let changing = async {
         // While nothing changes, the server says so.
         until("the address is asked", || unchanged.load(Ordering::Relaxed) > 1).await;
@@ -434,7 +438,7 @@ async fn a_description_that_changes() {
         until("the client is told", || server.recorded.changes.load(Ordering::Relaxed) > 0).await;
     };
     let (answer, ()) = tokio::join!(running, changing);
-    assert_eq!(answer["result"], "TOOL_NOT_FOUND", "a run has the tools that it began with: {answer}");
+    assert_eq!(answer["result"], json!(["/v1/one", "/v1/one", "/v1/one", "/v1/one"]), "the run goes on: {answer}");
     let began = tokio::time::Instant::now();
     let script = "return await Promise.all([file, address].map(async (app) => (await app.two({})).path))";
     loop {

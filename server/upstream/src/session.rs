@@ -590,7 +590,8 @@ impl Shared {
     }
 
     fn set_tools(&self, title: Option<String>, tools: Vec<Tool>) {
-        let needs_task = |tool: &&Tool| tool.meta.as_ref().is_some_and(|meta| meta.0.get(TASK_SUPPORT) == Some(&"required".into()));
+        let needs_task =
+            |tool: &&Tool| tool.meta.as_ref().is_some_and(|meta| meta.0.get(TASK_SUPPORT) == Some(&"required".into()));
         let task_tools = tools.iter().filter(needs_task).map(|tool| tool.name.to_string()).collect();
         *self.task_tools.write().unwrap_or_else(PoisonError::into_inner) = task_tools;
         let tools: Vec<Arc<ToolDefinition>> =

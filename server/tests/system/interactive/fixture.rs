@@ -110,7 +110,8 @@ fn page(id: &str) -> ElicitRequestParams {
 }
 
 async fn page_is_done(context: &RequestContext<RoleServer>, id: &str) {
-    let notification = CustomNotification::new("notifications/elicitation/complete", Some(json!({"elicitationId": id})));
+    let notification =
+        CustomNotification::new("notifications/elicitation/complete", Some(json!({"elicitationId": id})));
     let _ = context.peer.send_notification(ServerNotification::CustomNotification(notification)).await;
 }
 
@@ -169,7 +170,17 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let names = [
-            "greet", "think", "where", "sign_in", "shout", "trick", "nag", "rounds", "errand", "open_page", "page_first",
+            "greet",
+            "think",
+            "where",
+            "sign_in",
+            "shout",
+            "trick",
+            "nag",
+            "rounds",
+            "errand",
+            "open_page",
+            "page_first",
         ];
         let schema = Arc::new(json!({"type": "object"}).as_object().expect("an object").clone());
         Ok(ListToolsResult::with_all_items(names.map(|name| Tool::new(name, "Asks", Arc::clone(&schema))).to_vec()))

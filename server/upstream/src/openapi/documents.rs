@@ -118,8 +118,7 @@ impl Source<'_> {
                 let version = file_version(path.clone()).await;
                 let max = u64::try_from(*left).unwrap_or(u64::MAX);
                 let reading = tokio::task::spawn_blocking(move || files::read(&path, max));
-                let bytes =
-                    reading.await.map_err(|_| "reading was interrupted")?.map_err(|error| error.to_string())?;
+                let bytes = reading.await.map_err(|_| "reading was interrupted")?.map_err(|error| error.to_string())?;
                 (bytes, version)
             }
             Self::Origin(origin, client) => {

@@ -8,9 +8,9 @@ use codecall_base::client::{Client, Unanswered};
 use codecall_base::event::UpdateSink;
 use codecall_base::telemetry::{self, Span};
 use codecall_config::{UpstreamConfig, UpstreamKind};
-use rmcp::{ErrorData, RoleClient};
 use rmcp::model::*;
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::{ErrorData, RoleClient};
 use url::Url;
 
 /// A request and all that belongs to it.
