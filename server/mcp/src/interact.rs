@@ -86,9 +86,9 @@ impl Handler {
             Proceeded::Answered(answer) => *answer,
             Proceeded::Long(work) => {
                 let longest = Duration::from_millis(self.hub().config().policy.limits.max_duration_ms) + expiry;
-                let task = self
-                    .tasks
-                    .spawn(work.task_options(longest), |context| Box::pin(suspended::run_as_task(work, context)));
+                let options = work.task_options(longest);
+                let ttl_ms = options.ttl_ms;
+                let task = self.tasks.spawn(options, |context| Box::pin(suspended::run_as_task(work, context, ttl_ms)));
                 Ok(ServerResult::CreateTaskResult(CreateTaskResult::new(task)))
             }
         }

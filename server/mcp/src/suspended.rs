@@ -222,11 +222,17 @@ impl Work {
     }
 }
 
-/// Continues work as a task until it is done. Its questions are those of the task.
+/// Continues work as a task until it is done, for at most `ttl_ms`. Its questions are those of the task.
 ///
 /// # Errors
-/// The request fails, or its client has cancelled the task.
-pub async fn run_as_task(mut work: Work, context: TaskContext) -> Result<CallToolResult, TaskExit> {
+/// The request fails or takes too long, or its client has cancelled the task.
+pub async fn run_as_task(
+    mut work: Work,
+    context: TaskContext,
+    ttl_ms: Option<u64>,
+) -> Result<CallToolResult, TaskExit> {
+    // The library ends what is overdue only when it is asked for a task.
+    let mut expiry = std::pin::pin!(tokio::time::sleep(ttl_ms.map_or(MAX_TASK_TTL, Duration::from_millis)));
     let mut asking = FuturesUnordered::new();
     let mut keys = BTreeSet::new();
     let mut server_task = work.server_task.take();
@@ -252,6 +258,7 @@ pub async fn run_as_task(mut work: Work, context: TaskContext) -> Result<CallToo
             },
             result = &mut work.task => return ended(answer(result)?, server_task),
             () = context.cancelled() => return Err(TaskExit::Cancelled),
+            () = &mut expiry => return Err(ErrorData::internal_error("the task has taken too long", None).into()),
             Some(()) = asking.next() => {}
         }
     }
