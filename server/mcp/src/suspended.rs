@@ -191,7 +191,10 @@ impl Work {
         let ttl = ttl.unwrap_or(SERVER_TASK_TTL).clamp(longest, MAX_TASK_TTL);
         let mut options = TaskOptions::new().with_ttl_ms(milliseconds(ttl));
         options.status_message.clone_from(message);
-        poll_interval.map_or(options.clone(), |interval| options.with_poll_interval_ms(milliseconds(interval)))
+        match poll_interval {
+            Some(interval) => options.with_poll_interval_ms(milliseconds(*interval)),
+            None => options,
+        }
     }
 
     /// Sends events to the request that is being answered. There are none while none is.
