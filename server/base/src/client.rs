@@ -98,6 +98,30 @@ impl fmt::Display for Unanswered {
 /// The answer to a question: the result of the request in MCP.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Unanswered>> + Send + 'a>>;
 
+/// How far a server is with a call that it has answered with a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskUpdate {
+    /// It works.
+    Working {
+        /// What it does, for people.
+        message: Option<String>,
+        /// How often it wants to be asked.
+        poll_interval: Option<Duration>,
+        /// How long it keeps the task from its beginning; `None`: for any time.
+        ttl: Option<Duration>,
+    },
+    /// The request has failed, with this code of JSON-RPC. The error of the call has the message.
+    Failed {
+        /// The code.
+        code: i32,
+    },
+    /// The server has cancelled it.
+    Cancelled,
+}
+
+/// Tells a client that what it was asked to do on a page is done: the id of the question. It returns at once.
+pub type PageDone = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The way to a client.
 pub trait Port: Send + Sync {
     /// Returns what the client has declared: an object as in `capabilities` of MCP.
@@ -116,6 +140,17 @@ pub trait Port: Send + Sync {
 
     /// Asks the client. Dropping the future withdraws the question.
     fn ask(&self, question: Question) -> Answering<'_>;
+
+    /// Tells the client how far the task of the call is. Returns whether the client has a task for its own request then: if
+    /// so, no time limit applies but that of the task.
+    fn task_changed(&self, _update: TaskUpdate) -> bool {
+        false
+    }
+
+    /// Returns what tells the client that a page is done, also after the call; `None`: it is not told.
+    fn page_done(&self) -> Option<PageDone> {
+        None
+    }
 
     /// Whether a question has been asked.
     fn has_asked(&self) -> bool {
@@ -191,6 +226,8 @@ struct WaitState {
     since: Option<Instant>,
     /// The time before that.
     past: Duration,
+    /// Whether limits have ended to apply.
+    is_lifted: bool,
 }
 
 /// A question that waits for its answer, until it is dropped.
@@ -232,6 +269,11 @@ impl Waits {
         Waiting(self)
     }
 
+    /// Ends all limits, those of futures that run included.
+    pub fn lift_limits(&self) {
+        self.state.send_modify(|state| state.is_lifted = true);
+    }
+
     /// Runs a future for at most `limit`, without the time that is waited meanwhile. `None`: the time is over.
     pub async fn limit<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
@@ -245,7 +287,7 @@ impl Waits {
                 output = &mut future => return Some(output),
                 // The sender is `self`.
                 _ = changes.changed() => {}
-                () = tokio::time::sleep(left), if state.open == 0 => return None,
+                () = tokio::time::sleep(left), if state.open == 0 && !state.is_lifted => return None,
             }
         }
     }
@@ -305,5 +347,10 @@ mod tests {
         assert!(waits.left() < Duration::from_millis(9_750));
         let long = tokio::time::sleep(Duration::from_secs(60));
         assert_eq!(waits.limit(Duration::from_millis(20), long).await, None, "no time is left over from before");
+        let lifting = async {
+            waits.lift_limits();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert_eq!(waits.limit(Duration::from_millis(20), lifting).await, Some(()));
     }
 }

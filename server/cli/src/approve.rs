@@ -3,6 +3,7 @@
 use super::sources::{Need, RunningHub, Sources};
 use super::{CommandError, CommandStatus, output};
 use clap::Args;
+use codecall_base::redact::Redactor;
 use codecall_base::tool::glob_matches;
 use codecall_tools::catalogue::{Pending, Snapshot};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ pub struct ShowPending {
     sources: Sources,
 }
 
-/// Approve tools that are new or have changed, as they are now.
+/// Approve tools that are new or have changed, as they are now, and show what that is.
 #[derive(Args, Debug)]
 pub struct Approve {
     /// Names of tools. `*` stands for any text; without names: all that wait.
@@ -86,8 +87,7 @@ impl ShowPending {
             redactor.redact_value(&mut tools);
             output::print_json(&tools.to_string())
         } else {
-            let lines: Vec<String> = selected.iter().flat_map(|tool| describe(tool)).collect();
-            output::print_lines(&lines.iter().map(|line| redactor.redact_text(line).into_owned()).collect::<Vec<_>>())
+            output::print_lines(&described(&selected, &redactor))
         };
         if selected.is_empty() {
             output::notice("no tool waits for approval");
@@ -111,13 +111,15 @@ impl Approve {
             Some(watch) => watch.approve(&selected).await.map_err(|error| CommandError::new(error.to_string())),
             None => Ok(()),
         };
-        let names: Vec<String> = selected.iter().map(|tool| format!("approved: {}", tool.name)).collect();
+        // What was approved may not be what was shown before: a server can change a tool at any time.
+        let mut lines = described(&selected, &running.hub.secrets().redactor());
+        lines.extend(selected.iter().map(|tool| format!("approved: {}", tool.name)));
         running.hub.close().await;
         stored?;
         for pattern in &unknown {
             output::notice(&format!("no tool that waits for approval has the name '{pattern}'"));
         }
-        output::print_lines(&names)?;
+        output::print_lines(&lines)?;
         Ok(CommandStatus::from_success(unknown.is_empty()))
     }
 }
@@ -149,6 +151,11 @@ fn select<'a>(snapshot: &'a Snapshot, patterns: &[String]) -> Vec<&'a Pending> {
     let is_selected =
         |tool: &&Pending| patterns.is_empty() || patterns.iter().any(|pattern| is_name(pattern, &tool.name));
     snapshot.pending().iter().filter(is_selected).collect()
+}
+
+/// Describes tools as diffs, for a terminal.
+fn described(tools: &[&Pending], redactor: &Redactor) -> Vec<String> {
+    tools.iter().flat_map(|tool| describe(tool)).map(|line| redactor.redact_text(&line).into_owned()).collect()
 }
 
 /// Describes a tool as a diff between what was approved and what it is.

@@ -129,6 +129,9 @@ impl AuthStatus {
                 Err(error) => json!({"server": app, "state": "error", "error": error}),
             });
         }
+        if servers.is_empty() {
+            output::notice("no MCP server of the configuration is reached over HTTP, so none has tokens");
+        }
         let is_well = servers.iter().all(|server| server["state"] != "error");
         if self.json {
             output::print_json(&Value::from(servers).to_string())?;

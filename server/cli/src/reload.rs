@@ -38,6 +38,9 @@ pub async fn follow(sources: Sources, live: LiveHub, cancel: CancellationToken) 
             // It is read once it has stopped changing: it may be in the middle of being written.
             let is_settled = now == before;
             before.clone_from(&now);
+            if is_asked {
+                live.get().refresh();
+            }
             if is_asked || (is_settled && now.is_some() && now != seen) {
                 seen = now;
                 reload(&sources, &live).await;

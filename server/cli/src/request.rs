@@ -3,7 +3,7 @@
 use super::policy::{LimitFlags, PolicyFlags};
 use super::sources::{Need, RunningHub};
 use super::tools::table;
-use super::{CommandError, CommandStatus, output};
+use super::{CommandError, CommandStatus, output, status};
 use agentscript::{LIMITS, Language, Preset, Status};
 use codecall_hub::meta;
 use codecall_hub::stateless::Recorder;
@@ -26,6 +26,8 @@ pub enum Request {
     Invoke { tool: String, input: Value },
     /// The run of a script.
     Run(RunRequest),
+    /// How each upstream is.
+    Status { is_json: bool },
 }
 
 /// The run of a script.
@@ -56,6 +58,11 @@ pub enum Output {
     /// JSON, which a terminal gets indented.
     Json(String),
     Lines(Vec<String>),
+    /// Rows of columns with these names, which a terminal gets aligned.
+    Table {
+        names: Vec<String>,
+        rows: Vec<Vec<String>>,
+    },
     /// There is none: what is wrong with the request. The exit code is 2.
     Refused(String),
 }
@@ -70,6 +77,9 @@ impl Reply {
         match &self.output {
             Output::Json(json) => output::print_json(json)?,
             Output::Lines(lines) => output::print_lines(lines)?,
+            Output::Table { names, rows } => {
+                output::print_table(&names.iter().map(String::as_str).collect::<Vec<_>>(), rows.clone())?;
+            }
             Output::Refused(problem) => return Err(CommandError::new(problem)),
         }
         self.notes.iter().for_each(|note| output::notice(note));
@@ -98,6 +108,10 @@ impl Request {
             Self::Run(run) => {
                 running.wait_for_mentioned(&run.script).await;
                 run.answer(running, None).await.0
+            }
+            Self::Status { is_json } => {
+                running.wait_for(Need::Connection, |_| true).await;
+                status::reply(&running.hub.status(), is_json)
             }
         }
     }

@@ -102,7 +102,7 @@ impl Run {
                 output::print_json_line(&script.with_file_name(json))?;
                 Ok(CommandStatus::from_success(reply.is_success))
             }
-            Output::Json(_) | Output::Lines(_) | Output::Refused(_) => reply.print(),
+            Output::Json(_) | Output::Lines(_) | Output::Table { .. } | Output::Refused(_) => reply.print(),
         }
     }
 

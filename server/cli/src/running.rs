@@ -43,6 +43,14 @@ impl Target {
         flag: ServerFlag,
         adjust: impl FnOnce(&mut Config),
     ) -> Result<Self, CommandError> {
+        match Self::running(sources, flag).await? {
+            Some(server) => Ok(server),
+            None => Ok(Self::Own(Box::new(sources.open(adjust)?))),
+        }
+    }
+
+    /// Finds a running server; `None`: there is none, or none may be used.
+    pub async fn running(sources: &Sources, flag: ServerFlag) -> Result<Option<Self>, CommandError> {
         #[cfg(unix)]
         if !flag.is_local && sources.are_shareable() {
             let config = sources.load()?;
@@ -50,12 +58,12 @@ impl Target {
             if (!config.upstreams.is_empty() || !config.openapi.is_empty())
                 && let Some(connection) = socket::connect(&socket::identity(&config)).await
             {
-                return Ok(Self::Server(connection));
+                return Ok(Some(Self::Server(connection)));
             }
         }
         #[cfg(not(unix))]
-        let _ = flag;
-        Ok(Self::Own(Box::new(sources.open(adjust)?)))
+        let _ = (sources, flag);
+        Ok(None)
     }
 
     /// Returns the hub of this process.

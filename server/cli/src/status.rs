@@ -1,10 +1,13 @@
 //! `codecall status`: how a server is, and each of its MCP servers.
 
-use super::sources::{Need, Sources};
-use super::{CommandError, CommandStatus, output};
+use super::request::{Output, Reply, Request};
+use super::running::{ServerFlag, Target};
+use super::sources::Sources;
+use super::{CommandError, CommandStatus};
 use clap::Args;
 use codecall_hub::hub::{ServerStatus, Status as Report};
 use std::time::Duration;
+use url::Url;
 
 /// How long a server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -12,8 +15,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Show the state of each MCP server: of a running server, or after starting them.
 #[derive(Args, Debug)]
 pub struct Status {
-    /// Ask the server at this address, such as http://127.0.0.1:8931. Without it the MCP servers of the configuration are
-    /// started, and ended afterwards.
+    /// Ask the server at this address, such as http://127.0.0.1:8931. Without it, a running server of this configuration is
+    /// asked; if there is none, the MCP servers are started, and ended afterwards.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// The token of the server at `--url`.
@@ -26,37 +29,42 @@ pub struct Status {
     #[arg(long, requires = "url", conflicts_with = "json")]
     live: bool,
     #[command(flatten)]
+    server: ServerFlag,
+    #[command(flatten)]
     sources: Sources,
 }
 
 impl Status {
     /// Succeeds if all MCP servers are up.
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        let report = match &self.url {
-            Some(url) if self.live => {
+        if let Some(url) = &self.url {
+            if self.live {
                 request(url, "/healthz", None).await?;
                 return Ok(CommandStatus::Success);
             }
-            Some(url) => ask(url, self.token.as_deref()).await?,
-            None => {
-                let running = self.sources.open_all()?;
-                running.wait_for(Need::Connection, |_| true).await;
-                let report = running.hub.status();
-                running.hub.close().await;
-                report
-            }
-        };
-        let is_up = report.servers.iter().all(|server| server.state == "up");
-        if self.json {
-            output::print_json(&serde_json::to_string(&report).unwrap_or_default())?;
-        } else {
-            output::print_table(
-                &["server", "kind", "state", "tools", "start", "last error"],
-                report.servers.iter().map(row).collect(),
-            )?;
+            return reply(&ask(url, self.token.as_deref()).await?, self.json).print();
         }
-        Ok(CommandStatus::from_success(is_up))
+        let request = Request::Status { is_json: self.json };
+        if let Some(mut server) = Target::running(&self.sources, self.server).await? {
+            return server.ask(request).await?.map_or(Ok(CommandStatus::Failure), Reply::print);
+        }
+        let running = self.sources.open_all()?;
+        let reply = request.answer(&running).await;
+        running.hub.close().await;
+        reply.print()
     }
+}
+
+/// Returns what the command prints. It succeeds if all MCP servers are up.
+pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
+    let is_success = report.servers.iter().all(|server| server.state == "up");
+    let output = if is_json {
+        Output::Json(serde_json::to_string(report).unwrap_or_default())
+    } else {
+        let names = ["server", "kind", "state", "tools", "start", "last error"].map(str::to_owned).to_vec();
+        Output::Table { names, rows: report.servers.iter().map(row).collect() }
+    };
+    Reply { output, notes: Vec::new(), is_success }
 }
 
 fn row(server: &ServerStatus) -> Vec<String> {
@@ -76,14 +84,20 @@ async fn ask(url: &str, token: Option<&str>) -> Result<Report, CommandError> {
 /// The body of a successful answer.
 async fn request(url: &str, path: &str, token: Option<&str>) -> Result<Vec<u8>, CommandError> {
     let address = format!("{}{path}", url.trim_end_matches('/'));
-    let failed = |problem: String| CommandError::new(format!("{url}: {problem}"));
+    // An address may contain a password.
+    let shown = Url::parse(url).ok().filter(Url::has_host).map(|url| url.origin().ascii_serialization());
+    let shown = shown.unwrap_or_else(|| "the address of --url".to_owned());
+    let failed = |problem: String| CommandError::new(format!("{shown}: {problem}"));
     let client = codecall_http::client(TIMEOUT).map_err(|error| failed(error.to_string()))?;
     let mut request = client.get(address);
     if let Some(token) = token {
         request = request.bearer_auth(token);
     }
-    // The message of the library names the address, which may contain a password.
-    let response = request.send().await.map_err(|error| failed(error.without_url().to_string()))?;
+    // The message of the library names the address.
+    let response = request.send().await.map_err(|error| match error.is_connect() {
+        true => failed("nothing answers there".into()).with_help("start a server with 'codecall serve --http ADDRESS'"),
+        false => failed(error.without_url().to_string()),
+    })?;
     match response.status().as_u16() {
         200 => {}
         401 => return Err(failed("it wants a token".into()).with_help("give --token, or CODECALL_HTTP_TOKEN")),

@@ -21,7 +21,7 @@ use url::Url;
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct OpenApiConfig {
     /// The description (OpenAPI 3.0 or 3.1, JSON or YAML): a file, or an address that begins with `https://` or
-    /// `http://`. It is read at the start.
+    /// `http://`. It is read at the start, and again when it has changed.
     #[schemars(extend("x-secret" = "address", "x-default" = "required"))]
     pub spec: Secret,
     /// `false`: the service is not used.
@@ -65,6 +65,10 @@ pub struct OpenApiConfig {
     #[serde(rename = "startTimeoutMs", with = "Milliseconds")]
     #[schemars(range(min = 1, max = 3_600_000))]
     pub start_timeout: Duration,
+    /// How often an address is asked whether the description has changed; `0`: only on `SIGHUP`. Files are looked at every
+    /// second.
+    #[serde(rename = "refreshMs", with = "Milliseconds")]
+    pub refresh: Duration,
     /// Longest response in bytes (`MESSAGE_TOO_LARGE`).
     #[schemars(range(min = 1024, max = 1 << 30))]
     pub max_response_bytes: usize,
@@ -88,6 +92,7 @@ impl Default for OpenApiConfig {
             allow_private: Vec::new(),
             timeout: Duration::from_secs(30),
             start_timeout: Duration::from_secs(30),
+            refresh: Duration::from_secs(600),
             max_response_bytes: 16 * 1024 * 1024,
         }
     }

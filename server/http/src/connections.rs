@@ -6,7 +6,7 @@
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::Request;
+use axum::http::{HeaderValue, Request, Uri};
 use codecall_config::HttpServerConfig;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -125,7 +125,7 @@ impl Connections {
         let router = TowerToHyperService::new(router.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             let active = ActiveRequest::new(&connections, &served);
-            let response = router.call(request.map(Body::new));
+            let response = router.call(detached(request).map(Body::new));
             async move {
                 response.await.map(|response| response.map(|body| Body::new(TrackedBody { body, _active: active })))
             }
@@ -163,6 +163,20 @@ impl Connections {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Copies the address and the values of the headers: they are parts of the buffer of the connection, of some kilobytes, which
+/// would be kept as long as somebody has one of them.
+fn detached<B>(mut request: Request<B>) -> Request<B> {
+    for value in request.headers_mut().values_mut() {
+        if let Ok(own) = HeaderValue::from_bytes(value.as_bytes()) {
+            *value = own;
+        }
+    }
+    if let Ok(own) = Uri::try_from(request.uri().to_string()) {
+        *request.uri_mut() = own;
+    }
+    request
 }
 
 /// Returns the number of connections that the system has file descriptors for; `None` if it has no limit.

@@ -356,6 +356,11 @@ impl Hub {
         }))
     }
 
+    /// Lets all upstreams look whether what their tools are made of has changed.
+    pub fn refresh(&self) {
+        self.catalogue.upstreams().for_each(|upstream| upstream.refresh());
+    }
+
     /// Returns a receiver of the notifications of upstreams. There are none unless resources and prompts are exposed.
     #[must_use]
     pub fn notifications(&self) -> broadcast::Receiver<UpstreamNotification> {

@@ -4,8 +4,10 @@
 //! stream of the request whose task it is. A client without a session gets its questions as the result of its request
 //! ([`suspended`](super::suspended)).
 
-use codecall_base::client::{Answering, Client, Method, Port, Question, Unanswered, Waits};
+use super::notifications::NOTIFY_TIMEOUT;
+use codecall_base::client::{Answering, Client, Method, PageDone, Port, Question, TaskUpdate, Unanswered, Waits};
 use codecall_config::InteractionConfig;
+use codecall_upstream::notifications::PAGE_DONE;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
@@ -14,13 +16,21 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions in the queue of a request.
+/// Messages of tools in the queue of a request.
 const QUEUE_CAPACITY: usize = 16;
 
-/// The questions of a request: in boxes, because a queue has room for many from the start.
-pub type Questions = mpsc::Receiver<Box<Asked>>;
+/// What the tools of a request send to its client: in boxes, because a queue has room for many from the start.
+pub type Messages = mpsc::Receiver<Box<Message>>;
+
+/// What a tool sends to the client of its request.
+pub enum Message {
+    Asked(Asked),
+    /// How far the task is that its server has made of the call.
+    Task(TaskUpdate),
+}
 
 /// A question, and where its answer goes.
 pub struct Asked {
@@ -45,7 +55,11 @@ struct RequestPort {
     log_level: Option<String>,
     client: u64,
     waits: Waits,
-    questions: mpsc::Sender<Box<Asked>>,
+    /// Whether the request can become a task.
+    can_be_task: bool,
+    /// The client, if it has a session. Without one, it learns by its next request that a page is done.
+    session: Option<Peer<RoleServer>>,
+    messages: mpsc::Sender<Box<Message>>,
 }
 
 impl Port for RequestPort {
@@ -69,15 +83,42 @@ impl Port for RequestPort {
         Box::pin(async move {
             let gone = |_| Unanswered::Refused("the client's request has ended".into());
             let (answer, receiver) = oneshot::channel();
-            self.questions.send(Box::new(Asked { question, answer })).await.map_err(|_| gone(()))?;
+            let asked = Box::new(Message::Asked(Asked { question, answer }));
+            self.messages.send(asked).await.map_err(|_| gone(()))?;
             receiver.await.map_err(|_| gone(()))?
         })
     }
+
+    fn page_done(&self) -> Option<PageDone> {
+        let peer = self.session.clone()?;
+        Some(Arc::new(move |id| {
+            let peer = peer.clone();
+            let params = json!({"elicitationId": id});
+            let notification = CustomNotification::new(PAGE_DONE, Some(params));
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move {
+                    let notification = ServerNotification::CustomNotification(notification);
+                    let _ = tokio::time::timeout(NOTIFY_TIMEOUT, peer.send_notification(notification)).await;
+                });
+            }
+        }))
+    }
+
+    fn task_changed(&self, update: TaskUpdate) -> bool {
+        // One that finds no room is lost: the next one says how far the task is then.
+        self.can_be_task
+            && !matches!(self.messages.try_send(Box::new(Message::Task(update))), Err(TrySendError::Closed(_)))
+    }
 }
 
-/// Returns the client of a request, and the questions that it is asked. `number` identifies the client.
-pub fn of_request(context: &RequestContext<RoleServer>, number: u64, config: InteractionConfig) -> (Client, Questions) {
-    let (questions, receiver) = mpsc::channel(QUEUE_CAPACITY);
+/// Returns the client of a request, and what tools send to it. `number` identifies the client.
+pub fn of_request(
+    context: &RequestContext<RoleServer>,
+    number: u64,
+    config: InteractionConfig,
+    can_be_task: bool,
+) -> (Client, Messages) {
+    let (messages, receiver) = mpsc::channel(QUEUE_CAPACITY);
     let capabilities = context.client_capabilities().and_then(|own| serde_json::to_value(own).ok());
     let log_level = context.meta.log_level().and_then(|level| serde_json::to_value(level).ok());
     let port = RequestPort {
@@ -85,7 +126,12 @@ pub fn of_request(context: &RequestContext<RoleServer>, number: u64, config: Int
         log_level: log_level.and_then(|level| level.as_str().map(str::to_owned)),
         client: number,
         waits: Waits::new(config.max_wait),
-        questions,
+        can_be_task,
+        session: context
+            .protocol_version()
+            .is_none_or(|version| version.as_str() < "2026-07-28")
+            .then(|| context.peer.clone()),
+        messages,
     };
     (Client::new(Arc::new(port)), receiver)
 }
@@ -132,12 +178,16 @@ pub fn of_session(peer: &Peer<RoleServer>, number: u64, config: InteractionConfi
 }
 
 /// Asks a client with a session. The future must be polled in the task of its request. It ends after the last question.
-pub async fn ask_session(peer: Peer<RoleServer>, mut questions: Questions) {
+pub async fn ask_session(peer: Peer<RoleServer>, mut messages: Messages) {
     // In boxes, because it has room for one more future than it has.
     let mut asking = FuturesUnordered::new();
     loop {
         tokio::select! {
-            Some(asked) = questions.recv() => asking.push(Box::pin(ask(&peer, *asked))),
+            Some(message) = messages.recv() => match *message {
+                Message::Asked(asked) => asking.push(Box::pin(ask(&peer, asked))),
+                // It knows no tasks.
+                Message::Task(_) => {}
+            },
             Some(()) = asking.next() => {}
             else => return,
         }

@@ -31,8 +31,8 @@ pub type Start = Box<dyn FnOnce(Client, EventSink, CancellationToken) -> BoxFutu
 
 impl Handler {
     /// Answers a request whose tools can ask its client: `start` is its work. A client with a session is asked meanwhile. One
-    /// without gets the questions as the result, and repeats the request with `repeated`. If it `can_be_task` and takes long,
-    /// a client that knows tasks gets one.
+    /// without gets the questions as the result, and repeats the request with `repeated`. If it `can_be_task`, and takes
+    /// long or becomes a task of a server, a client that knows tasks gets one.
     pub(super) async fn interact(
         &self,
         context: &RequestContext<RoleServer>,
@@ -50,18 +50,19 @@ impl Handler {
         let config = self.hub().config().interaction;
         let is_modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
         let (responses, state) = repeated;
-        let (client, questions) = client::of_request(context, self.number, config);
         let knows_tasks = context.client_capabilities().is_some_and(|own| own.supports_tasks());
-        let task_after = (can_be_task && is_modern && knows_tasks).then_some(config.task_after);
+        let can_be_task = can_be_task && is_modern && knows_tasks;
+        let (client, messages) = client::of_request(context, self.number, config, can_be_task);
+        let task_after = can_be_task.then_some(config.task_after);
         let answering: BoxFuture<'_, suspended::Answer> = match state {
             Some(state) => self.continued(state, subject, responses, sink, context, task_after),
             None if is_modern && (client.can_be_asked() || task_after.is_some()) => {
-                let work = Work::begin(subject, form, questions, |sink, cancel| start(client, sink, cancel));
+                let work = Work::begin(subject, form, messages, |sink, cancel| start(client, sink, cancel));
                 Box::pin(self.proceed(work, responses, sink, &context.ct, task_after))
             }
             None => {
                 let mut answer = start(client, sink, context.ct.child_token());
-                let asking = client::ask_session(context.peer.clone(), questions);
+                let asking = client::ask_session(context.peer.clone(), messages);
                 Box::pin(async move {
                     tokio::select! {
                         answer = &mut answer => answer,
@@ -152,9 +153,8 @@ impl Proceeding {
         let proceeded = match self.suspended.proceed(work, responses, cancel, expiry, task_after).await {
             Proceeded::Answered(answer) => *answer,
             Proceeded::Long(work) => {
-                let ttl = Duration::from_millis(hub.config().policy.limits.max_duration_ms) + expiry;
-                let form = work.form();
-                let task = self.tasks.begin(&self.live, work, form, ttl).await?;
+                let longest = Duration::from_millis(hub.config().policy.limits.max_duration_ms) + expiry;
+                let task = self.tasks.begin(&self.live, work, longest).await?;
                 Ok(ServerResult::CreateTaskResult(CreateTaskResult::new(task)))
             }
         };

@@ -30,6 +30,7 @@ use codecall_base::offload;
 use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
 use codecall_hub::hub::{Hub, LiveHub};
 use codecall_hub::meta;
+use codecall_upstream::BoxFuture;
 use elsewhere::Elsewhere;
 use interact::{Subject, client_error, wrong_result};
 use notifications::{Peers, Subscriptions};
@@ -186,12 +187,15 @@ impl Handler {
     ///
     /// # Errors
     /// They are not exposed, so there is no such method.
-    async fn check_exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
-        if !resources::are_exposed(&self.hub()) {
-            return Err(ErrorData::method_not_found::<M>());
-        }
-        self.hub().wait_for_connections().await;
-        Ok(())
+    // In a box: rmcp's future of any request has room for the largest.
+    fn check_exposed<M: ConstString>(&self) -> BoxFuture<'_, Result<(), ErrorData>> {
+        Box::pin(async move {
+            if !resources::are_exposed(&self.hub()) {
+                return Err(ErrorData::method_not_found::<M>());
+            }
+            self.hub().wait_for_connections().await;
+            Ok(())
+        })
     }
 }
 
@@ -342,7 +346,9 @@ impl ServerHandler for Handler {
         let forwarding = Box::pin(async {
             self.input_ended.run_until_cancelled(forwarding).await;
         });
-        match run_events::after_events(Box::pin(answer), forwarding, &answered).await? {
+        // The answer is in a box as well, because it is large, and each future that passes it on has room for it.
+        let answer = Box::pin(async { Box::new(answer.await) });
+        match (*run_events::after_events(answer, forwarding, &answered).await)? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(result.into()),
             ServerResult::CreateTaskResult(created) => Ok(created.into()),

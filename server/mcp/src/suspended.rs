@@ -5,18 +5,18 @@
 //! that work, which is used once: it says nothing, and cannot be guessed.
 
 use super::answer_form::AnswerForm;
-use super::client::{Asked, Questions};
+use super::client::{Asked, Message, Messages};
 use super::interact::Subject;
-use codecall_base::client::Unanswered;
+use codecall_base::client::{TaskUpdate, Unanswered};
 use codecall_base::event::{EventSink, RunEvent, RunId};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use rmcp::ErrorData;
 use rmcp::model::*;
-use rmcp::task_manager::{TaskContext, TaskExit};
+use rmcp::task_manager::{TaskContext, TaskExit, TaskOptions};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinError, JoinHandle};
@@ -26,6 +26,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const SETTLE: Duration = Duration::from_millis(25);
 /// Maximum number of suspended requests. One more drops the oldest.
 const MAX_SUSPENDED: usize = 1_000;
+
+/// How long the task of a server is kept that does not say it, and the longest time that one can say.
+const SERVER_TASK_TTL: Duration = Duration::from_secs(3_600);
+const MAX_TASK_TTL: Duration = Duration::from_secs(24 * 3_600);
 
 /// How often a question of a task is asked whose answer is none.
 const MAX_ATTEMPTS: usize = 3;
@@ -37,7 +41,7 @@ pub type Answer = Result<ServerResult, ErrorData>;
 pub enum Proceeded {
     /// The request is answered.
     Answered(Box<Answer>),
-    /// It takes so long that it becomes a task.
+    /// It becomes a task, because it takes long or its server has made a task of it.
     Long(Work),
 }
 
@@ -50,7 +54,9 @@ pub struct Work {
     /// What is requested. The repeated request must request the same.
     subject: Subject,
     task: JoinHandle<Answer>,
-    questions: Questions,
+    messages: Messages,
+    /// How far the task is that the server has made of it.
+    server_task: Option<TaskUpdate>,
     /// Questions without an answer, by their keys.
     open: BTreeMap<String, Asked>,
     /// The sink of the request that is being answered.
@@ -130,6 +136,10 @@ impl Suspended {
         }
         loop {
             work.open.retain(|_, asked| !asked.answer.is_closed());
+            if task_after.is_some() && work.server_task.is_some() && work.open.is_empty() {
+                work.send_events_to(None);
+                return Proceeded::Long(work);
+            }
             tokio::select! {
                 biased;
                 result = &mut work.task => {
@@ -139,7 +149,10 @@ impl Suspended {
                     let cancelled = ErrorData::internal_error("the request was cancelled", None);
                     return Proceeded::Answered(Box::new(Err(cancelled)));
                 }
-                Some(asked) = work.questions.recv() => work.asked(*asked, &mut provided),
+                Some(message) = work.messages.recv() => match *message {
+                    Message::Asked(asked) => work.asked(asked, &mut provided),
+                    Message::Task(update) => work.server_task = Some(update),
+                },
                 () = tokio::time::sleep(SETTLE), if !work.open.is_empty() => {
                     work.send_events_to(None);
                     let required = self.put(work, expiry);
@@ -159,7 +172,7 @@ impl Work {
     pub fn begin(
         subject: Subject,
         form: AnswerForm,
-        questions: Questions,
+        messages: Messages,
         start: impl FnOnce(EventSink, CancellationToken) -> BoxFuture<'static, Answer>,
     ) -> Self {
         let (cancel, sink) = (CancellationToken::new(), Arc::new(Mutex::new(None::<Arc<dyn Fn(_) + Send + Sync>>)));
@@ -176,7 +189,8 @@ impl Work {
             }
         }));
         let task = tokio::spawn(start(forward, cancel.clone()));
-        Self { subject, task, questions, open: BTreeMap::new(), sink, run, form, _cancel: cancel.drop_guard() }
+        let (server_task, open, _cancel) = (None, BTreeMap::new(), cancel.drop_guard());
+        Self { subject, task, messages, server_task, open, sink, run, form, _cancel }
     }
 
     /// Returns the run that it has begun; `None`: none yet.
@@ -187,6 +201,21 @@ impl Work {
     /// Returns the form in which its client gets the answer.
     pub fn form(&self) -> AnswerForm {
         self.form
+    }
+
+    /// Returns how the task is kept and looked at, if it becomes one. `longest` is the time to live of what no server limits.
+    pub fn task_options(&self, longest: Duration) -> TaskOptions {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let Some(TaskUpdate::Working { message, poll_interval, ttl }) = &self.server_task else {
+            return TaskOptions::new().with_ttl_ms(milliseconds(longest));
+        };
+        let ttl = ttl.unwrap_or(SERVER_TASK_TTL).clamp(longest, MAX_TASK_TTL);
+        let mut options = TaskOptions::new().with_ttl_ms(milliseconds(ttl));
+        options.status_message.clone_from(message);
+        match poll_interval {
+            Some(interval) => options.with_poll_interval_ms(milliseconds(*interval)),
+            None => options,
+        }
     }
 
     /// Sends events to the request that is being answered. There are none while none is.
@@ -217,30 +246,61 @@ impl Work {
     }
 }
 
-/// Continues work as a task until it is done. Its questions are those of the task.
+/// Continues work as a task until it is done, for at most `ttl_ms`. Its questions are those of the task.
 ///
 /// # Errors
-/// The request fails, or its client has cancelled the task.
-pub async fn run_as_task(mut work: Work, context: TaskContext) -> Result<CallToolResult, TaskExit> {
+/// The request fails or takes too long, or its client has cancelled the task.
+pub async fn run_as_task(
+    mut work: Work,
+    context: TaskContext,
+    ttl_ms: Option<u64>,
+) -> Result<CallToolResult, TaskExit> {
+    // The library ends what is overdue only when it is asked for a task.
+    let mut expiry = std::pin::pin!(tokio::time::sleep(ttl_ms.map_or(MAX_TASK_TTL, Duration::from_millis)));
     let mut asking = FuturesUnordered::new();
-    let mut number = 0;
+    let mut keys = BTreeSet::new();
+    let mut server_task = work.server_task.take();
     loop {
         tokio::select! {
             biased;
-            result = &mut work.task => {
-                return match answer(result)? {
-                    ServerResult::CallToolResult(result) => Ok(result),
-                    _ => Err(ErrorData::internal_error("the result is not one of a tool", None).into()),
-                };
-            }
+            Some(message) = work.messages.recv() => match *message {
+                Message::Asked(asked) => {
+                    // A key is used once in a task.
+                    let own = key_of(&asked);
+                    let mut key = own.clone();
+                    while !keys.insert(key.clone()) {
+                        key = format!("{own}-{}", keys.len());
+                    }
+                    asking.push(ask(&context, key, asked));
+                }
+                Message::Task(update) => {
+                    if let TaskUpdate::Working { message: Some(message), .. } = &update {
+                        context.set_status_message(message);
+                    }
+                    server_task = Some(update);
+                }
+            },
+            result = &mut work.task => return ended(answer(result)?, server_task),
             () = context.cancelled() => return Err(TaskExit::Cancelled),
-            Some(asked) = work.questions.recv() => {
-                number += 1;
-                // A key is used once in a task.
-                asking.push(ask(&context, format!("{}-{number}", key_of(&asked)), *asked));
-            }
+            () = &mut expiry => return Err(ErrorData::internal_error("the task has taken too long", None).into()),
             Some(()) = asking.next() => {}
         }
+    }
+}
+
+/// Returns how a task ends: as that of the server has ended, if there is one.
+fn ended(result: ServerResult, server_task: Option<TaskUpdate>) -> Result<CallToolResult, TaskExit> {
+    let ServerResult::CallToolResult(result) = result else {
+        return Err(ErrorData::internal_error("the result is not one of a tool", None).into());
+    };
+    let has_failed = result.is_error == Some(true);
+    match server_task {
+        Some(TaskUpdate::Failed { code }) if has_failed => {
+            let text = result.content.iter().find_map(|block| Some(block.as_text()?.text.clone()));
+            Err(ErrorData::new(ErrorCode(code), text.unwrap_or_default(), None).into())
+        }
+        Some(TaskUpdate::Cancelled) if has_failed => Err(TaskExit::Cancelled),
+        Some(TaskUpdate::Failed { .. } | TaskUpdate::Cancelled | TaskUpdate::Working { .. }) | None => Ok(result),
     }
 }
 

@@ -13,7 +13,7 @@ use codecall_hub::meta;
 use codecall_store::{SqlTasks, StoredTask};
 use rmcp::ErrorData;
 use rmcp::model::*;
-use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
+use rmcp::task_manager::{TaskContext, TaskExit, TaskManager};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,18 +59,20 @@ impl Tasks {
         self.manager.shutdown();
     }
 
-    /// Goes on with work as a task.
+    /// Goes on with work as a task. `longest` is the time to live of what no server limits.
     ///
     /// # Errors
     /// The task cannot be stored.
-    pub async fn begin(&self, live: &LiveHub, work: Work, form: AnswerForm, ttl: Duration) -> Result<Task, ErrorData> {
-        let options = TaskOptions::new().with_ttl_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    pub async fn begin(&self, live: &LiveHub, work: Work, longest: Duration) -> Result<Task, ErrorData> {
+        let (options, form) = (work.task_options(longest), work.form());
+        let ttl_ms = options.ttl_ms;
         let Some(stored) = self.stored.clone() else {
-            return Ok(self.manager.spawn(options, |context| Box::pin(suspended::run_as_task(work, context))));
+            return Ok(self.manager.spawn(options, |context| Box::pin(suspended::run_as_task(work, context, ttl_ms))));
         };
+        let ttl = ttl_ms.map_or(longest, Duration::from_millis);
         let run = work.run().cloned();
         let (sender, is_stored) = oneshot::channel();
-        let ending = Ending { stored: Arc::clone(&stored), live: live.clone(), run: run.clone(), form, is_stored };
+        let ending = Ending { stored: Arc::clone(&stored), live: live.clone(), run: run.clone(), form, ttl_ms, is_stored };
         let mut task = self.manager.spawn(options, |context| Box::pin(ending.run(work, context)));
         task.task_id = stored.named(&task.task_id);
         let description = serde_json::to_string(&task).unwrap_or_default();
@@ -208,7 +210,7 @@ impl Stored {
     }
 
     async fn row(&self, hub: &Hub, id: &str) -> Result<StoredTask, ErrorData> {
-        let keys = self.durable.keys(hub.config()).map_err(|error| unavailable(&error))?;
+        let keys = self.durable.keys(hub.config()).await.map_err(|error| unavailable(&error))?;
         let task = self.tasks.get(&keys, &self.scope, id).await.map_err(|error| unavailable(&error))?;
         task.ok_or_else(|| unknown(id))
     }
@@ -273,15 +275,16 @@ struct Ending {
     live: LiveHub,
     run: Option<RunId>,
     form: AnswerForm,
+    ttl_ms: Option<u64>,
     /// Resolves when the task is stored itself.
     is_stored: oneshot::Receiver<()>,
 }
 
 impl Ending {
     async fn run(self, work: Work, context: TaskContext) -> Result<CallToolResult, TaskExit> {
-        let Self { stored, live, run, form, is_stored } = self;
+        let Self { stored, live, run, form, ttl_ms, is_stored } = self;
         let id = stored.named(context.task_id());
-        let mut ended = suspended::run_as_task(work, context.clone()).await;
+        let mut ended = suspended::run_as_task(work, context.clone(), ttl_ms).await;
         // The request is answered when its run pauses, or goes on at another server. The task is not.
         if let Some(run) = &run {
             let hub = live.get();
@@ -304,7 +307,7 @@ impl Ending {
             && let Ok(task) = serde_json::from_str(&description)
         {
             let end = serde_json::to_string(&DetailedTask::new(task, payload)).unwrap_or_default();
-            let stored = match stored.durable.keys(live.get().config()) {
+            let stored = match stored.durable.keys(live.get().config()).await {
                 Ok(keys) => stored.tasks.end(&keys, &stored.scope, &id, &end).await.map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };

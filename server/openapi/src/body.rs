@@ -115,7 +115,8 @@ impl Body {
             (Kind::Raw, _) => file_schema(description),
             (Kind::Multipart(parts), Some(schema)) => multipart_schema(resolver, converter, context, schema, parts),
             (Kind::Form(_), Some(schema)) if !is_object(resolver, context, schema) => json!({"type": "object"}),
-            (Kind::Json | Kind::Form(_), Some(schema)) => converter.schema(context, schema),
+            (Kind::Json, Some(schema)) => converter.schema(context, schema),
+            (Kind::Form(_), Some(schema)) => object(converter.schema(context, schema)),
             (Kind::Json, None) => json!({}),
             (Kind::Form(_), None) => json!({"type": "object"}),
             (Kind::Multipart(_), None) => parts_schema(),
@@ -193,6 +194,19 @@ fn is_object<'a>(resolver: &Resolver<'a>, context: Context<'a>, schema: &'a Valu
     })
 }
 
+/// Returns the schema of a form, which is an object also if its description does not say so.
+fn object(schema: Value) -> Value {
+    match schema {
+        Value::Object(mut members) => {
+            if !members.contains_key("type") {
+                members.insert("type".into(), "object".into());
+            }
+            Value::Object(members)
+        }
+        _ => json!({"type": "object"}),
+    }
+}
+
 /// The schema of a form in parts of which nothing is known.
 fn parts_schema() -> Value {
     json!({
@@ -212,9 +226,9 @@ fn multipart_schema<'a>(
     let (context, schema) = match resolver.follow(context, schema) {
         Ok(found) if is_object(resolver, context, schema) => found,
         Ok(_) => return parts_schema(),
-        Err(_) => return converter.schema(context, schema),
+        Err(_) => return object(converter.schema(context, schema)),
     };
-    let mut out = converter.schema(context, schema);
+    let mut out = object(converter.schema(context, schema));
     let Some(properties) = schema["properties"].as_object() else { return out };
     for (name, property) in properties.iter().take(1_000) {
         let Ok((inner, property)) = resolver.follow(context, property) else { continue };

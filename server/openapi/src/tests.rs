@@ -215,6 +215,15 @@ fn bodies() {
         "n=1&n=2&o=%7B%22k%22%3A1%7D"
     );
 
+    // The schema of a form need not say that it is an object.
+    for schema in [json!({"properties": {"a": {"type": "string"}}}), json!({}), json!(true)] {
+        for media_type in ["application/x-www-form-urlencoded", "multipart/form-data"] {
+            let form = body(json!({media_type: {"schema": schema}}));
+            let input = &form.definition.input_schema;
+            assert!(accepts(input, json!({"body": {"a": "x"}})) && !accepts(input, json!({"body": "a=x"})), "{input}");
+        }
+    }
+
     let multipart = body(json!({"multipart/form-data": object}));
     let file = &multipart.definition.input_schema;
     assert!(accepts(file, json!({"body": {"f": "text"}})) && accepts(file, json!({"body": {"f": {"base64": "AAE="}}})));

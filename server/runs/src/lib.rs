@@ -51,6 +51,7 @@ pub use queue::{SLICE, STACK};
 pub use request::ExecuteRequest;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -466,7 +467,8 @@ impl Runs {
                 Some(_) | None => left,
             };
             let timers = (left, run.next_timer().is_some());
-            let arriving = self.events(&mut pending, timers, &context.cancel);
+            // In a box, because it would be held twice.
+            let arriving = Box::pin(self.events(&mut pending, timers, &context.cancel));
             let mut events = without_permit(context, &calls.client, arriving).await;
             // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
             if can_pause && self.admission.closed().is_cancelled() {
@@ -644,10 +646,13 @@ fn is_limit(outcome: &Outcome) -> bool {
 
 /// Waits for the events of a run. While its client has to answer something, others may use its permit. A nested run has
 /// none of its own.
-async fn without_permit(context: &RunContext, client: &Client, events: impl Future<Output = Vec<Event>>) -> Vec<Event> {
+async fn without_permit(
+    context: &RunContext,
+    client: &Client,
+    mut events: Pin<Box<impl Future<Output = Vec<Event>>>>,
+) -> Vec<Event> {
     let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
     let (Some(permit), Some(port)) = (permit, client.port()) else { return events.await };
-    let mut events = std::pin::pin!(events);
     tokio::select! {
         biased;
         events = &mut events => return events,

@@ -2,12 +2,16 @@
 
 pub mod fixture;
 
-use crate::model_server::HttpProcess;
+use crate::model_server::{HttpProcess, http_client};
 use crate::support::*;
 use crate::third_party::{client, node_package, python};
 use rmcp::model::*;
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt as _, NotificationContext, Peer, RequestContext, RunningService,
+};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -28,12 +32,14 @@ struct Person {
     thinks: Duration,
     /// What it was asked: the messages.
     asked: Arc<Mutex<Vec<String>>>,
+    /// The pages of which it was told that they are done.
+    pages: Arc<Mutex<Vec<String>>>,
 }
 
 impl Person {
     fn new(capabilities: Value) -> Self {
         let (root, thinks, asked) = ("file:///work".to_owned(), Duration::ZERO, Arc::default());
-        Self { capabilities, action: ElicitationAction::Accept, root, thinks, asked }
+        Self { capabilities, action: ElicitationAction::Accept, root, thinks, asked, pages: Arc::default() }
     }
 
     fn able() -> Self {
@@ -89,6 +95,13 @@ impl ClientHandler for Person {
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         self.note("roots");
         Ok(serde_json::from_value(json!({"roots": [{"uri": self.root, "name": "work"}]})).expect("roots"))
+    }
+
+    async fn on_custom_notification(&self, notification: CustomNotification, _: NotificationContext<RoleClient>) {
+        if notification.method == "notifications/elicitation/complete" {
+            let id = notification.params.and_then(|params| Some(params["elicitationId"].as_str()?.to_owned()));
+            self.pages.lock().expect("not poisoned").extend(id);
+        }
     }
 }
 
@@ -375,6 +388,24 @@ async fn everything_asks() {
     }
 }
 
+/// Waits for the end of a task. Its questions are answered.
+async fn ended(peer: &Peer<RoleClient>, id: &str) -> TaskPayload {
+    let began = tokio::time::Instant::now();
+    loop {
+        assert!(began.elapsed() < TIMEOUT, "it does not end");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        match peer.get_task(GetTaskParams::new(id)).await.expect("a task").task.payload {
+            TaskPayload::InputRequired { input_requests } => {
+                let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+                let answers = input_requests.into_keys().map(|key| (key, answer.clone())).collect();
+                peer.update_task(UpdateTaskParams::new(id, answers)).await.expect("updated");
+            }
+            TaskPayload::Working => {}
+            payload => return payload,
+        }
+    }
+}
+
 /// A client that knows tasks gets one for a long run, also if the run asks. It can cancel the task.
 #[tokio::test]
 async fn long_runs_are_tasks() {
@@ -392,25 +423,9 @@ async fn long_runs_are_tasks() {
             other => panic!("{other:?}"),
         }
     };
-    let ended = async |id: &str| {
-        let began = tokio::time::Instant::now();
-        loop {
-            assert!(began.elapsed() < TIMEOUT, "it does not end");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            match peer.get_task(GetTaskParams::new(id)).await.expect("a task").task.payload {
-                TaskPayload::InputRequired { input_requests } => {
-                    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
-                    let answers = input_requests.into_keys().map(|key| (key, answer.clone())).collect();
-                    peer.update_task(UpdateTaskParams::new(id, answers)).await.expect("updated");
-                }
-                TaskPayload::Working => {}
-                payload => return payload,
-            }
-        }
-    };
     for app in ["legacy", "modern"] {
         let id = start(&format!("await sleep(600); return await {app}.greet({{}})")).await;
-        match ended(&id).await {
+        match ended(peer, &id).await {
             TaskPayload::Completed { result } => {
                 let result = serde_json::from_value(Value::Object(result)).expect("a result");
                 assert_eq!(data(&result)["result"], "accept Ada", "{app}");
@@ -420,10 +435,122 @@ async fn long_runs_are_tasks() {
     }
     let id = start("await sleep(50000)").await;
     peer.cancel_task(CancelTaskParams::new(id.clone())).await.expect("cancelled");
-    assert_eq!(ended(&id).await, TaskPayload::Cancelled);
+    assert_eq!(ended(peer, &id).await, TaskPayload::Cancelled);
     // What is short is no task.
     let answer = session.execute("return 1").await;
     assert_eq!(answer["result"], 1);
+}
+
+/// A task of a server is one of its client at once, with its questions, if the client knows tasks; otherwise it is waited for.
+#[tokio::test]
+async fn tasks_of_servers_pass() {
+    let folder = Folder::new();
+    let config = config(&folder, json!({"expose": "direct", "vm": {"toolTimeoutMs": 1000}})).await;
+    let mut person = Person::able();
+    let waiting = Session::start(&config, &person, modern()).await;
+    assert!(json!(waiting.call("modern:errand", json!({})).await).to_string().contains("task: accept Ada"));
+    person.capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
+    let session = Session::start(&config, &person, modern()).await;
+    let peer = session.client.peer();
+    let start = async |request: CallToolRequestParams| match peer.call_tool_once(request).await {
+        Ok(CallToolResponse::Task(created)) => created.task,
+        other => panic!("{other:?}"),
+    };
+    let task = start(CallToolRequestParams::new("modern:errand")).await;
+    assert_eq!((task.poll_interval_ms, task.status), (Some(50), TaskStatus::Working));
+    // The limit of a call is not that of a task.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let found = peer.get_task(GetTaskParams::new(task.task_id.clone())).await.expect("a task");
+    let TaskPayload::InputRequired { input_requests } = &found.task.payload else { panic!("{found:?}") };
+    assert!(input_requests.contains_key("user_name"), "the key is the server's: {input_requests:?}");
+    match ended(peer, &task.task_id).await {
+        TaskPayload::Completed { result } => {
+            assert!(json!(result).to_string().contains("task: accept Ada"), "{result:?}")
+        }
+        other => panic!("{other:?}"),
+    }
+    // A call by `codecall_invoke` is nothing else than this call.
+    let arguments = json!({"tool": "modern:errand", "input": {}}).as_object().expect("an object").clone();
+    let task = start(CallToolRequestParams::new("codecall_invoke").with_arguments(arguments)).await;
+    peer.cancel_task(CancelTaskParams::new(task.task_id.clone())).await.expect("cancelled");
+    assert_eq!(ended(peer, &task.task_id).await, TaskPayload::Cancelled);
+    // In a script, it is waited for.
+    let answer = session.execute("return 1 + (await modern.greet({})).length").await;
+    assert_eq!(answer["status"], "ok", "{answer}");
+}
+
+/// A tool of version 2025-11-25 that can only be called as a task.
+#[tokio::test]
+async fn experimental_tasks() {
+    let Some(everything) = node_package(EVERYTHING) else { return };
+    let folder = Folder::new();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let mut command = Command::new("node");
+    command
+        .arg(&everything)
+        .arg("streamableHttp")
+        .env("PORT", port.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let _http = command.kill_on_drop(true).spawn().expect("starts");
+    let servers = json!({
+        "pipe": {"command": "node", "args": [everything, "stdio"]},
+        "http": {"url": format!("http://127.0.0.1:{port}/mcp")},
+    });
+    let config = folder.file("config.json", json!({"mcpServers": servers}).to_string());
+    let session = Session::start(&config, &Person::able(), ClientLifecycleMode::Initialize).await;
+    for app in ["pipe", "http"] {
+        let script = format!("return await callTool('{app}:simulate-research-query', {{ topic: 'bees' }})");
+        let began = tokio::time::Instant::now();
+        let answer = loop {
+            let answer = session.execute(&script).await;
+            if answer["error"]["code"] != "SERVER_UNAVAILABLE" || began.elapsed() > TIMEOUT {
+                break answer;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        assert!(answer["status"] == "ok" && answer.to_string().contains("# Research Report: bees"), "{app}: {answer}");
+    }
+    let mut person = Person::able();
+    person.capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
+    let session = Session::start(&config, &person, modern()).await;
+    let arguments = json!({"tool": "pipe:simulate-research-query", "input": {"topic": "bees"}})
+        .as_object()
+        .expect("an object")
+        .clone();
+    let request = CallToolRequestParams::new("codecall_invoke").with_arguments(arguments);
+    let Ok(CallToolResponse::Task(created)) = session.client.peer().call_tool_once(request).await else {
+        panic!("a task")
+    };
+    match ended(session.client.peer(), &created.task.task_id).await {
+        TaskPayload::Completed { result } => {
+            assert!(json!(result).to_string().contains("Research Report"), "{result:?}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A server says that a page is done, while its call waits and after it has failed; only the client that was asked is told.
+#[tokio::test]
+async fn a_page_is_done() {
+    let folder = Folder::new();
+    let config = config(&folder, json!({"expose": "direct"})).await;
+    let [asked, other] = [Person::able(), Person::able()];
+    let http = HttpProcess::start(&["--config", &config]).await;
+    let connect = async |person: &Person| {
+        let url = format!("{}/mcp", http.url);
+        let config = StreamableHttpClientTransportConfig::with_uri(url);
+        let transport = StreamableHttpClientTransport::with_client(http_client(), config);
+        let connecting = person.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize);
+        connecting.await.expect("speaks MCP")
+    };
+    let (first, _second) = (connect(&asked).await, connect(&other).await);
+    for tool in ["open_page", "page_first"] {
+        let called = first.call_tool(CallToolRequestParams::new(format!("legacy:{tool}"))).await;
+        assert_eq!(called.is_ok(), tool == "open_page", "{called:?}");
+        until("the client is told", || asked.pages.lock().expect("not poisoned").contains(&format!("{tool}-1"))).await;
+    }
+    assert_eq!(*other.pages.lock().expect("not poisoned"), Vec::<String>::new());
 }
 
 /// The SDKs of others as clients, over standard input and output and over HTTP.

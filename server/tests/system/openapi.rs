@@ -10,6 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::process::Command;
 
@@ -378,6 +380,78 @@ async fn a_description_over_http() {
     server.end().await;
 }
 
+/// A description with operations of these names.
+fn described(names: &[&str]) -> String {
+    let paths: Map<String, Value> =
+        names.iter().map(|name| (format!("/{name}"), json!({"get": {"operationId": name}}))).collect();
+    json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "/v1"}], "paths": paths})
+        .to_string()
+}
+
+/// A description that changes, at an address whose server knows `ETag`: what it describes, and how often it has answered that
+/// nothing has changed.
+async fn changing_description() -> (String, Arc<Mutex<String>>, Arc<AtomicUsize>) {
+    let (text, unchanged) = (Arc::new(Mutex::new(described(&["one"]))), Arc::new(AtomicUsize::new(0)));
+    let (current, counted) = (Arc::clone(&text), Arc::clone(&unchanged));
+    let answer = move |headers: HeaderMap| async move {
+        let text = current.lock().expect("not poisoned").clone();
+        let tag = format!("\"{}\"", text.len());
+        if headers.get("if-none-match").is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+            counted.fetch_add(1, Ordering::Relaxed);
+            return Response::builder().status(304).body(Body::empty()).expect("a response");
+        }
+        let builder = Response::builder().header("etag", tag).header("content-type", "application/json");
+        builder.body(Body::from(text)).expect("a response")
+    };
+    let routes = Router::new().route("/api.json", routing::get(answer)).fallback(echo);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    (address, text, unchanged)
+}
+
+/// A file and an address are read again when they have changed; runs go on.
+#[tokio::test]
+async fn a_description_that_changes() {
+    let (address, remote, unchanged) = changing_description().await;
+    let folder = Folder::new();
+    let file = folder.file("api.json", described(&["one"]));
+    let service = |spec: &str| json!({"spec": spec, "baseUrl": format!("http://{address}/v1"), "allowPrivate": [address], "refreshMs": 200});
+    let config = json!({"expose": "direct", "openapi": {
+        "file": service(&file), "address": service(&format!("http://{address}/api.json")),
+    }});
+    let server = Server::start(&["--config", &folder.file("config.json", config.to_string())]).await;
+    assert_eq!(
+        results(&server, "return [(await file.one({})).path, (await address.one({})).path]").await,
+        json!(["/v1/one", "/v1/one"])
+    );
+    let running = server.execute("const paths = []; for (let n = 0; n < 4; n++) { await sleep(2000); paths.push((await file.one({})).path); } return paths");
+    let changing = async {
+        // While nothing changes, the server says so.
+        until("the address is asked", || unchanged.load(Ordering::Relaxed) > 1).await;
+        // What cannot be used changes nothing.
+        folder.file("api.json", "openapi: 1");
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(results(&server, "return (await file.one({})).path").await, "/v1/one");
+        folder.file("api.json", described(&["one", "two"]));
+        *remote.lock().expect("not poisoned") = described(&["one", "two"]);
+        until("the client is told", || server.recorded.changes.load(Ordering::Relaxed) > 0).await;
+    };
+    let (answer, ()) = tokio::join!(running, changing);
+    assert_eq!(answer["result"], json!(["/v1/one", "/v1/one", "/v1/one", "/v1/one"]), "the run goes on: {answer}");
+    let began = tokio::time::Instant::now();
+    let script = "return await Promise.all([file, address].map(async (app) => (await app.two({})).path))";
+    loop {
+        let answer = server.execute(script).await;
+        if answer["result"] == json!(["/v1/two", "/v1/two"]) {
+            break;
+        }
+        assert!(began.elapsed() < TIMEOUT, "{answer}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    server.end().await;
+}
+
 /// Secrets are not sent to a server that somebody else names.
 #[tokio::test]
 async fn a_description_of_another_server_needs_an_address() {
@@ -452,7 +526,7 @@ const CLIENT_SECRET: &str = "client-secret-1234567890";
 
 /// A service that accepts the token that was issued last, and revokes it when `/v1/revoke` is called; with its token endpoint.
 #[derive(Clone, Default)]
-struct Issuer(std::sync::Arc<std::sync::Mutex<Issued>>);
+struct Issuer(Arc<Mutex<Issued>>);
 
 #[derive(Default)]
 struct Issued {

@@ -57,7 +57,9 @@ async fn new_and_changed_tools_wait_for_approval() {
     assert!(pending.stdout.starts_with(&expected.replace("1,7", "1,8")), "{}", pending.stdout);
     assert_eq!(pending.stdout.matches("+++ ").count(), 2);
     let approved = codecall(&["tools", "approve", "box:o*", "box.nothing", "--config", &config]).await;
-    assert_eq!((approved.code, approved.stdout.as_str()), (Some(1), "approved: box:open\n"), "{approved:?}");
+    assert_eq!((approved.code, approved.stdout.lines().last()), (Some(1), Some("approved: box:open")), "{approved:?}");
+    let shown = format!("{}\napproved: box:open\n", expected.replace("1,7", "1,8"));
+    assert_eq!(approved.stdout, shown, "what is approved is shown");
     assert!(approved.stderr.contains("'box.nothing'"), "{approved:?}");
     let mut answer = Value::Null;
     for _ in 0..200 {
@@ -70,7 +72,8 @@ async fn new_and_changed_tools_wait_for_approval() {
     assert_eq!(answer, json!({}));
     let log = running.end().await;
     assert!(log.contains("box:shut") && log.contains("waits for approval"), "{log}");
-    assert_eq!(codecall(&["tools", "approve", "--config", &config]).await.stdout, "approved: box:shut\n");
+    let approved = codecall(&["tools", "approve", "--config", &config]).await.stdout;
+    assert!(approved.starts_with("--- box:shut") && approved.ends_with("\napproved: box:shut\n"), "{approved}");
     assert_eq!(listed(&config).await.lines().count(), 2);
 
     // A change is kept back, and shown.
@@ -127,7 +130,7 @@ async fn quarantine_of_changes_trusts_what_it_sees_first() {
     let pending = codecall(&["tools", "pending", "--json", "box:shut", "--config", &changed]).await.json();
     assert_eq!((&pending[0]["state"], &pending[0]["approved"]), (&json!("revoked"), &Value::Null));
     let again = codecall(&["tools", "approve", "box:shut", "--config", &changed]).await;
-    assert_eq!(again.stdout, "approved: box:shut\n", "{again:?}");
+    assert!(again.stdout.ends_with("\napproved: box:shut\n"), "{again:?}");
     assert_eq!(listed(&changed).await, "box:shut  Shut it\n");
     // The other way round: a change is accepted, what is new waits.
     server.set_tools(vec![tool("open", "Open it?"), tool("lock", "Lock it")]);

@@ -69,6 +69,9 @@ async fn commands_use_a_running_server() {
         &["search", "a tool that does ok", "--top-k", "2"],
         &["invoke", "good:lie", "{}"],
     ];
+    let status = finish(&mut program(&folder, &["status", "--config", &config]), "").await;
+    assert!(status.code == Some(0) && status.stdout.contains("up"), "{status:?}");
+    assert_eq!(starts(&folder), 1, "the running server says how it is");
     for words in commands {
         let words = [words, &["--config", &config]].concat();
         let before = starts(&folder);

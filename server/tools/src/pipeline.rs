@@ -348,8 +348,12 @@ impl Pipeline {
         // A question may be one of another call, so the end of this one does not withdraw it.
         let ended = call.context.cancel.clone();
         let what = format!("Tool '{}'", entry.name);
-        let client = Arc::new(self.call_client(&call.context.client, &entry.definition.app, &what, ended));
-        self.approved(entry, &call, &client).await?;
+        let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
+        let client = Arc::new(client.passing_task(call.context.caller != Caller::Script));
+        if self.may_wait(entry, &call) {
+            // In a box: few calls need it, and all would have room for it.
+            Box::pin(self.approved(entry, &call, &client)).await?;
+        }
         call.context.client = Client::new(Arc::<CallClient>::clone(&client));
         let known = HookCall {
             id: trace.id(),

@@ -1,7 +1,7 @@
 //! Parses the messages of MCP servers. A malformed response fails its call at once, instead of leaving it to the
 //! timeout.
 
-use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde_json::Value;
 
 /// How many bytes at the start and at the end of a malformed message are searched for its id.
@@ -36,7 +36,10 @@ pub fn parse(text: &[u8]) -> Incoming {
         return Incoming::Ignored;
     }
     let error = match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
-        Ok(message) => return Incoming::Message(Box::new(message)),
+        Ok(mut message) => {
+            keep_task_support(&mut message, text);
+            return Incoming::Message(Box::new(message));
+        }
         Err(error) => error,
     };
     let (head, tail) = (&text[..text.len().min(ID_SEARCH_BYTES)], &text[text.len().saturating_sub(ID_SEARCH_BYTES)..]);
@@ -63,6 +66,39 @@ pub fn parse(text: &[u8]) -> Incoming {
         "it is not valid JSON".to_owned()
     };
     Incoming::Malformed { id, reason }
+}
+
+/// The member of `_meta` of a tool that says whether it is called as a task of version 2025-11-25, as the server has it. rmcp
+/// does not know its place in that version.
+pub const TASK_SUPPORT: &str = "codecall/taskSupport";
+
+/// Copies to each tool of a list whether it is called as a task.
+fn keep_task_support(message: &mut ServerJsonRpcMessage, text: &[u8]) {
+    #[derive(serde::Deserialize)]
+    struct Listed {
+        result: List,
+    }
+    #[derive(serde::Deserialize)]
+    struct List {
+        tools: Vec<Listing>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Listing {
+        execution: Option<Execution>,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Execution {
+        task_support: Option<String>,
+    }
+    let JsonRpcMessage::Response(response) = message else { return };
+    let ServerResult::ListToolsResult(list) = &mut response.result else { return };
+    let Ok(Listed { result: listed }) = serde_json::from_slice::<Listed>(text) else { return };
+    for (tool, listing) in list.tools.iter_mut().zip(listed.tools) {
+        if let Some(support) = listing.execution.and_then(|execution| execution.task_support) {
+            tool.meta.get_or_insert_default().0.insert(TASK_SUPPORT.into(), support.into());
+        }
+    }
 }
 
 /// Whether JSON is a response with an id that no call has. The id `null` is valid in an error response only: it answers

@@ -110,6 +110,9 @@ pub trait Upstream: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// Looks now whether what its tools are made of has changed, if that is not an MCP server, which says so itself.
+    fn refresh(&self) {}
+
     /// Releases all resources, such as child processes. No other method is called afterwards.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

@@ -282,6 +282,7 @@ pub fn failure(app: &str, tool: &str, failure: Failure) -> ToolError {
     match failure {
         Failure::Service(error) => call_error(app, tool, error),
         Failure::Unanswered(unanswered) => ToolError::new(ErrorCode::InputRequired, unanswered.to_string()),
+        Failure::TaskFailed(error) => call_error(app, tool, ServiceError::McpError(error)),
         Failure::Rounds => {
             execution_error(format!("The MCP server '{app}' asks for input again and again for '{tool}'"))
         }

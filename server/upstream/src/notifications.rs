@@ -2,9 +2,10 @@
 //! calls, everything else to the subscribers.
 
 use super::questions::Attribution;
-use codecall_base::client::Client;
+use codecall_base::client::{Client, PageDone};
 use codecall_base::event::{CallUpdate, LogMessage, UpdateSink};
 use rmcp::model::{ProgressToken, RequestId};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,6 +13,14 @@ use tokio::sync::{Notify, broadcast};
 
 /// How many notifications a slow subscriber may lag behind; older ones are dropped.
 const CAPACITY: usize = 1_000;
+
+/// The notification by which a server says that a page is done.
+pub const PAGE_DONE: &str = "notifications/elicitation/complete";
+
+/// How many pages of a server can be open; for one more, the oldest is forgotten.
+const MAX_PAGES: usize = 100;
+/// Longest id of a page.
+const MAX_PAGE_ID_BYTES: usize = 1_024;
 
 /// How long a question waits for the id of its call, which is known when the call is sent.
 const ID_TIMEOUT: Duration = Duration::from_secs(1);
@@ -37,6 +46,8 @@ pub struct NotificationRouter {
     subscribers: broadcast::Sender<UpstreamNotification>,
     /// The client of this process, if it has one only.
     only_client: Mutex<Option<Client>>,
+    /// Whom to tell that a page is done, by the ids of the questions.
+    pages: Mutex<VecDeque<(String, PageDone)>>,
 }
 
 /// The calls in flight.
@@ -75,6 +86,7 @@ impl Default for NotificationRouter {
             sent: Notify::new(),
             subscribers: broadcast::Sender::new(CAPACITY),
             only_client: Mutex::default(),
+            pages: Mutex::default(),
         }
     }
 }
@@ -93,6 +105,27 @@ impl NotificationRouter {
     /// Sets the client that is asked for its roots.
     pub fn set_only_client(&self, client: Client) {
         *self.only_client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
+    }
+
+    /// Notes that a client is asked to open a page: the parameters of the question.
+    pub fn expect_page(&self, params: &Value, client: &Client) {
+        let Some(id) = params["elicitationId"].as_str().filter(|id| id.len() <= MAX_PAGE_ID_BYTES) else { return };
+        let Some(done) = client.port().and_then(|port| port.page_done()) else { return };
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if pages.len() >= MAX_PAGES {
+            pages.pop_front();
+        }
+        pages.push_back((id.to_owned(), done));
+    }
+
+    /// Tells the client that was asked to open a page that it is done: the parameters of the notification.
+    pub fn page_done(&self, params: Option<&Value>) {
+        let Some(id) = params.and_then(|params| params["elicitationId"].as_str()) else { return };
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = pages.iter().position(|(known, _)| known == id) else { return };
+        if let Some((id, done)) = pages.remove(at) {
+            done(&id);
+        }
     }
 
     /// Registers the sink and the client of a call before the call is sent.
@@ -266,7 +299,6 @@ mod tests {
     use super::*;
     use codecall_base::client::{Answering, Port, Question, Waits};
     use rmcp::model::NumberOrString;
-    use serde_json::Value;
     use std::sync::Arc;
 
     #[test]

@@ -1,6 +1,7 @@
 //! HTTP services with an OpenAPI description: each operation is a tool, each call one request.
 //!
-//! The description is read at the start. If that fails, it is tried again with exponential backoff.
+//! The description is read at the start. If that fails, it is tried again with exponential backoff. Afterwards it is read
+//! again when it has changed; calls in flight go on as they have begun.
 
 pub(crate) mod client;
 mod documents;
@@ -15,13 +16,14 @@ use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_config::{OpenApiConfig, OperationFilter};
 use codecall_openapi::{Api, Filter, Operation, Settings};
+use documents::Seen;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokens::ClientTokens;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -29,6 +31,8 @@ use url::Url;
 /// The first and the longest pause before the description is read again.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
+/// How often a file is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 /// Maximum number of warnings of a description that are logged one by one.
 const MAX_LOGGED: usize = 20;
 /// The code of a call whose service cannot be reached.
@@ -49,6 +53,8 @@ struct Shared {
     state: watch::Sender<State>,
     tools_version: watch::Sender<u64>,
     closing: CancellationToken,
+    /// Notified when the description is to be looked at now.
+    asked: Notify,
     /// The tokens of clients by the names of their security schemes.
     tokens: BTreeMap<String, ClientTokens>,
 }
@@ -93,13 +99,14 @@ impl OpenApi {
             state: watch::Sender::new(State::Starting),
             tools_version: watch::Sender::new(0),
             closing: CancellationToken::new(),
+            asked: Notify::new(),
             tokens: config
                 .oauth
                 .iter()
                 .map(|(name, client)| (name.clone(), ClientTokens::new(client, secrets)))
                 .collect(),
         });
-        let reading = tokio::spawn(Arc::clone(&shared).read_until_ready());
+        let reading = tokio::spawn(Arc::clone(&shared).follow());
         Arc::new(Self { shared, reading: Mutex::new(Some(reading)) })
     }
 }
@@ -163,6 +170,10 @@ impl Upstream for OpenApi {
         })
     }
 
+    fn refresh(&self) {
+        self.shared.asked.notify_one();
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.closing.cancel();
@@ -179,25 +190,27 @@ impl Shared {
         self.service.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the description again and again until it can be used or the upstream is closed.
-    async fn read_until_ready(self: Arc<Self>) {
+    /// Reads the description, and again whenever it has changed, until the upstream is closed.
+    async fn follow(self: Arc<Self>) {
+        let following = async {
+            let mut seen = self.read_until_ready().await;
+            loop {
+                seen = self.changed(seen).await;
+            }
+        };
+        self.closing.run_until_cancelled(following).await;
+    }
+
+    /// Reads the description again and again until it can be used. Returns its documents.
+    async fn read_until_ready(&self) -> Seen {
         let mut backoff = INITIAL_BACKOFF;
         loop {
-            let limit = self.config.start_timeout;
-            let reading = tokio::time::timeout(limit, self.read());
-            let read = tokio::select! {
-                read = reading => read.unwrap_or_else(|_| Err(format!("it was not read within {} ms", limit.as_millis()))),
-                () = self.closing.cancelled() => return,
-            };
-            let reason = match read {
-                Ok(service) => {
-                    *self.service.write().unwrap_or_else(PoisonError::into_inner) = service;
-                    // Before the state: who waits for that looks for new tools at once.
-                    self.tools_version.send_modify(|version| *version += 1);
+            let reason = match self.read_in_time().await {
+                Ok(seen) => {
                     self.state.send_replace(State::Ready);
-                    return;
+                    return seen;
                 }
-                Err(reason) => self.secrets.redactor().redact_text(&reason).to_string(),
+                Err(reason) => reason,
             };
             let (app, pause) = (&self.app, backoff.as_secs());
             tracing::warn!(app, pause_s = pause, "its OpenAPI description cannot be used: {reason}");
@@ -206,13 +219,68 @@ impl Shared {
             )));
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
-                () = self.closing.cancelled() => return,
+                () = self.asked.notified() => {}
             }
             backoff = (backoff * 2).min(MAX_BACKOFF);
         }
     }
 
-    async fn read(&self) -> Result<Service, String> {
+    /// Waits until the description has changed, and reads it. If it cannot be used, the tools stay as they were. Returns its
+    /// documents.
+    async fn changed(&self, seen: Seen) -> Seen {
+        let is_remote = self.config.is_remote();
+        let (mut before, mut refused) = (seen.clone(), None);
+        loop {
+            let pause = if is_remote { self.config.refresh } else { LOOK };
+            tokio::select! {
+                () = tokio::time::sleep(pause), if !pause.is_zero() => {}
+                () = self.asked.notified() => {}
+            }
+            let Some(connection) = self.service().connection.clone() else { return seen };
+            let looking = tokio::time::timeout(self.config.start_timeout, seen.look(&connection.client));
+            let now = match looking.await {
+                Ok(Ok(now)) => now,
+                Ok(Err(reason)) => {
+                    tracing::debug!(app = self.app, "its OpenAPI description cannot be looked at: {reason}");
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            // A file is read once it has stopped changing: it may be in the middle of being written.
+            let is_settled = is_remote || now == before;
+            before.clone_from(&now);
+            if now == seen || !is_settled || Some(&now) == refused.as_ref() {
+                continue;
+            }
+            match self.read_in_time().await {
+                Ok(seen) => return seen,
+                Err(reason) => {
+                    let what = "its OpenAPI description has changed and cannot be used, so its tools stay as they were";
+                    tracing::warn!(app = self.app, "{what}: {reason}");
+                    refused = Some(now);
+                }
+            }
+        }
+    }
+
+    /// Reads the description and uses it from now on. Returns its documents.
+    async fn read_in_time(&self) -> Result<Seen, String> {
+        let limit = self.config.start_timeout;
+        let read = tokio::time::timeout(limit, self.read()).await;
+        let read = read.unwrap_or_else(|_| Err(format!("it was not read within {} ms", limit.as_millis())));
+        let (service, seen) = read.map_err(|reason| self.secrets.redactor().redact_text(&reason).to_string())?;
+        let mut known = self.service.write().unwrap_or_else(PoisonError::into_inner);
+        let has_changed = known.tools != service.tools || known.connection.is_none();
+        *known = service;
+        drop(known);
+        if has_changed {
+            // Before the state: who waits for that looks for new tools at once.
+            self.tools_version.send_modify(|version| *version += 1);
+        }
+        Ok(seen)
+    }
+
+    async fn read(&self) -> Result<(Service, Seen), String> {
         let config = &self.config;
         let client = Client::new(&config.allow_private)?;
         let headers = headers(config)?;
@@ -228,7 +296,7 @@ impl Shared {
             writes: config.allow_writes,
             deprecated: config.include_deprecated,
         };
-        let documents = documents::read(config, &client).await?;
+        let (documents, seen) = documents::read(config, &client).await?;
         let url = documents.url().clone();
         let describe = || codecall_openapi::describe(&documents, &settings);
         let api = codecall_base::offload::run(usize::MAX, describe).await.map_err(|busy| busy.to_string())??;
@@ -244,12 +312,13 @@ impl Shared {
         self.log(&api);
         let tools: Vec<_> = api.operations.iter().map(|operation| Arc::clone(&operation.definition)).collect();
         let by_name = |operation: Operation| (operation.definition.name.clone(), Arc::new(operation));
-        Ok(Service {
+        let service = Service {
             title: api.title,
             tools,
             operations: api.operations.into_iter().map(by_name).collect(),
             connection: Some(Arc::new(Connection { client, headers })),
-        })
+        };
+        Ok((service, seen))
     }
 
     fn log(&self, api: &Api) {

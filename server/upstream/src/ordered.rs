@@ -1,10 +1,10 @@
-//! Progress and log messages of calls, in the order in which a server has sent them.
+//! Progress and log messages of calls, in the order in which a server has sent them, and the notification that a page is done.
 //!
 //! rmcp handles each notification in a task of its own, so they would arrive in any order, and after the response of
 //! their call. This transport routes them while it receives, before rmcp sees the response.
 
 use super::mcp;
-use super::notifications::NotificationRouter;
+use super::notifications::{NotificationRouter, PAGE_DONE};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
@@ -37,6 +37,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Ordered<T> {
                 // rmcp sees it too, because it extends the time of its request.
                 ServerNotification::ProgressNotification(progress) => mcp::progress(&self.router, &progress.params),
                 ServerNotification::LoggingMessageNotification(log) => mcp::log(&self.router, &log.params),
+                ServerNotification::CustomNotification(custom) if custom.method == PAGE_DONE => {
+                    self.router.page_done(custom.params.as_ref());
+                }
                 _ => {}
             }
         }

@@ -67,10 +67,16 @@ pub async fn ask(
 ) -> Result<Value, ErrorData> {
     let refused = |reason: String| ErrorData::invalid_request(reason, None);
     let question = Question { key: None, method, params };
+    let expect_page = |client: &Client| {
+        if method == Method::Elicitation && question.params["mode"] == "url" {
+            router.expect_page(&question.params, client);
+        }
+    };
     if let Some(client) = router.only_client().filter(|_| method == Method::Roots) {
         return answer_of(&client, question).await;
     }
     let (client, others) = router.client_of(&attribution).await.map_err(refused)?;
+    expect_page(&client);
     // Each of them may be the call that waits.
     let _waiting: Vec<Waiting<'_>> = others.iter().filter_map(Client::port).map(|port| port.waits().begin()).collect();
     answer_of(&client, question).await

@@ -6,9 +6,10 @@ use super::session::{Failure, McpServer};
 use super::{BoxFuture, UpstreamNotification};
 use codecall_base::client::Client;
 use codecall_base::event::UpdateSink;
-use rmcp::ErrorData;
 use rmcp::model::*;
-use rmcp::service::ServiceError;
+use rmcp::service::{Peer, ServiceError};
+use rmcp::{ErrorData, RoleClient};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
@@ -59,55 +60,27 @@ pub trait ResourcesAndPrompts: Send + Sync {
 
 impl ResourcesAndPrompts for McpServer {
     fn list_resources(&self) -> BoxFuture<'_, Result<Vec<Resource>, ErrorData>> {
-        Box::pin(async move {
-            let peer = self.peer()?;
-            match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
-                true => {
-                    let list = list_all(|page| {
-                        let peer = peer.clone();
-                        async move { peer.list_resources(page).await.map(|list| (list.resources, list.next_cursor)) }
-                    });
-                    list.await.map_err(|error| self.list_error(error))
-                }
-                false => Ok(Vec::new()),
-            }
-        })
+        Box::pin(self.listed(
+            |own| own.resources.is_some(),
+            |peer, page| async move { peer.list_resources(page).await.map(|list| (list.resources, list.next_cursor)) },
+        ))
     }
 
     fn list_resource_templates(&self) -> BoxFuture<'_, Result<Vec<ResourceTemplate>, ErrorData>> {
-        Box::pin(async move {
-            let peer = self.peer()?;
-            match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
-                true => {
-                    let list = list_all(|page| {
-                        let peer = peer.clone();
-                        async move {
-                            peer.list_resource_templates(page)
-                                .await
-                                .map(|list| (list.resource_templates, list.next_cursor))
-                        }
-                    });
-                    list.await.map_err(|error| self.list_error(error))
-                }
-                false => Ok(Vec::new()),
-            }
-        })
+        Box::pin(self.listed(
+            |own| own.resources.is_some(),
+            |peer, page| async move {
+                let list = peer.list_resource_templates(page).await?;
+                Ok((list.resource_templates, list.next_cursor))
+            },
+        ))
     }
 
     fn list_prompts(&self) -> BoxFuture<'_, Result<Vec<Prompt>, ErrorData>> {
-        Box::pin(async move {
-            let peer = self.peer()?;
-            match peer.peer_info().is_none_or(|info| info.capabilities.prompts.is_some()) {
-                true => {
-                    let list = list_all(|page| {
-                        let peer = peer.clone();
-                        async move { peer.list_prompts(page).await.map(|list| (list.prompts, list.next_cursor)) }
-                    });
-                    list.await.map_err(|error| self.list_error(error))
-                }
-                false => Ok(Vec::new()),
-            }
-        })
+        Box::pin(self.listed(
+            |own| own.prompts.is_some(),
+            |peer, page| async move { peer.list_prompts(page).await.map(|list| (list.prompts, list.next_cursor)) },
+        ))
     }
 
     fn read_resource<'a>(
@@ -121,7 +94,7 @@ impl ResourcesAndPrompts for McpServer {
                 (params.input_responses, params.request_state) = (responses, state);
                 ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
             };
-            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(request).await {
+            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(false, request).await {
                 Ok(ServerResult::ReadResourceResult(result)) => Ok(result),
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
@@ -142,7 +115,7 @@ impl ResourcesAndPrompts for McpServer {
                 (params.input_responses, params.request_state) = (responses, state);
                 ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
             };
-            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(request).await {
+            match self.exchange(&self.peer()?, UpdateSink::default(), client).run(false, request).await {
                 Ok(ServerResult::GetPromptResult(result)) => Ok(result),
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
@@ -203,6 +176,23 @@ impl ResourcesAndPrompts for McpServer {
 }
 
 impl McpServer {
+    /// Lists all of a kind, page by page; nothing, if the server does not have the kind.
+    async fn listed<T, Page>(
+        &self,
+        has: impl Fn(&ServerCapabilities) -> bool,
+        list: impl Fn(Peer<RoleClient>, Option<PaginatedRequestParams>) -> Page,
+    ) -> Result<Vec<T>, ErrorData>
+    where
+        T: Serialize,
+        Page: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
+    {
+        let peer = self.peer()?;
+        if peer.peer_info().is_some_and(|info| !has(&info.capabilities)) {
+            return Ok(Vec::new());
+        }
+        list_all(|page| list(peer.clone(), page)).await.map_err(|error| self.list_error(error))
+    }
+
     fn list_error(&self, error: ListError) -> ErrorData {
         match error {
             ListError::Service(error) => self.service_error(error),

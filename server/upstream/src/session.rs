@@ -6,7 +6,9 @@
 
 mod exchange;
 mod record;
+mod task;
 
+use super::incoming::TASK_SUPPORT;
 use super::mcp::{self, NotificationHandler};
 use super::negotiate::{Negotiated, Plan, Request};
 use super::notifications::{NotificationRouter, UpstreamNotification};
@@ -60,6 +62,8 @@ pub struct Shared {
     /// Redacted in the child's stderr.
     pub(super) secrets: Arc<SecretRegistry>,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
+    /// The tools that can only be called as tasks of version 2025-11-25.
+    task_tools: RwLock<BTreeSet<String>>,
     /// The server's name for itself.
     title: RwLock<Option<String>>,
     started: Instant,
@@ -169,6 +173,7 @@ impl McpServer {
             config: config.clone(),
             secrets: Arc::clone(secrets),
             tools: RwLock::default(),
+            task_tools: RwLock::default(),
             title: RwLock::default(),
             started: Instant::now(),
             state: watch::Sender::new(ConnectionState::Starting),
@@ -238,12 +243,13 @@ impl McpServer {
             (params.input_responses, params.request_state) = (responses, state);
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
+        let needs_task = self.shared.task_tools.read().unwrap_or_else(PoisonError::into_inner).contains(&name);
         let exchange = self.exchange(&peer, call.sink, call.client);
         let mut span = Span::begin(SpanKind::Client, || format!("tools/call {name}"));
         exchange::describe_call(&mut span, &self.shared.config, app, &name, &peer);
         let answered = async {
             tokio::select! {
-                result = exchange.run(request) => result,
+                result = exchange.run(needs_task, request) => result,
                 () = lost.cancelled() => Err(ServiceError::TransportClosed.into()),
             }
         };
@@ -253,6 +259,10 @@ impl McpServer {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
             Ok(_) => Err(mcp::call_error(app, &name, ServiceError::UnexpectedResponse)),
             Err(Failure::Service(error)) => {
+                if let ServiceError::McpError(ErrorData { code: mcp::URL_REQUIRED, data: Some(data), .. }) = &error {
+                    let pages = data["elicitations"].as_array();
+                    pages.into_iter().flatten().for_each(|page| exchange.router.expect_page(page, &exchange.client));
+                }
                 if let Some(login) = self.shared.login_needed() {
                     return Err(ToolError::new(ErrorCode::LoginRequired, login));
                 }
@@ -580,6 +590,10 @@ impl Shared {
     }
 
     fn set_tools(&self, title: Option<String>, tools: Vec<Tool>) {
+        let needs_task =
+            |tool: &&Tool| tool.meta.as_ref().is_some_and(|meta| meta.0.get(TASK_SUPPORT) == Some(&"required".into()));
+        let task_tools = tools.iter().filter(needs_task).map(|tool| tool.name.to_string()).collect();
+        *self.task_tools.write().unwrap_or_else(PoisonError::into_inner) = task_tools;
         let tools: Vec<Arc<ToolDefinition>> =
             tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
         *self.title.write().unwrap_or_else(PoisonError::into_inner) = title;

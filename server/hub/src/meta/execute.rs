@@ -10,6 +10,7 @@ use codecall_base::tool::ErrorCode;
 use codecall_config::vm::lowered;
 use codecall_runs::{ExecuteRequest, Finished};
 use codecall_tools::results::{Missing, Piece};
+use tokio_util::sync::CancellationToken;
 
 pub struct Execute;
 
@@ -87,45 +88,45 @@ impl MetaTool for Execute {
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
+        // What a run does not wait for is in boxes: this future has room for the largest of what it waits for.
         Box::pin(async move {
-            let arguments: Arguments = match parse(self, request.arguments) {
-                Ok(arguments) => arguments,
-                Err(invalid) => return invalid.into(),
-            };
-            if arguments.handle.is_some() {
-                if let Some(run) = arguments.handle.as_deref().and_then(RunId::parse)
-                    && arguments.script.is_none()
-                {
-                    let known = waiting::outcome(request.hub, &run, &request.cancel).await;
-                    if let Some(answer) = known {
-                        return answer;
-                    }
+            let script = {
+                let arguments: Arguments = match parse(self, request.arguments) {
+                    Ok(arguments) => arguments,
+                    Err(invalid) => return invalid.into(),
+                };
+                if arguments.handle.is_some() {
+                    return Box::pin(self.of_handle(request.hub, arguments, &request.cancel)).await;
                 }
-                return self.piece(request.hub, arguments).await;
-            }
-            let mut script = match self.request(request.hub, arguments) {
-                Ok(script) => script,
+                self.request(request.hub, arguments)
+            };
+            let (script, max_bytes) = match script {
+                Ok(script) => with_more_result(request.hub, script),
                 Err(invalid) => return invalid.into(),
             };
-            // The script may return more than the client gets: the rest is stored.
-            let limits = &mut script.policy.limits;
-            let max_bytes = limits.max_result_bytes;
-            limits.max_result_bytes = request.hub.results().max_bytes(max_bytes);
-            script.max_client_bytes = Some(max_bytes);
-            script.client = request.client;
+            let script = ExecuteRequest { client: request.client, ..script };
             let is_dry_run = script.dry_run;
             if let Some(durable) = request.hub.durable().filter(|_| request.hub.config().durable.enabled && !is_dry_run)
             {
                 let Request { hub, sink, cancel, .. } = request;
-                return waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel).await;
+                return Box::pin(waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel)).await;
             }
             let finished = request.hub.execute(script, request.sink, request.cancel).await;
             if finished.is_paused {
-                return waiting::paused(request.hub, &finished.id).await;
+                return Box::pin(waiting::paused(request.hub, &finished.id)).await;
             }
-            finish(request.hub, finished, max_bytes, is_dry_run).await
+            Box::pin(finish(request.hub, finished, max_bytes, is_dry_run)).await
         })
     }
+}
+
+/// Lets a script return more than its client gets, because the rest is stored. Returns the limit for the client as well.
+fn with_more_result(hub: &Hub, mut script: ExecuteRequest) -> (ExecuteRequest, u64) {
+    let limits = &mut script.policy.limits;
+    let max_bytes = limits.max_result_bytes;
+    limits.max_result_bytes = hub.results().max_bytes(max_bytes);
+    script.max_client_bytes = Some(max_bytes);
+    (script, max_bytes)
 }
 
 /// Converts a run that has ended to the answer for its client, which gets at most `max_bytes` of a result that is not stored.
@@ -259,6 +260,17 @@ fn truncated(handle: &str, piece: &Piece) -> Value {
 }
 
 impl Execute {
+    /// Returns what is known of the run that a handle names, or the next piece of the result.
+    async fn of_handle(&self, hub: &Hub, arguments: Arguments, cancel: &CancellationToken) -> Answer {
+        if let Some(run) = arguments.handle.as_deref().and_then(RunId::parse)
+            && arguments.script.is_none()
+            && let Some(answer) = waiting::outcome(hub, &run, cancel).await
+        {
+            return answer;
+        }
+        self.piece(hub, arguments).await
+    }
+
     /// Reads a piece of a stored result.
     async fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {

@@ -9,6 +9,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Starts the server. Returns its address.
 pub async fn serve() -> String {
@@ -103,6 +104,17 @@ async fn ask(
     Ok(Asked::Answered(all_described(answers.iter())))
 }
 
+fn page(id: &str) -> ElicitRequestParams {
+    let params = json!({"mode": "url", "message": "Open", "url": "https://example.com/page", "elicitationId": id});
+    serde_json::from_value(params).expect("a page")
+}
+
+async fn page_is_done(context: &RequestContext<RoleServer>, id: &str) {
+    let notification =
+        CustomNotification::new("notifications/elicitation/complete", Some(json!({"elicitationId": id})));
+    let _ = context.peer.send_notification(ServerNotification::CustomNotification(notification)).await;
+}
+
 impl Fixture {
     /// Asks in two rounds. The state says which one it is.
     fn rounds(request: CallToolRequestParams) -> CallToolResponse {
@@ -157,7 +169,19 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let names = ["greet", "think", "where", "sign_in", "shout", "trick", "nag", "rounds", "errand"];
+        let names = [
+            "greet",
+            "think",
+            "where",
+            "sign_in",
+            "shout",
+            "trick",
+            "nag",
+            "rounds",
+            "errand",
+            "open_page",
+            "page_first",
+        ];
         let schema = Arc::new(json!({"type": "object"}).as_object().expect("an object").clone());
         Ok(ListToolsResult::with_all_items(names.map(|name| Tool::new(name, "Asks", Arc::clone(&schema))).to_vec()))
     }
@@ -170,6 +194,21 @@ impl ServerHandler for Fixture {
         match request.name.as_ref() {
             "rounds" => Ok(Self::rounds(request)),
             "errand" => Ok(self.errand()),
+            "open_page" => {
+                let page = ServerRequest::ElicitRequest(ElicitRequest::new(page("open_page-1")));
+                let answered = context.peer.send_request(page).await;
+                answered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                page_is_done(&context, "open_page-1").await;
+                Ok(CallToolResult::success(Vec::new()).into())
+            }
+            "page_first" => {
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    page_is_done(&context, "page_first-1").await;
+                });
+                let data = json!({"elicitations": [page("page_first-1")]});
+                Err(ErrorData::new(ErrorCode(-32_042), "Open the page first", Some(data)))
+            }
             name => match ask(name, request.input_responses.clone(), &context).await {
                 Ok(Asked::Answered(text)) => Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into()),
                 Ok(Asked::Asking(required)) => Ok(required.into()),

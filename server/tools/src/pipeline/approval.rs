@@ -33,17 +33,19 @@ impl Pipeline {
         self.approval.of(tool) != Approval::Never
     }
 
-    /// Returns when a person has approved the call, or need not.
+    /// Whether a person may have to approve the call.
+    pub(super) fn may_wait(&self, entry: &Entry, call: &ToolCall) -> bool {
+        self.needs_approval(&entry.definition) || pause_of(call).is_some_and(|pause| pause.is_repeated)
+    }
+
+    /// Returns when a person has approved the call that [may have to wait](Self::may_wait), or need not.
     ///
     /// # Errors
     /// The call is not approved: `APPROVAL_REQUIRED` if it still can be.
     pub(super) async fn approved(&self, entry: &Entry, call: &ToolCall, client: &CallClient) -> Result<(), ToolError> {
         let mode = self.approval.of(&entry.definition);
-        let pause = call.context.run.as_ref().and_then(|run| run.pause.as_deref());
+        let pause = pause_of(call);
         let is_repeated = pause.is_some_and(|pause| pause.is_repeated);
-        if mode == Approval::Never && !is_repeated {
-            return Ok(());
-        }
         let Some(requests) = &self.approval_requests else {
             return self.ask_only(entry, call, client).await;
         };
@@ -137,6 +139,10 @@ impl Pipeline {
         let requester = self.requester();
         hex(&["once", requester.as_deref().unwrap_or_default(), &entry.name, description, &input_schema.to_string()])
     }
+}
+
+fn pause_of(call: &ToolCall) -> Option<&CallPause> {
+    call.context.run.as_ref()?.pause.as_deref()
 }
 
 /// Returns how much of the input of a call is shown, in bytes.

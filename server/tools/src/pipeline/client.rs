@@ -3,7 +3,7 @@
 //! Nobody answers in the name of a person. If the client cannot be asked, the call fails and says what was asked.
 
 use super::{Hook, bound};
-use codecall_base::client::{Answering, Client, Method, Port, Question, Unanswered, Waits};
+use codecall_base::client::{Answering, Client, Method, PageDone, Port, Question, TaskUpdate, Unanswered, Waits};
 use codecall_base::hidden;
 use codecall_base::offload::weight;
 use codecall_base::redact::SecretRegistry;
@@ -33,6 +33,8 @@ pub struct CallClient {
     hooks: Arc<[Arc<dyn Hook>]>,
     waits: Waits,
     asked: AtomicUsize,
+    /// Whether a task of the call becomes one of the client's request.
+    passes_task: bool,
     /// Why the first question without an answer has none; not of a question for roots.
     refusal: Mutex<Option<String>>,
     /// Cancelled when nobody waits for the call, or for the run.
@@ -61,9 +63,16 @@ impl CallClient {
             hooks,
             waits: Waits::new(config.max_wait),
             asked: AtomicUsize::new(0),
+            passes_task: false,
             refusal: Mutex::default(),
             cancel,
         }
+    }
+
+    /// Lets a task of the call become one of the client's request, which is nothing but this call.
+    pub fn passing_task(mut self, passes_task: bool) -> Self {
+        self.passes_task = passes_task;
+        self
     }
 
     /// Says in the answer of a failed call that a question has no answer. What the tool itself says is in the details.
@@ -226,6 +235,24 @@ impl Port for CallClient {
             }
             answer
         })
+    }
+
+    fn task_changed(&self, mut update: TaskUpdate) -> bool {
+        let Some(port) = self.inner.port().filter(|_| self.passes_task) else { return false };
+        if let TaskUpdate::Working { message: Some(message), .. } = &mut update {
+            let mut params = json!({"message": bound::text(std::mem::take(message), MAX_SHOWN_BYTES)});
+            self.clean(&mut params);
+            params["message"].as_str().unwrap_or_default().clone_into(message);
+        }
+        let is_task = port.task_changed(update);
+        if is_task {
+            self.waits.lift_limits();
+        }
+        is_task
+    }
+
+    fn page_done(&self) -> Option<PageDone> {
+        self.inner.port()?.page_done()
     }
 
     fn has_asked(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::oauth::{Authorizer, Challenge};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -113,15 +113,24 @@ const PARSE_ERROR: &str = "could not parse JSON response";
 fn replace_malformed(events: Events, call: Option<RequestId>) -> Events {
     let replace = move |event: Result<Sse, SseError>| {
         let mut event = event?;
-        if let Some(data) = &event.data
-            && let Incoming::Malformed { id, reason } = incoming::parse(data.as_bytes())
-            && let Some(id) = id.or_else(|| call.clone())
-        {
-            event.data = serde_json::to_string(&incoming::malformed(id, &reason)).ok();
+        let Some(data) = &event.data else { return Ok(event) };
+        match incoming::parse(data.as_bytes()) {
+            Incoming::Malformed { id, reason } => {
+                if let Some(id) = id.or_else(|| call.clone()) {
+                    event.data = serde_json::to_string(&incoming::malformed(id, &reason)).ok();
+                }
+            }
+            // The library reads the text again, and would lose what was added.
+            Incoming::Message(message) if is_tool_list(&message) => event.data = serde_json::to_string(&message).ok(),
+            Incoming::Message(_) | Incoming::Ignored => {}
         }
         Ok(event)
     };
     Box::pin(events.map(replace))
+}
+
+fn is_tool_list(message: &ServerJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::ListToolsResult(_)))
 }
 
 /// The transport's own default for the maximum size of an event.

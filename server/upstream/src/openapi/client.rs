@@ -10,7 +10,10 @@ use codecall_base::telemetry;
 use codecall_config::names_host;
 use codecall_openapi::{Credential, Request};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION,
+};
 use reqwest::{Method, Response, StatusCode};
 use std::error::Error as _;
 use std::net::{IpAddr, SocketAddr};
@@ -31,6 +34,13 @@ pub struct Client {
     any: reqwest::Client,
     /// Hosts that may have any address, with or without a port.
     named: Vec<String>,
+}
+
+/// What a server gives to ask whether a response has changed (RFC 9110, section 8.8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    etag: Option<String>,
+    last_modified: Option<String>,
 }
 
 /// Why there is no response.
@@ -88,15 +98,34 @@ impl Client {
 
     /// Gets the text at an address.
     pub async fn get(&self, url: Url, max_bytes: usize) -> Result<Vec<u8>, String> {
-        let request = Request { method: "GET", url, headers: Vec::new(), body: None, credentials: Vec::new() };
+        let (bytes, _) = self.get_if_changed(url, &Validators::default(), max_bytes).await?.unwrap_or_default();
+        Ok(bytes)
+    }
+
+    /// Gets the text at an address, with its validators. `None`: these `validators` say that it has not changed.
+    pub async fn get_if_changed(
+        &self,
+        url: Url,
+        validators: &Validators,
+        max_bytes: usize,
+    ) -> Result<Option<(Vec<u8>, Validators)>, String> {
+        let own = [(IF_NONE_MATCH, &validators.etag), (IF_MODIFIED_SINCE, &validators.last_modified)];
+        let headers = own.into_iter().filter_map(|(name, value)| Some((name.to_string(), value.clone()?))).collect();
+        let request = Request { method: "GET", url, headers, body: None, credentials: Vec::new() };
         let response = self.send(request, &HeaderMap::new()).await.map_err(|refusal| match refusal {
             Refusal::Unreachable(reason) => format!("it cannot be reached: {reason}"),
             Refusal::NotAllowed(reason) => reason,
         })?;
+        if response.status() == StatusCode::NOT_MODIFIED && *validators != Validators::default() {
+            return Ok(None);
+        }
         if !response.status().is_success() {
             return Err(format!("its server answers with status {}", response.status().as_u16()));
         }
-        super::response::bytes(response, max_bytes).await.map_err(|error| error.to_string())
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let validators = Validators { etag: header(ETAG), last_modified: header(LAST_MODIFIED) };
+        let bytes = super::response::bytes(response, max_bytes).await.map_err(|error| error.to_string())?;
+        Ok(Some((bytes, validators)))
     }
 
     /// Sends a request, with `headers` of the configuration, and follows its redirects. Another server gets neither

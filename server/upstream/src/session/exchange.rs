@@ -8,17 +8,10 @@ use codecall_base::client::{Client, Unanswered};
 use codecall_base::event::UpdateSink;
 use codecall_base::telemetry::{self, Span};
 use codecall_config::{UpstreamConfig, UpstreamKind};
-use rmcp::RoleClient;
 use rmcp::model::*;
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
-use serde_json::Value;
-use std::collections::BTreeSet;
-use std::time::Duration;
+use rmcp::{ErrorData, RoleClient};
 use url::Url;
-
-/// How often a task is looked at, if its server does not say it; the bounds of what a server may say.
-const POLL_AFTER: Duration = Duration::from_millis(500);
-const POLL_BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 
 /// A request and all that belongs to it.
 pub struct Exchange<'a> {
@@ -38,6 +31,8 @@ pub enum Failure {
     Unanswered(Unanswered),
     /// The server asks again and again.
     Rounds,
+    /// The task has failed: the error of the request.
+    TaskFailed(ErrorData),
     /// The server has cancelled the task.
     TaskCancelled,
 }
@@ -50,16 +45,21 @@ impl From<ServiceError> for Failure {
 
 impl Exchange<'_> {
     /// Sends a request until it has a result. `request` creates the one of each round, with the answers that the server has
-    /// asked for, and the state that it wants back.
+    /// asked for, and the state that it wants back. A call that `needs_task` is made as one, if the server is of version 2025-11-25.
     ///
     /// # Errors
     /// See [`Failure`].
     pub async fn run(
         &self,
+        needs_task: bool,
         request: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
     ) -> Result<ServerResult, Failure> {
         let (mut responses, mut state) = (None, None);
         let mut pause = REPEAT_AFTER;
+        let version = self.peer.peer_info().map(|info| info.protocol_version.clone());
+        if needs_task && version == Some(ProtocolVersion::V_2025_11_25) {
+            return self.call_as_task(request(None, None)).await;
+        }
         for _ in 0..=MAX_ROUNDS {
             match self.send(request(responses.take(), state.take())).await? {
                 ServerResult::InputRequiredResult(required) => {
@@ -82,7 +82,7 @@ impl Exchange<'_> {
     }
 
     /// Sends one request. It is cancelled when the future is dropped.
-    async fn send(&self, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+    pub(super) async fn send(&self, request: ClientRequest) -> Result<ServerResult, ServiceError> {
         let in_flight = self.router.register_call(self.sink.clone(), self.client.clone());
         let handle = self.peer.send_cancellable_request(request, self.options()).await?;
         in_flight.set_sent(handle.progress_token.clone(), handle.id.clone());
@@ -93,7 +93,7 @@ impl Exchange<'_> {
     }
 
     /// A server without a session learns with each request what its client can do, and which log messages it wants.
-    fn options(&self) -> PeerRequestOptions {
+    pub(super) fn options(&self) -> PeerRequestOptions {
         let mut meta = RequestMetaObject::default();
         if let Some(trace) = telemetry::current() {
             meta.set_traceparent(trace.parent());
@@ -108,50 +108,6 @@ impl Exchange<'_> {
             meta.set_log_level(level);
         }
         PeerRequestOptions::no_options().with_meta(meta)
-    }
-
-    /// Waits for the end of a task. It is cancelled when the future is dropped.
-    async fn wait_for(&self, task: Task) -> Result<ServerResult, Failure> {
-        let id = task.task_id;
-        let mut cancel = CancelTaskOnDrop(Some((self.peer.clone(), id.clone(), self.options())));
-        let mut interval = task.poll_interval_ms;
-        let mut answered = BTreeSet::new();
-        loop {
-            let pause = interval.map_or(POLL_AFTER, Duration::from_millis).clamp(POLL_BOUNDS.0, POLL_BOUNDS.1);
-            tokio::time::sleep(pause).await;
-            let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.clone())));
-            let ServerResult::GetTaskResult(found) = self.send(request).await? else {
-                return Err(ServiceError::UnexpectedResponse.into());
-            };
-            interval = found.task.task.poll_interval_ms;
-            match found.task.payload {
-                TaskPayload::InputRequired { mut input_requests } => {
-                    // A server may repeat a question whose answer it has not read yet.
-                    input_requests.retain(|key, _| !answered.contains(key));
-                    if !input_requests.is_empty() {
-                        let responses = ask_all(&self.client, input_requests).await.map_err(Failure::Unanswered)?;
-                        answered.extend(responses.keys().cloned());
-                        let params = UpdateTaskParams::new(id.clone(), responses);
-                        self.send(ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params))).await?;
-                    }
-                }
-                TaskPayload::Completed { result } => {
-                    cancel.0 = None;
-                    return serde_json::from_value(Value::Object(result))
-                        .map_err(|_| Failure::Service(ServiceError::UnexpectedResponse));
-                }
-                TaskPayload::Failed { error } => {
-                    cancel.0 = None;
-                    let error = serde_json::from_value(Value::Object(error));
-                    return Err(error.map_or(ServiceError::UnexpectedResponse, ServiceError::McpError).into());
-                }
-                TaskPayload::Cancelled => {
-                    cancel.0 = None;
-                    return Err(Failure::TaskCancelled);
-                }
-                _ => {}
-            }
-        }
     }
 }
 
@@ -194,6 +150,10 @@ pub fn describe_result(span: &mut Span, result: &Result<ServerResult, Failure>) 
         Err(Failure::Service(_)) => span.fail("transport", "There is no answer"),
         Err(Failure::Unanswered(_)) => span.fail("unanswered", "The client has not answered what the server asks"),
         Err(Failure::Rounds) => span.fail("rounds", "The server asks again and again"),
+        Err(Failure::TaskFailed(error)) => {
+            span.set("rpc.response.status_code", error.code.0.to_string());
+            span.fail(&error.code.0.to_string(), "The task has failed");
+        }
         Err(Failure::TaskCancelled) => span.fail("cancelled", "The server has cancelled the task"),
     }
 }
@@ -208,23 +168,6 @@ impl Drop for CancelOnDrop {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let params = CancelledNotificationParam::new(Some(id), Some("the result is no longer wanted".into()));
             runtime.spawn(async move { peer.notify_cancelled(params).await });
-        }
-    }
-}
-
-/// Does the same for a task.
-struct CancelTaskOnDrop(Option<(Peer<RoleClient>, String, PeerRequestOptions)>);
-
-impl Drop for CancelTaskOnDrop {
-    fn drop(&mut self) {
-        let Some((peer, id, options)) = self.0.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(id)));
-            runtime.spawn(async move {
-                if let Ok(handle) = peer.send_cancellable_request(request, options).await {
-                    let _ = handle.await_response().await;
-                }
-            });
         }
     }
 }
