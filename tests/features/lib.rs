@@ -18,6 +18,14 @@ mod tests {
     use agentscript::{CompileOptions, Language, Stress, compile};
     use std::path::Path;
 
+    fn has_intl() -> bool {
+        cfg!(feature = "intl")
+    }
+
+    fn has_types() -> bool {
+        cfg!(feature = "typescript")
+    }
+
     /// In every message about a feature that is not there.
     const LACKS: &str = "lacks the feature";
 
@@ -39,9 +47,9 @@ mod tests {
             ("const upper = 'i'.toLocaleUpperCase; return 1", "toLocaleUpperCase"),
         ] {
             match refusal(script, None) {
-                None => assert!(cfg!(feature = "intl"), "{script} is compiled"),
+                None => assert!(has_intl(), "{script} is compiled"),
                 Some(text) => {
-                    assert!(!cfg!(feature = "intl"), "{script}: {text}");
+                    assert!(!has_intl(), "{script}: {text}");
                     assert!(
                         text.contains(&format!(
                             "'{name}' is not available: this build of AgentScript {LACKS} `intl`; "
@@ -64,9 +72,9 @@ mod tests {
         for script in ["const x: number = 1; return x", "interface A { a: string }\nreturn 1", "return 1 as number"] {
             for language in [None, Some(Language::TypeScript)] {
                 match refusal(script, language) {
-                    None => assert!(cfg!(feature = "typescript"), "{script} is compiled"),
+                    None => assert!(has_types(), "{script} is compiled"),
                     Some(text) => {
-                        assert!(!cfg!(feature = "typescript"), "{script}: {text}");
+                        assert!(!has_types(), "{script}: {text}");
                         assert!(text.contains("lacks the feature `typescript`"), "{script}: {text}");
                     }
                 }

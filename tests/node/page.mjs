@@ -67,7 +67,7 @@ async function open(browser, options = {}) {
   page.on('pageerror', (error) => faults.push(String(error)));
   page.on('requestfailed', (request) => {
     // News and icons end when the page is left.
-    if (!/\/runs\/live|icon\.svg/.test(request.url())) faults.push(`${request.url()}: ${request.failure()?.errorText}`);
+    if (!/\/live|icon\.svg/.test(request.url())) faults.push(`${request.url()}: ${request.failure()?.errorText}`);
   });
   return { context, page, faults };
 }

@@ -72,7 +72,8 @@ impl Tasks {
         let ttl = ttl_ms.map_or(longest, Duration::from_millis);
         let run = work.run().cloned();
         let (sender, is_stored) = oneshot::channel();
-        let ending = Ending { stored: Arc::clone(&stored), live: live.clone(), run: run.clone(), form, ttl_ms, is_stored };
+        let ending =
+            Ending { stored: Arc::clone(&stored), live: live.clone(), run: run.clone(), form, ttl_ms, is_stored };
         let mut task = self.manager.spawn(options, |context| Box::pin(ending.run(work, context)));
         task.task_id = stored.named(&task.task_id);
         let description = serde_json::to_string(&task).unwrap_or_default();

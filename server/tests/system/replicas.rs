@@ -9,6 +9,7 @@ use crate::third_party::{client, node_package, python};
 use cluster::Cluster;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -469,7 +470,7 @@ async fn no_answer_is_wrong_when_a_server_is_killed() {
     }
     // Those that were in flight at the server that was killed.
     assert!(failed.len() <= clients, "{} of {} calls have failed: {failed:?}", failed.len(), ok + failed.len());
-    println!("{ok} calls were answered, {} have failed", failed.len());
+    let _ = writeln!(std::io::stdout(), "{ok} calls were answered, {} have failed", failed.len());
 }
 
 async fn until_slow(what: &str, condition: impl Fn() -> bool) {

@@ -352,7 +352,7 @@ impl SharedSessions {
             let (change, request) = change.clone()?;
             let (sessions, session) = (Arc::clone(&sessions), Arc::clone(&session));
             let is_done = matches!(message, ServerJsonRpcMessage::Response(_));
-            is_done.then(|| async move { sessions.changed(&session, &change, &request).await })
+            is_done.then_some(async move { sessions.changed(&session, &change, &request).await })
         };
         received(self.answers.send(self.replicas.id(), id, request_id, answers, before))
     }
@@ -433,7 +433,7 @@ impl SharedSessions {
         });
         let question = json!(News::Resume { event, to: address });
         match self.replicas.ask(&name.replica, &self.address(id), question).await {
-            Ok(known) if known == json!(true) => {}
+            Ok(Value::Bool(true)) => {}
             Ok(_) | Err(NotAnswered::Unknown | NotAnswered::Unsent(_)) => return,
             Err(NotAnswered::Ended) => return lost(&client, name.request).await,
         }

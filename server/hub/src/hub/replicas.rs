@@ -409,7 +409,9 @@ impl Replicas {
             let mut others = self.others();
             let gone = others.iter().filter(|(_, seen)| seen.missed >= FORGOTTEN_BEATS).map(|(id, _)| id.clone());
             let gone: Vec<String> = gone.collect();
-            gone.iter().for_each(|id| drop(others.remove(id)));
+            for id in &gone {
+                others.remove(id);
+            }
             gone
         };
         for id in &forgotten {

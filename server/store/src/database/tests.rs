@@ -553,6 +553,7 @@ async fn a_file_has_what_servers_share() {
 /// All in one test, because a server takes seconds to start.
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stderr, reason = "the harness shows what is skipped")]
 async fn postgres_does_the_same() {
     let Some(server) = server::Server::start() else {
         eprintln!("SKIPPED: no Postgres server can be started (install the package postgresql)");
@@ -563,12 +564,12 @@ async fn postgres_does_the_same() {
     let (a, b) = (database(), database());
     let (first, second) = tokio::join!(a.check(), b.check());
     assert_eq!((first, second), (Ok(Vec::new()), Ok(Vec::new())));
-    history(server.database()).await;
-    secrets(server.database()).await;
-    script_tools(server.database()).await;
-    results(server.database()).await;
-    approvals::keep_and_decide(server.database()).await;
-    replicas::share(server.database()).await;
+    history(database()).await;
+    secrets(database()).await;
+    script_tools(database()).await;
+    results(database()).await;
+    approvals::keep_and_decide(database()).await;
+    replicas::share(database()).await;
     // A message wakes its recipient.
     let (listener, keys) = (b.listen("two"), KeyRing::parse(&new_key().expect("random"), "test").expect("a key"));
     listener.notified().await;
@@ -579,7 +580,7 @@ async fn postgres_does_the_same() {
         a.query(format!("DELETE FROM {table}"), []).await.expect("deleted");
     }
     let shared = Folder::new("shared-postgres");
-    shared::is_shared(&shared, || server.database()).await;
+    shared::is_shared(&shared, database).await;
     let (one, two) = (SqlRuns(a.clone()), SqlRuns(b));
     let writing = |runs: SqlRuns, first: usize| async move {
         for number in first..first + 50 {
