@@ -370,6 +370,7 @@ impl Database {
     /// connection listens. A notification can be missed while the connection is lost, and a file has none, so look from
     /// time to time too.
     #[must_use]
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no notifications"))]
     pub fn listen(&self, replica: &str) -> Listener {
         match &*self.0 {
             Driver::Sqlite(_) => Listener { wake: Arc::default(), _listening: None },
