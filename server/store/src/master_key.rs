@@ -37,7 +37,13 @@ impl MasterKeys {
     async fn make(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
         let file = source.file().ok_or(SealError::NoKey)?;
         if let Some(registered) = registered(database).await? {
-            return Err(refused(registered, "", source).into());
+            // It may have been made since: first the file is written, then its key is registered.
+            let ring = source.load().map_err(|error| match error {
+                SealError::NoKey => refused(registered.clone(), "", source),
+                other => other,
+            })?;
+            require(&ring, &registered, source)?;
+            return Ok(Self { ring, made: None });
         }
         let is_made = ensure_key(file)?;
         let ring = source.load()?;
