@@ -38,7 +38,6 @@ impl Cluster {
         let folder = Folder::new();
         config["store"] = json!({"url": postgres.url()});
         config["stateDir"] = json!(folder.path("state"));
-        config["serverCache"] = json!({"dir": folder.path("cache")});
         let config = folder.file("config.json", config.to_string());
         Some(Self { config, folder, balanced: Vec::new(), ports: Vec::new(), balancer: None, _postgres: postgres })
     }
