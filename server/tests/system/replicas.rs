@@ -143,9 +143,11 @@ async fn a_session_is_that_of_all_servers() {
     let answered = events.find(is_answer).await;
     assert_eq!((&answered["id"], &outcome(&answered)["result"]), (&json!(2), &json!("accept Ada")), "{answered}");
 
-    // The second logs, and the stream is open to the third.
+    // The level is set at the first; the second logs, and the stream is open to the third.
+    let set = json!({"jsonrpc": "2.0", "id": 3, "method": "logging/setLevel", "params": {"level": "warning"}});
+    client.send(&one, &set).await.find(is_answer).await;
     let mut stream = client.listen(&three, None).await;
-    let script = json!({"script": "mcpLog('warning', 'loud'); return 1"});
+    let script = json!({"script": "mcpLog('info', 'silent'); mcpLog('warning', 'loud'); return 1"});
     client.call(&two, 4, "codecall_execute", script).await.find(is_answer).await;
     let is_of_script = |message: &Value| message["params"]["logger"] == "codecall.script";
     let logged = stream.find(is_of_script).await;
@@ -159,9 +161,9 @@ async fn a_session_is_that_of_all_servers() {
     client.note(&one, &cancelled).await;
     while events.next().await.is_some_and(|(_, message)| !is_answer(&message)) {}
 
-    // A server that starts now knows the session.
+    // A server that starts now knows the session with all that has changed it.
     let four = cluster.server().await;
-    let script = json!({"script": "mcpLog('error', 'again'); return 2"});
+    let script = json!({"script": "mcpLog('info', 'silent'); mcpLog('error', 'again'); return 2"});
     client.call(&four, 6, "codecall_execute", script).await.find(is_answer).await;
     let logged = stream.find(is_of_script).await;
     assert_eq!(logged["params"]["data"]["message"], "again", "{logged}");

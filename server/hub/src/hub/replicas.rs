@@ -277,19 +277,22 @@ impl Replicas {
         self.send_or_log(&[to.to_owned()], address, &Message::Tell(body)).await;
     }
 
-    /// Returns the other replicas that are there.
-    fn all_others(&self) -> Vec<String> {
+    /// Returns the other replicas that are there, also those that have started since the last beat.
+    async fn all_others(&self) -> Vec<String> {
+        if let Err(problem) = self.refresh(false).await {
+            tracing::debug!("the replicas that were known are told: {problem}");
+        }
         self.others().iter().filter(|(_, seen)| seen.is_there()).map(|(id, _)| id.clone()).collect()
     }
 
     /// Sends a message to all other replicas.
     pub async fn tell_all(&self, address: &str, body: Value) {
-        self.send_or_log(&self.all_others(), address, &Message::Tell(body)).await;
+        self.send_or_log(&self.all_others().await, address, &Message::Tell(body)).await;
     }
 
     /// Asks all other replicas, and waits until they have answered, at most for `timeout`.
     pub async fn ask_all(self: &Arc<Self>, address: &str, body: &Value, timeout: Duration) {
-        let others = self.all_others();
+        let others = self.all_others().await;
         let asking = others.iter().map(|other| self.ask(other, address, body.clone()));
         let _ = tokio::time::timeout(timeout, join_all(asking)).await;
     }
