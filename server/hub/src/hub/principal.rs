@@ -60,7 +60,7 @@ impl Hub {
         config.policy = principal.policy(&config.policy)?;
         config.tools.allowed.clone_from(&principal.allowed);
         let upstreams = self.catalogue.filtered_upstreams();
-        let watch = super::change_watch(&config, &self.kept)?;
+        let watch = super::start::change_watch(&config, &self.kept)?;
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
         let catalogue = Arc::new(catalogue);
         catalogue.follow();
