@@ -21,8 +21,10 @@
 //! and [`erase`](crate::erase) skips it. In JavaScript it goes to the grammar, which refuses it.
 
 mod brackets;
+mod functions;
 pub(crate) mod scan;
 mod tokens;
+mod types;
 mod words;
 
 use crate::diagnostic::{Diagnostic, Result};
@@ -452,72 +454,6 @@ impl<'s> Layout<'s> {
         cfg!(feature = "typescript") && self.typescript
     }
 
-    /// Skips syntax that only TypeScript has; gives whether `token` began it.
-    fn erased(&mut self, token: Token, span: Span, newline: bool) -> Result<bool> {
-        use Token as T;
-        let after = self.position == Position::After;
-        if self.position == Position::Body && !matches!(token, T::LBrace | T::Colon) && self.overload() {
-            return Ok(token == T::Semicolon);
-        }
-        match token {
-            T::As | T::Satisfies if after && !newline => {
-                self.finish_new();
-                erase::skip_type(&mut self.raw)?;
-                self.ended = Ended::Cast;
-                Ok(true)
-            }
-            T::Type | T::Interface if self.at_start(newline) => {
-                let found = erase::declaration(&mut self.raw, token)?;
-                self.end_erased(found);
-                Ok(found)
-            }
-            T::Import | T::Export if self.at_start(newline) => {
-                let found = erase::type_module(&mut self.raw, token)?;
-                self.end_erased(found);
-                Ok(found)
-            }
-            T::Ident if self.at_start(newline) && self.slice(span) == "declare" => {
-                let found = erase::ambient(&mut self.raw)?;
-                self.end_erased(found);
-                Ok(found)
-            }
-            T::This if self.last().is_some_and(T::opens) => Ok(erase::this_parameter(&mut self.raw)?),
-            // `x!`
-            T::Bang if after && !newline => Ok(true),
-            // `(x?: T, y?)`
-            T::Question if after && matches!(self.frame.kind, Kind::Paren(_)) => Ok(erase::ends_optional(&self.raw)),
-            // `<T>(x) => x`
-            T::Less if !after => {
-                erase::skip_type_parameters(&mut self.raw)?;
-                Ok(true)
-            }
-            // `f<T>(x)`
-            T::Less => Ok(erase::type_arguments(&mut self.raw, &mut self.wasted)),
-            _ => Ok(false),
-        }
-    }
-
-    /// A declaration that is erased ends the statement before it as its line break does.
-    fn end_erased(&mut self, found: bool) {
-        if found && matches!(self.position, Position::After | Position::DoWhile) {
-            self.end_statement(Token::RBrace, Span::default(), true);
-        }
-    }
-
-    /// Removes the overload signature `function f(a: A): B`, which has no body; gives whether there was one.
-    fn overload(&mut self) -> bool {
-        let Some(function) = self.closed.checked_sub(2) else { return false };
-        if !matches!(self.out.get(function), Some((_, Token::Function | Token::Generator, _))) {
-            return false;
-        }
-        self.out.truncate(function);
-        while matches!(self.last(), Some(Token::Async | Token::ExportDefault)) {
-            self.out.pop();
-        }
-        self.position = Position::Start;
-        true
-    }
-
     /// Whether a statement begins here, also where a line break ends the one before.
     fn at_start(&self, newline: bool) -> bool {
         match self.position {
@@ -554,70 +490,6 @@ impl<'s> Layout<'s> {
         self.position = Position::After;
     }
 
-    fn function(&mut self, span: Span, newline: bool) {
-        use Position::*;
-        if self.is_word_before("async") && !newline {
-            if let Some((_, before, _)) = self.out.last_mut() {
-                *before = Token::Async;
-            }
-            self.position = if self.statement + 1 == self.out.len() { Start } else { Operand };
-        }
-        let token = if self.position == Start { Token::Function } else { Token::FunctionExpr };
-        // An `async` before it is the first token of the statement already.
-        if self.last() == Some(Token::Async) {
-            self.emit_inside(token, span)
-        } else {
-            self.emit(token, span)
-        }
-        self.head = Some(token);
-        self.position = Operand;
-    }
-
-    /// `*` behind `function`, or before the key of a method.
-    fn generator(&mut self, span: Span) {
-        let Some((_, before, end)) = self.out.last_mut() else { return };
-        let generator = match *before {
-            Token::Function => Token::Generator,
-            Token::FunctionExpr => Token::GeneratorExpr,
-            _ => return self.emit(Token::MethodStar, span),
-        };
-        (*before, *end) = (generator, span.end);
-    }
-
-    /// `yield`: with an operand unless the next token cannot begin one, or is on the next line.
-    fn yielding(&mut self, span: Span) -> Result<()> {
-        use Token as T;
-        if self.position == Position::After {
-            return Err(Box::new(
-                Diagnostic::syntax("expected an operator, found `yield`", span)
-                    .with_hint("`yield` binds loosely: put it in parentheses, `(yield value)`"),
-            ));
-        }
-        let mut ahead = self.raw.clone();
-        let next = ahead.next();
-        let operand = match next {
-            _ if ahead.extras.newline => None,
-            Some(Ok(T::RParen | T::RBracket | T::RBrace | T::Comma | T::Semicolon | T::Colon | T::In)) | None => None,
-            Some(Ok(T::Star)) => {
-                let end = Span::from(ahead.span()).end;
-                self.raw = ahead;
-                Some((T::YieldStar, end))
-            }
-            Some(_) => Some((T::Yield, span.end)),
-        };
-        match operand {
-            Some((token, end)) => {
-                self.emit(token, Span::new(span.start, end));
-                self.position = Position::Operand;
-            }
-            None => {
-                self.operand(T::YieldNothing, span);
-                self.ended = Ended::Whole;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the empty arguments of a `new` without any.
     fn finish_new(&mut self) {
         let at = self.out.last().map_or(0, |&(_, _, end)| end);
@@ -651,52 +523,6 @@ impl<'s> Layout<'s> {
             return Ok(erase::skip_type(&mut self.raw)?);
         }
         self.emit_inside(Token::Colon, span);
-        Ok(())
-    }
-
-    /// Whether a type may stand here: in a declaration, among parameters, or behind them.
-    fn may_annotate(&mut self, colon: Span) -> bool {
-        let declares = || matches!(self.out.get(self.statement), Some((_, Token::Const | Token::Let | Token::Var, _)));
-        match self.frame.kind {
-            _ if self.last() == Some(Token::RParen) => true,
-            Kind::Paren(_) => {
-                self.frame.annotation.get_or_insert(colon);
-                true
-            }
-            Kind::ForHead => true,
-            Kind::Block | Kind::ExprBody => declares(),
-            Kind::Object | Kind::Bracket | Kind::Hole => false,
-        }
-    }
-
-    /// Refuses a type that was erased in parentheses without `=>` behind them.
-    fn justify(&self) -> Result<()> {
-        match self.annotation {
-            Some(colon) => Err(Box::new(Diagnostic::syntax("only parameters and declarations have types", colon))),
-            None => Ok(()),
-        }
-    }
-
-    /// `=>` decides what the parenthesis, or the `async`, before it was.
-    fn arrow(&mut self, span: Span, newline: bool) -> Result<()> {
-        let parameters = match self.last() {
-            _ if newline => return Err(Box::new(Diagnostic::syntax("`=>` cannot begin a line", span))),
-            Some(Token::RParen) if self.out[self.closed].1 == Token::LParen => {
-                self.out[self.closed].1 = Token::ArrowParen;
-                self.closed
-            }
-            Some(Token::Ident) => self.out.len() - 1,
-            _ => return Err(Box::new(Diagnostic::syntax("expected parameters before `=>`", span))),
-        };
-        let start = self.out[parameters].0;
-        if let Some(before) = parameters.checked_sub(1)
-            && self.is_word(self.out[before], "async")
-            && !Span::new(self.out[before].2, start).text(self.source).contains(['\n', '\r', '\u{2028}', '\u{2029}'])
-        {
-            self.out[before].1 = Token::Async;
-        }
-        self.emit(Token::Arrow, span);
-        self.position = Position::ExprBody;
         Ok(())
     }
 

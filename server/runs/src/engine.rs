@@ -5,12 +5,13 @@
 
 use crate::calls::{CallLog, Calls};
 use crate::context::RunContext;
+use crate::drive::overdue;
 use crate::executor::StartInputs;
 use crate::finished::{Finished, redact_input};
 use crate::hook::HookGuard;
 use crate::queue::{SLICE, Step, Task};
 use crate::request::ExecuteRequest;
-use crate::{Refused, Runs, complete_stats, overdue, refused};
+use crate::{Refused, Runs, complete_stats, refused};
 use agentscript::{Call, CallId, Event, Outcome, Progress, ToolError};
 use codecall_base::call::{self, CallPause, RunScope};
 use codecall_base::client::Client;

@@ -75,7 +75,7 @@ impl RunEnd<'_> {
     /// data, and only the first ones if there are many.
     #[must_use]
     pub fn calls(&self) -> Value {
-        self.log.to_json(self.outcome, &|input| crate::redact_input(self.pipeline, input))
+        self.log.to_json(self.outcome, &|input| crate::finished::redact_input(self.pipeline, input))
     }
 }
 

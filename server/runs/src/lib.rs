@@ -10,6 +10,8 @@
 mod admission;
 mod calls;
 mod context;
+mod deadline;
+mod drive;
 mod dry_run;
 mod engine;
 mod executor;
@@ -22,14 +24,12 @@ mod request;
 pub mod worker;
 
 pub use admission::{Admission, Refused};
-use agentscript::{Call, CallId, Event, Failure, Origin, Outcome, Policy, Progress, ScriptCache};
+use agentscript::{Failure, Outcome, Policy, ScriptCache};
+use calls::CallLog;
 pub use calls::LoggedCall;
-use calls::{CallEnd, CallLog, Calls};
-use codecall_base::call::{self, CallPause, RunScope};
-use codecall_base::client::Client;
+use codecall_base::call::RunScope;
 use codecall_base::error::Error;
 use codecall_base::event::{EventSink, RunEvent, RunId};
-use codecall_base::offload;
 use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::ErrorCode;
 use codecall_config::{IsolationConfig, Pool};
@@ -37,31 +37,23 @@ use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
 pub use context::length;
 use context::{MemoryBudget, RunContext};
+use deadline::{AbandonOnDrop, Deadline};
+use drive::{Driver, Waiting};
 pub use engine::{EngineCall, EngineError, EngineStart, Made, Next, RunEngine};
 use executor::executor;
 pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
 pub use finished::Finished;
-use finished::redact_input;
 use hook::HookGuard;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
+use journal::Journals;
 pub use journal::{JournalError, Past, PastRound, RunJournal};
-use journal::{Journals, check_replayed};
-use queue::{Queue, Step, Task};
+use queue::Queue;
 pub use queue::{SLICE, STACK};
 pub use request::ExecuteRequest;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-
-/// How long to wait for a cancelled run to end, which may be in the middle of a long operation. After it the client gets
-/// its answer, and the run ends in the background.
-const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
 /// Maximum number of runs that a run is nested in.
 const MAX_NESTING: u32 = 8;
@@ -296,7 +288,8 @@ impl Runs {
         let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
         let max_bytes = request.policy.limits.max_memory_bytes;
         let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
-        let mut driven = std::pin::pin!(self.drive(request, &context, log, waiting).instrument(context.span.clone()));
+        let (driver, task) = Driver::new(self, request, &context, log, waiting);
+        let mut driven = std::pin::pin!(driver.drive(task).instrument(context.span.clone()));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
             message = deadline.passed() => {
@@ -310,280 +303,6 @@ impl Runs {
         };
         context.final_outcome(outcome)
     }
-
-    async fn drive(
-        &self,
-        mut request: Box<ExecuteRequest>,
-        context: &Arc<RunContext>,
-        log: &Arc<CallLog>,
-        waiting: &mut Waiting,
-    ) -> Outcome {
-        let fetch = request.fetch.take().and_then(|rules| self.pipeline.fetch_of_run(rules));
-        request.policy.fetch = fetch.is_some();
-        let journal = request.journal;
-        let calls = Calls {
-            pipeline: Arc::clone(&self.pipeline),
-            allowed: request.allowed_tools.map(Into::into),
-            apps: request.allowed_apps.map(Into::into),
-            permits: Arc::new(Semaphore::new(permits(request.policy.limits.max_concurrency))),
-            context: Arc::clone(context),
-            log: Arc::clone(log),
-            is_dry_run: request.dry_run,
-            fetch,
-            client: request.client,
-            requester: call::client(),
-            trace: telemetry::current(),
-        };
-        let start = StartInputs {
-            script: request.script,
-            language: request.language,
-            dialect: request.dialect,
-            policy: request.policy,
-            context: request.context,
-            directory: Arc::clone(self.catalogue.snapshot().directory()),
-            record_lookups: false,
-            seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
-            fixed_unix_ms: None,
-            is_virtual: request.dry_run,
-            slice: SLICE,
-            watchdog: self.pool.watchdog,
-            stop: Arc::clone(&context.stop),
-        };
-        let start = match &journal {
-            Some(journal) => journal.start(start),
-            None => start,
-        };
-        let is_recorded_in_real_time = journal.is_some() && start.fixed_unix_ms.is_none();
-        let max_duration = Duration::from_millis(start.policy.limits.max_duration_ms);
-        let mut task = Task::Begin(Arc::clone(&self.executor), Box::new(start));
-        let can_pause = journal.as_ref().is_some_and(|journal| journal.can_pause());
-        let Past { rounds: mut past, age } = journal.as_ref().and_then(|journal| journal.past()).unwrap_or_default();
-        // Calls of the past that have no answer. They are made again when all of it was replayed.
-        let mut unanswered: BTreeMap<CallId, Call> = BTreeMap::new();
-        let mut pending = Pending::default();
-        let mut cancels: HashMap<CallId, CancellationToken> = HashMap::new();
-        // In a recorded run, time passes for the script when it is recorded, unless the journal leaves the clock as it is.
-        let mut began = journal.as_ref().map(|_| Instant::now());
-        let mut has_own_clock = is_recorded_in_real_time;
-        loop {
-            context.set_in_slice(true);
-            let step = tokio::select! {
-                step = self.queue.run(task, Arc::clone(context)) => step,
-                () = overdue(context) => {
-                    Step::GivenUp(Box::new(refused(ErrorCode::ExecutionAborted, "The run was cancelled")))
-                }
-            };
-            let step = match step {
-                Step::GivenUp(outcome) => return *outcome,
-                Step::Ended(outcome) => Err(*outcome),
-                Step::Progressed(run, progress) => Ok((run, progress)),
-            };
-            context.set_in_slice(false);
-            let (mut run, progress) = match step {
-                Ok(progressed) => progressed,
-                Err(outcome) => return outcome,
-            };
-            if std::mem::take(&mut has_own_clock) {
-                // The clock of the script started after this one: what it has left says when.
-                let until = run.next_timer().map_or(max_duration, |due| due.min(max_duration));
-                began = Instant::now().checked_sub(until.saturating_sub(run.time_left()));
-            }
-            if let Some(journal) = &journal {
-                let lookups = run.take_lookups();
-                if !lookups.is_empty()
-                    && let Err(error) = journal.append_lookups(lookups).await
-                {
-                    return error.into();
-                }
-            }
-            for call in run.take_cancelled() {
-                if let Some(cancel) = cancels.remove(&call) {
-                    cancel.cancel();
-                }
-                pending.paused.remove(&call);
-                unanswered.remove(&call);
-            }
-            match progress {
-                Progress::Done(outcome) if past.is_empty() || is_limit(&outcome) => return *outcome,
-                Progress::Done(_) => {
-                    let message = "The script does not do again what its journal says: it has ended earlier";
-                    return refused(ErrorCode::ReplayMismatch, message);
-                }
-                Progress::Yielded => {
-                    task = Task::Resume(run, Vec::new());
-                    continue;
-                }
-                Progress::Calls(new) => {
-                    if let Some(journal) = &journal
-                        && let Err(error) = journal.append_calls(&new).await
-                    {
-                        return error.into();
-                    }
-                    let is_past = !past.is_empty();
-                    if let Some(PastRound { calls: recorded, events }) = past.pop_front() {
-                        if let Err(difference) = check_replayed(&recorded, &new) {
-                            let message = format!("The script does not do again what its journal says: {difference}");
-                            return refused(ErrorCode::ReplayMismatch, message);
-                        }
-                        unanswered.extend(recorded.into_iter().map(|call| (call.id, call)));
-                        if let Some(events) = events {
-                            self.answer_past(&events, &mut unanswered, log);
-                            if let Some(journal) = &journal
-                                && let Err(error) = journal.append_answers(&events).await
-                            {
-                                return error.into();
-                            }
-                            task = Task::Resume(run, events);
-                            continue;
-                        }
-                    }
-                    let again = std::mem::take(&mut unanswered);
-                    let made = new.into_iter().filter(|_| !is_past).map(|call| (call, false));
-                    for (call, is_repeated) in again.into_values().map(|call| (call, true)).chain(made) {
-                        let cancel = context.cancel.child_token();
-                        cancels.insert(call.id, cancel.clone());
-                        let pause = can_pause.then(|| Arc::new(CallPause::new(call.id.0, is_repeated)));
-                        pending.calls.spawn(calls.clone().make(call, cancel, pause).in_current_span());
-                    }
-                    if pending.is_empty() && run.next_timer().is_none() {
-                        return refused(
-                            ErrorCode::ExecutionError,
-                            "The script waits for something that can never happen",
-                        );
-                    }
-                }
-            }
-            let left = match (began, run.next_timer()) {
-                (Some(began), Some(due)) if !is_recorded_in_real_time => {
-                    run.time_left().min(due.saturating_sub(age + began.elapsed()))
-                }
-                (Some(_) | None, _) => run.time_left(),
-            };
-            // The limit of a run that goes on contains its age.
-            let left = match began {
-                Some(began) if !age.is_zero() => {
-                    left.min((max_duration + Duration::from_millis(1)).saturating_sub(age + began.elapsed()))
-                }
-                Some(_) | None => left,
-            };
-            let timers = (left, run.next_timer().is_some());
-            // In a box, because it would be held twice.
-            let arriving = Box::pin(self.events(&mut pending, timers, &context.cancel));
-            let mut events = without_permit(context, &calls.client, arriving).await;
-            // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
-            if can_pause && self.admission.closed().is_cancelled() {
-                return refused(ErrorCode::PoolDisposed, "The server shut down while the script was running");
-            }
-            waiting.has_waited |= !pending.paused.is_empty();
-            if events.is_empty() && pending.is_waiting() && run.next_timer().is_none() {
-                if let Some(journal) = &journal {
-                    match journal.pause().await {
-                        Ok(true) => {
-                            waiting.is_paused = true;
-                            return refused(ErrorCode::ApprovalRequired, "The run waits for a person");
-                        }
-                        Ok(false) => {}
-                        Err(error) => return error.into(),
-                    }
-                }
-                // The script gets the errors that say what to do.
-                events = std::mem::take(&mut pending.paused).into_values().collect();
-            }
-            for event in &events {
-                if let Event::Settled { id, .. } = event {
-                    cancels.remove(id);
-                }
-            }
-            if let Some(began) = began {
-                let ms = u64::try_from((age + began.elapsed()).as_millis()).unwrap_or(u64::MAX);
-                events.insert(0, Event::Time(ms));
-            }
-            if let Some(journal) = &journal
-                && let Err(error) = journal.append_answers(&events).await
-            {
-                return error.into();
-            }
-            task = Task::Resume(run, events);
-        }
-    }
-
-    /// Notes the answers of the past.
-    fn answer_past(&self, events: &[Event], unanswered: &mut BTreeMap<CallId, Call>, log: &CallLog) {
-        for event in events {
-            if let Event::Settled { id, result } = event
-                && let Some(call) = unanswered.remove(id)
-            {
-                let input = offload::run_without_permit(call.input.len(), || redact_input(&self.pipeline, &call.input));
-                log.add_past(*id, &call.tool, &input, result.as_ref().err());
-            }
-        }
-    }
-
-    /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
-    /// all its calls wait for a person, and it has no timer.
-    async fn events(
-        &self,
-        pending: &mut Pending,
-        (left, has_timer): (Duration, bool),
-        cancel: &CancellationToken,
-    ) -> Vec<Event> {
-        let left = left.min(Duration::from_secs(86_400));
-        let mut sleep = std::pin::pin!(tokio::time::sleep(left));
-        loop {
-            let first = tokio::select! {
-                biased;
-                () = cancel.cancelled() => return vec![Event::Cancel],
-                Some(ended) = pending.calls.join_next() => ended,
-                () = std::future::ready(()), if !has_timer && pending.is_waiting() => return Vec::new(),
-                // Its next timer is due, or it ends itself.
-                () = &mut sleep => return Vec::new(),
-            };
-            let mut events = Vec::new();
-            let mut next = Some(first);
-            while let Some(ended) = next {
-                match ended {
-                    Ok(CallEnd { id, result, is_paused: true }) => {
-                        pending.paused.insert(id, Event::Settled { id, result });
-                    }
-                    Ok(CallEnd { id, result, is_paused: false }) => events.push(Event::Settled { id, result }),
-                    Err(error) => tracing::error!(%error, "a tool call has crashed"),
-                }
-                next = pending.calls.try_join_next();
-            }
-            if events.is_empty() && !pending.paused.is_empty() {
-                continue;
-            }
-            // Answers that arrive together are delivered in the order of the calls, so that runs are reproducible.
-            events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
-            return events;
-        }
-    }
-}
-
-/// Whether a run waits for a person, or has waited.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    is_paused: bool,
-    has_waited: bool,
-}
-
-/// The calls of a run that have no answer.
-#[derive(Default)]
-struct Pending {
-    calls: JoinSet<CallEnd>,
-    /// Those that wait for a person, with the errors that the script gets if the run cannot pause.
-    paused: BTreeMap<CallId, Event>,
-}
-
-impl Pending {
-    fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.paused.is_empty()
-    }
-
-    /// Whether all calls wait for a person.
-    fn is_waiting(&self) -> bool {
-        self.calls.is_empty() && !self.paused.is_empty()
-    }
 }
 
 /// Adds the outcome of a run to its span.
@@ -595,80 +314,6 @@ fn describe_run(span: &mut Span, id: &RunId, outcome: &Outcome) {
     if let Err(failure) = &outcome.result {
         span.fail(failure.code.as_str(), &failure.message);
     }
-}
-
-/// Abandons a run when its future is dropped. This has no effect on a run that has ended.
-struct AbandonOnDrop {
-    context: Arc<RunContext>,
-    /// The memory limit of its script.
-    max_bytes: u64,
-}
-
-impl Drop for AbandonOnDrop {
-    fn drop(&mut self) {
-        self.context.abandon(self.max_bytes);
-    }
-}
-
-/// When a run whose tools can ask its client must have ended. The interpreter does not know how long the client takes, so
-/// its own limit is longer.
-struct Deadline {
-    client: Client,
-    limit: Duration,
-}
-
-impl Deadline {
-    fn new(request: &mut ExecuteRequest) -> Self {
-        let limits = &mut request.policy.limits;
-        let limit = Duration::from_millis(limits.max_duration_ms);
-        let is_asked = !request.dry_run && request.client.can_be_asked();
-        let client = if is_asked { request.client.clone() } else { Client::default() };
-        if let Some(port) = client.port() {
-            let more = u64::try_from(port.waits().max().as_millis()).unwrap_or(u64::MAX);
-            limits.max_duration_ms = limits.max_duration_ms.saturating_add(more);
-        }
-        Self { client, limit }
-    }
-
-    /// Resolves after the limit, without the time that the client takes, and says so.
-    async fn passed(&self) -> String {
-        let Some(port) = self.client.port() else { return std::future::pending().await };
-        port.waits().limit(self.limit, std::future::pending::<()>()).await;
-        format!("Script execution timed out after {}ms", self.limit.as_millis())
-    }
-}
-
-/// Whether a run has ended at a limit, or was cancelled.
-fn is_limit(outcome: &Outcome) -> bool {
-    let code = outcome.result.as_ref().err().and_then(|failure| ErrorCode::parse(&failure.code));
-    code.is_some_and(|code| matches!(code.origin(), Origin::Limit | Origin::Host))
-}
-
-/// Waits for the events of a run. While its client has to answer something, others may use its permit. A nested run has
-/// none of its own.
-async fn without_permit(
-    context: &RunContext,
-    client: &Client,
-    mut events: Pin<Box<impl Future<Output = Vec<Event>>>>,
-) -> Vec<Event> {
-    let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
-    let (Some(permit), Some(port)) = (permit, client.port()) else { return events.await };
-    tokio::select! {
-        biased;
-        events = &mut events => return events,
-        () = port.waits().opened() => permit.release(),
-    }
-    let events = events.await;
-    // A cancelled run ends without one.
-    context.cancel.run_until_cancelled(permit.acquire()).await;
-    events
-}
-
-/// Resolves when a cancelled run has not ended within its grace period.
-async fn overdue(context: &RunContext) {
-    context.cancel.cancelled().await;
-    context.stop();
-    tokio::time::sleep(GRACE_PERIOD).await;
 }
 
 /// Adds the number of calls and the duration to an outcome that was not created by the runtime.
@@ -700,11 +345,6 @@ pub fn without_depth(mut outcome: Outcome) -> Outcome {
         Err(failure) => (failure.tool_input, failure.details) = (None, None),
     }
     outcome
-}
-
-/// Converts a limit to a number of permits, at least 1.
-fn permits(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
 }
 
 impl From<Refused> for Outcome {

@@ -1,6 +1,7 @@
+use super::calls::Calls;
 use super::*;
-use agentscript::{Call, Preset, Status};
-use codecall_base::client::{Answering, Port, Question, Waits};
+use agentscript::{Call, CallId, Event, Preset, Status};
+use codecall_base::client::{Answering, Client, Port, Question, Waits};
 use codecall_base::tool::{ToolError, ToolFilter, ToolLookups};
 use codecall_config::{Sanitization, ToolPolicy};
 use codecall_upstream::Upstream;
@@ -9,6 +10,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json as data};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, Weak};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// Crashes the interpreter or blocks its thread, which no script can do, if the first line of the script says so.
 pub fn misbehave(script: &str) {

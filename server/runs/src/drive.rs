@@ -1,0 +1,404 @@
+//! Drives a run from slice to slice: its past by the journal, its calls, its timers, and the answers to them.
+
+use super::calls::{CallEnd, CallLog, Calls};
+use super::context::RunContext;
+use super::executor::{Evaluation, StartInputs};
+use super::finished::redact_input;
+use super::journal::{Past, PastRound, RunJournal, check_replayed};
+use super::queue::{SLICE, Step, Task};
+use super::request::ExecuteRequest;
+use super::{Runs, refused};
+use agentscript::{Call, CallId, Event, Origin, Outcome, Progress};
+use codecall_base::call::{self, CallPause};
+use codecall_base::client::Client;
+use codecall_base::offload;
+use codecall_base::telemetry;
+use codecall_base::tool::ErrorCode;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+/// How long to wait for a cancelled run to end, which may be in the middle of a long operation. After it the client gets
+/// its answer, and the run ends in the background.
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
+
+/// Whether a run waits for a person, or has waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) is_paused: bool,
+    pub(super) has_waited: bool,
+}
+
+/// The calls of a run that have no answer.
+#[derive(Default)]
+struct Pending {
+    calls: JoinSet<CallEnd>,
+    /// Those that wait for a person, with the errors that the script gets if the run cannot pause.
+    paused: BTreeMap<CallId, Event>,
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.paused.is_empty()
+    }
+
+    /// Whether all calls wait for a person.
+    fn is_waiting(&self) -> bool {
+        self.calls.is_empty() && !self.paused.is_empty()
+    }
+
+    /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
+    /// all its calls wait for a person, and it has no timer.
+    async fn events(&mut self, left: Duration, has_timer: bool, cancel: &CancellationToken) -> Vec<Event> {
+        let left = left.min(Duration::from_secs(86_400));
+        let mut sleep = std::pin::pin!(tokio::time::sleep(left));
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return vec![Event::Cancel],
+                Some(ended) = self.calls.join_next() => ended,
+                () = std::future::ready(()), if !has_timer && self.is_waiting() => return Vec::new(),
+                // Its next timer is due, or it ends itself.
+                () = &mut sleep => return Vec::new(),
+            };
+            let mut events = Vec::new();
+            let mut next = Some(first);
+            while let Some(ended) = next {
+                match ended {
+                    Ok(CallEnd { id, result, is_paused: true }) => {
+                        self.paused.insert(id, Event::Settled { id, result });
+                    }
+                    Ok(CallEnd { id, result, is_paused: false }) => events.push(Event::Settled { id, result }),
+                    Err(error) => tracing::error!(%error, "a tool call has crashed"),
+                }
+                next = self.calls.try_join_next();
+            }
+            if events.is_empty() && !self.paused.is_empty() {
+                continue;
+            }
+            // Answers that arrive together are delivered in the order of the calls, so that runs are reproducible.
+            events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
+            return events;
+        }
+    }
+}
+
+/// What a run is driven with.
+pub(super) struct Driver<'a> {
+    runs: &'a Runs,
+    context: &'a Arc<RunContext>,
+    log: &'a Arc<CallLog>,
+    waiting: &'a mut Waiting,
+    calls: Calls,
+    journal: Option<Arc<dyn RunJournal>>,
+    can_pause: bool,
+    /// What the journal has recorded and the script has not done again.
+    past: VecDeque<PastRound>,
+    /// How long the run took before it was gone on with.
+    age: Duration,
+    /// Calls of the past that have no answer. They are made again when all of it was replayed.
+    unanswered: BTreeMap<CallId, Call>,
+    pending: Pending,
+    cancels: HashMap<CallId, CancellationToken>,
+    max_duration: Duration,
+    /// In a recorded run, time passes for the script when it is recorded, unless the journal leaves the clock as it is.
+    began: Option<Instant>,
+    is_recorded_in_real_time: bool,
+    /// Whether the clock of the script is to be read after its first slice.
+    has_own_clock: bool,
+}
+
+impl<'a> Driver<'a> {
+    /// Returns what drives the run of a request, and its first task.
+    pub(super) fn new(
+        runs: &'a Runs,
+        mut request: Box<ExecuteRequest>,
+        context: &'a Arc<RunContext>,
+        log: &'a Arc<CallLog>,
+        waiting: &'a mut Waiting,
+    ) -> (Self, Task) {
+        let fetch = request.fetch.take().and_then(|rules| runs.pipeline.fetch_of_run(rules));
+        request.policy.fetch = fetch.is_some();
+        let journal = request.journal;
+        let calls = Calls {
+            pipeline: Arc::clone(&runs.pipeline),
+            allowed: request.allowed_tools.map(Into::into),
+            apps: request.allowed_apps.map(Into::into),
+            permits: Arc::new(Semaphore::new(permits(request.policy.limits.max_concurrency))),
+            context: Arc::clone(context),
+            log: Arc::clone(log),
+            is_dry_run: request.dry_run,
+            fetch,
+            client: request.client,
+            requester: call::client(),
+            trace: telemetry::current(),
+        };
+        let start = StartInputs {
+            script: request.script,
+            language: request.language,
+            dialect: request.dialect,
+            policy: request.policy,
+            context: request.context,
+            directory: Arc::clone(runs.catalogue.snapshot().directory()),
+            record_lookups: false,
+            seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
+            fixed_unix_ms: None,
+            is_virtual: request.dry_run,
+            slice: SLICE,
+            watchdog: runs.pool.watchdog,
+            stop: Arc::clone(&context.stop),
+        };
+        let start = match &journal {
+            Some(journal) => journal.start(start),
+            None => start,
+        };
+        let is_recorded_in_real_time = journal.is_some() && start.fixed_unix_ms.is_none();
+        let Past { rounds: past, age } = journal.as_ref().and_then(|journal| journal.past()).unwrap_or_default();
+        let driver = Self {
+            runs,
+            context,
+            log,
+            waiting,
+            calls,
+            can_pause: journal.as_ref().is_some_and(|journal| journal.can_pause()),
+            past,
+            age,
+            unanswered: BTreeMap::new(),
+            pending: Pending::default(),
+            cancels: HashMap::new(),
+            max_duration: Duration::from_millis(start.policy.limits.max_duration_ms),
+            began: journal.as_ref().map(|_| Instant::now()),
+            is_recorded_in_real_time,
+            has_own_clock: is_recorded_in_real_time,
+            journal,
+        };
+        (driver, Task::Begin(Arc::clone(&runs.executor), Box::new(start)))
+    }
+
+    /// Drives the run to its end.
+    pub(super) async fn drive(mut self, mut task: Task) -> Outcome {
+        loop {
+            let (mut run, progress) = match self.slice(task).await {
+                Ok(progressed) => progressed,
+                Err(outcome) => return *outcome,
+            };
+            self.set_clock(&*run);
+            let lookups = run.take_lookups();
+            if let Some(journal) = self.journal.as_ref().filter(|_| !lookups.is_empty())
+                && let Err(error) = journal.append_lookups(lookups).await
+            {
+                return error.into();
+            }
+            self.withdraw(run.take_cancelled());
+            let new = match progress {
+                Progress::Done(outcome) if self.past.is_empty() || is_limit(&outcome) => return *outcome,
+                Progress::Done(_) => {
+                    let message = "The script does not do again what its journal says: it has ended earlier";
+                    return refused(ErrorCode::ReplayMismatch, message);
+                }
+                Progress::Yielded => {
+                    task = Task::Resume(run, Vec::new());
+                    continue;
+                }
+                Progress::Calls(new) => new,
+            };
+            match self.called(new).await {
+                Ok(Some(events)) => {
+                    task = Task::Resume(run, events);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(outcome) => return *outcome,
+            }
+            let (left, has_timer) = (self.time_left(&*run), run.next_timer().is_some());
+            if self.pending.is_empty() && !has_timer {
+                return refused(ErrorCode::ExecutionError, "The script waits for something that can never happen");
+            }
+            match self.next_events(left, has_timer).await {
+                Ok(events) => task = Task::Resume(run, events),
+                Err(outcome) => return *outcome,
+            }
+        }
+    }
+
+    /// Evaluates the run until it waits, has ended, or others have their turn.
+    async fn slice(&self, task: Task) -> Result<(Box<dyn Evaluation>, Progress), Box<Outcome>> {
+        self.context.set_in_slice(true);
+        let step = tokio::select! {
+            step = self.runs.queue.run(task, Arc::clone(self.context)) => step,
+            () = overdue(self.context) => {
+                Step::GivenUp(Box::new(refused(ErrorCode::ExecutionAborted, "The run was cancelled")))
+            }
+        };
+        match step {
+            Step::GivenUp(outcome) => Err(outcome),
+            Step::Ended(outcome) => {
+                self.context.set_in_slice(false);
+                Err(outcome)
+            }
+            Step::Progressed(run, progress) => {
+                self.context.set_in_slice(false);
+                Ok((run, progress))
+            }
+        }
+    }
+
+    /// Sets when the run began by the clock of its script, which started after this one: what it has left says when.
+    fn set_clock(&mut self, run: &dyn Evaluation) {
+        if std::mem::take(&mut self.has_own_clock) {
+            let until = run.next_timer().map_or(self.max_duration, |due| due.min(self.max_duration));
+            self.began = Instant::now().checked_sub(until.saturating_sub(run.time_left()));
+        }
+    }
+
+    /// Cancels calls that the script has cancelled.
+    fn withdraw(&mut self, cancelled: Vec<CallId>) {
+        for call in cancelled {
+            if let Some(cancel) = self.cancels.remove(&call) {
+                cancel.cancel();
+            }
+            self.pending.paused.remove(&call);
+            self.unanswered.remove(&call);
+        }
+    }
+
+    /// Compares new calls with the past, or makes them. Returns the recorded events that answer them, if there are some.
+    async fn called(&mut self, new: Vec<Call>) -> Result<Option<Vec<Event>>, Box<Outcome>> {
+        if let Some(journal) = &self.journal {
+            journal.append_calls(&new).await.map_err(|error| Box::new(error.into()))?;
+        }
+        let is_past = !self.past.is_empty();
+        if let Some(PastRound { calls: recorded, events }) = self.past.pop_front() {
+            if let Err(difference) = check_replayed(&recorded, &new) {
+                let message = format!("The script does not do again what its journal says: {difference}");
+                return Err(Box::new(refused(ErrorCode::ReplayMismatch, message)));
+            }
+            self.unanswered.extend(recorded.into_iter().map(|call| (call.id, call)));
+            if let Some(events) = events {
+                self.answer_past(&events);
+                self.append_answers(&events).await?;
+                return Ok(Some(events));
+            }
+        }
+        let again = std::mem::take(&mut self.unanswered);
+        let made = new.into_iter().filter(|_| !is_past).map(|call| (call, false));
+        for (call, is_repeated) in again.into_values().map(|call| (call, true)).chain(made) {
+            let cancel = self.context.cancel.child_token();
+            self.cancels.insert(call.id, cancel.clone());
+            let pause = self.can_pause.then(|| Arc::new(CallPause::new(call.id.0, is_repeated)));
+            self.pending.calls.spawn(self.calls.clone().make(call, cancel, pause).in_current_span());
+        }
+        Ok(None)
+    }
+
+    /// Notes the answers of the past.
+    fn answer_past(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Settled { id, result } = event
+                && let Some(call) = self.unanswered.remove(id)
+            {
+                let redact = || redact_input(&self.runs.pipeline, &call.input);
+                let input = offload::run_without_permit(call.input.len(), redact);
+                self.log.add_past(*id, &call.tool, &input, result.as_ref().err());
+            }
+        }
+    }
+
+    async fn append_answers(&self, events: &[Event]) -> Result<(), Box<Outcome>> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        journal.append_answers(events).await.map_err(|error| Box::new(error.into()))
+    }
+
+    /// Returns how long the run can wait: until its next timer is due, or it ends at its limit.
+    fn time_left(&self, run: &dyn Evaluation) -> Duration {
+        let Some(began) = self.began else { return run.time_left() };
+        let age = self.age + began.elapsed();
+        let left = match run.next_timer() {
+            Some(due) if !self.is_recorded_in_real_time => run.time_left().min(due.saturating_sub(age)),
+            Some(_) | None => run.time_left(),
+        };
+        // The limit of a run that goes on contains its age.
+        match self.age.is_zero() {
+            true => left,
+            false => left.min((self.max_duration + Duration::from_millis(1)).saturating_sub(age)),
+        }
+    }
+
+    /// Waits for the next events of the run, and notes them in the journal.
+    async fn next_events(&mut self, left: Duration, has_timer: bool) -> Result<Vec<Event>, Box<Outcome>> {
+        // In a box, because it would be held twice.
+        let arriving = Box::pin(self.pending.events(left, has_timer, &self.context.cancel));
+        let mut events = without_permit(self.context, &self.calls.client, arriving).await;
+        // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
+        if self.can_pause && self.runs.admission.closed().is_cancelled() {
+            let message = "The server shut down while the script was running";
+            return Err(Box::new(refused(ErrorCode::PoolDisposed, message)));
+        }
+        self.waiting.has_waited |= !self.pending.paused.is_empty();
+        if events.is_empty() && self.pending.is_waiting() && !has_timer {
+            if let Some(journal) = &self.journal
+                && journal.pause().await.map_err(|error| Box::new(error.into()))?
+            {
+                self.waiting.is_paused = true;
+                return Err(Box::new(refused(ErrorCode::ApprovalRequired, "The run waits for a person")));
+            }
+            // The script gets the errors that say what to do.
+            events = std::mem::take(&mut self.pending.paused).into_values().collect();
+        }
+        for event in &events {
+            if let Event::Settled { id, .. } = event {
+                self.cancels.remove(id);
+            }
+        }
+        if let Some(began) = self.began {
+            let ms = u64::try_from((self.age + began.elapsed()).as_millis()).unwrap_or(u64::MAX);
+            events.insert(0, Event::Time(ms));
+        }
+        self.append_answers(&events).await?;
+        Ok(events)
+    }
+}
+
+/// Whether a run has ended at a limit, or was cancelled.
+fn is_limit(outcome: &Outcome) -> bool {
+    let code = outcome.result.as_ref().err().and_then(|failure| ErrorCode::parse(&failure.code));
+    code.is_some_and(|code| matches!(code.origin(), Origin::Limit | Origin::Host))
+}
+
+/// Waits for the events of a run. While its client has to answer something, others may use its permit. A nested run has
+/// none of its own.
+async fn without_permit(
+    context: &RunContext,
+    client: &Client,
+    mut events: Pin<Box<impl Future<Output = Vec<Event>>>>,
+) -> Vec<Event> {
+    let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
+    let (Some(permit), Some(port)) = (permit, client.port()) else { return events.await };
+    tokio::select! {
+        biased;
+        events = &mut events => return events,
+        () = port.waits().opened() => permit.release(),
+    }
+    let events = events.await;
+    // A cancelled run ends without one.
+    context.cancel.run_until_cancelled(permit.acquire()).await;
+    events
+}
+
+/// Resolves when a cancelled run has not ended within its grace period.
+pub(super) async fn overdue(context: &RunContext) {
+    context.cancel.cancelled().await;
+    context.stop();
+    tokio::time::sleep(GRACE_PERIOD).await;
+}
+
+/// Converts a limit to a number of permits, at least 1.
+fn permits(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
+}
