@@ -50,6 +50,18 @@ impl Ledger {
         self.1.load(Ordering::SeqCst)
     }
 
+    /// How many calls have begun.
+    #[cfg(feature = "postgres")]
+    pub fn calls(&self) -> usize {
+        self.0.lock().expect("not poisoned").len()
+    }
+
+    /// How often a call of this name has begun.
+    #[cfg(feature = "postgres")]
+    pub fn times(&self, name: &str) -> usize {
+        self.0.lock().expect("not poisoned").iter().filter(|arguments| arguments["name"] == name).count()
+    }
+
     /// The arguments of the calls that have begun, in order.
     pub fn begun(&self) -> Vec<Value> {
         self.0.lock().expect("not poisoned").clone()

@@ -2,6 +2,7 @@
 
 mod cluster;
 
+use crate::durable::Ledger;
 use crate::interactive::fixture;
 use crate::model_server::{HttpProcess, http_client};
 use crate::support::*;
@@ -272,7 +273,7 @@ async fn what_is_lost_says_so() {
 /// A client without a session: its answers to questions, and its tasks, at other servers, and after the end of one.
 #[tokio::test]
 async fn requests_without_a_session_go_on() {
-    let ledger = cluster::Ledger::default();
+    let ledger = Ledger::default();
     let config = json!({
         "mcpServers": {"modern": {"url": fixture::serve().await}, "ledger": {"url": ledger.start().await}},
         "interaction": {"taskAfterMs": 300},
@@ -306,7 +307,7 @@ async fn requests_without_a_session_go_on() {
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
 
     // The first is killed. A durable run goes on; the questions of a call are lost.
-    let script = "const add = async (name) => (await ledger.add({ name })).noted;
+    let script = "const add = async (name) => (await ledger.add({ name })).name;
         const first = await add('first'); await sleep(4000); return [first, await add('second')]";
     let durable = send(&one, "tools/call", call(script)).await["result"]["taskId"].clone();
     let mut waiting = call("return await modern.greet({})");
@@ -401,7 +402,7 @@ async fn clients_of_others_use_a_balancer() {
 async fn no_answer_is_wrong_when_a_server_is_killed() {
     let clients = std::env::var("CODECALL_CLIENTS").ok().and_then(|number| number.parse().ok()).unwrap_or(100_usize);
     let (Some(_), Some(python)) = (node_package("@modelcontextprotocol/client"), python("python")) else { return };
-    let ledger = cluster::Ledger::default();
+    let ledger = Ledger::default();
     let config = json!({
         "mcpServers": {"ledger": {"url": ledger.start().await}},
         "http": {"maxSessions": clients.max(1_000)},

@@ -60,7 +60,7 @@ impl Hub {
             Some(Err(_)) => Err(runs),
         };
         let finished = match runs {
-            Ok((runs, _permit)) => runs.execute(*request, self.redacting(sink), cancel).await,
+            Ok((runs, _permit)) => runs.execute(request, self.redacting(sink), cancel).await,
             Err(runs) => {
                 let message = "This client already runs as many scripts at once as it may; try again later";
                 runs.refuse(Refused { code: ErrorCode::QueueFull, message: message.into() })

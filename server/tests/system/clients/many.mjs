@@ -36,7 +36,7 @@ async function drive(number) {
   }
   for (let round = 0; round < rounds; round++) {
     const name = `${kind} ${number}.${round}`;
-    const script = `return (await ledger.add({ name: ${JSON.stringify(name)} })).noted`;
+    const script = `return (await ledger.add({ name: ${JSON.stringify(name)} })).name`;
     let line;
     try {
       const { content } = await call({ name: 'codecall_execute', arguments: { script } });

@@ -11,7 +11,7 @@ async def drive(url, kind, number, rounds):
     async with Client(url, mode=kind.removeprefix("python-")) as client:
         for round in range(rounds):
             name = f"{kind} {number}.{round}"
-            script = f"return (await ledger.add({{ name: {json.dumps(name)} }})).noted"
+            script = f"return (await ledger.add({{ name: {json.dumps(name)} }})).name"
             try:
                 calling = client.call_tool("codecall_execute", {"script": script})
                 ran = await asyncio.wait_for(calling, 30)

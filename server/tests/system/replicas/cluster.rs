@@ -3,17 +3,9 @@
 use crate::model_server::{HttpProcess, http_client};
 use crate::postgres_server;
 use crate::support::*;
-use crate::upstream_server::tool;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
@@ -132,52 +124,4 @@ impl Cluster {
             self.kill(&server).await;
         }
     }
-}
-
-/// An MCP server that counts its calls by their names, and takes a moment for each.
-#[derive(Clone, Default)]
-pub struct Ledger(Arc<Mutex<HashMap<String, usize>>>);
-
-impl Ledger {
-    /// Starts it. Returns its address.
-    pub async fn start(&self) -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let router = axum::Router::new().route("/mcp", post(answer)).with_state(self.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        format!("http://{address}/mcp")
-    }
-
-    /// How many calls there were.
-    pub fn calls(&self) -> usize {
-        self.0.lock().expect("not poisoned").values().sum()
-    }
-
-    /// How often a call was made.
-    pub fn times(&self, name: &str) -> usize {
-        self.0.lock().expect("not poisoned").get(name).copied().unwrap_or_default()
-    }
-}
-
-async fn answer(State(ledger): State<Ledger>, body: Bytes) -> Response {
-    let Ok(message) = serde_json::from_slice::<Value>(&body) else { return StatusCode::BAD_REQUEST.into_response() };
-    let Some(id) = message.get("id") else { return StatusCode::ACCEPTED.into_response() };
-    let result = match message["method"].as_str() {
-        Some("initialize") => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "ledger", "version": "1"},
-        }),
-        Some("tools/list") => json!({"tools": [tool("add", "Notes a name")]}),
-        Some("tools/call") => {
-            let name = message["params"]["arguments"]["name"].as_str().unwrap_or_default().to_owned();
-            *ledger.0.lock().expect("not poisoned").entry(name.clone()).or_default() += 1;
-            tokio::time::sleep(Duration::from_millis(30)).await;
-            json!({"content": [{"type": "text", "text": json!({"noted": name}).to_string()}]})
-        }
-        _ => {
-            let error = json!({"code": -32601, "message": "Method not found"});
-            return axum::Json(json!({"jsonrpc": "2.0", "id": id, "error": error})).into_response();
-        }
-    };
-    axum::Json(json!({"jsonrpc": "2.0", "id": id, "result": result})).into_response()
 }
