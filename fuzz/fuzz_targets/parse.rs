@@ -44,6 +44,7 @@ fuzz_target!(|data: &[u8]| {
             loops: Loops::All,
             max_bytes: 1 << 20,
             disabled: &[],
+            missing: &[],
             fence_tags: &[],
             apps: &|name| name == "fetch",
             provided: &|_| false,
