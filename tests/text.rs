@@ -147,7 +147,7 @@ fn long_operations_end_at_the_time_limit() {
         let outcome = run(script, &policy);
         let taken = before.elapsed().as_millis();
         let end = outcome.result.map_or_else(|failure| failure.code, |_| "ok".into());
-        assert!(taken <= 600, "{script}: {taken} ms, {end}");
+        assert!(taken <= 1_000, "{script}: {taken} ms, {end}");
     }
 }
 

@@ -6,6 +6,7 @@ import subprocess
 import tarfile
 import tempfile
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -81,8 +82,8 @@ def compressed(data: bytes, level: int = 9) -> bytes:
     return gzip.compress(data, level, mtime=0)
 
 
-def licences() -> list[tuple[str, bytes]]:
-    return [(name, (ROOT / name).read_bytes()) for name in LICENCES]
+def licences(names: Iterable[str] = LICENCES) -> list[tuple[str, bytes]]:
+    return [(name, (ROOT / name).read_bytes()) for name in names]
 
 
 def readme() -> str:

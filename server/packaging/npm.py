@@ -34,6 +34,9 @@ def make(project: Project, binary: Binary, out: Path) -> list[Path]:
         "files": ["bin"],
         "engines": {"node": ">=18"},
         "optionalDependencies": {f"@codecall/{name}": project.version for name in PLATFORMS},
+        # The model of search by meaning, for those who install it.
+        "peerDependencies": {"@codecall/model": project.version},
+        "peerDependenciesMeta": {"@codecall/model": {"optional": True}},
     }
     launcher = (HERE / "npm/codecall.js").read_bytes()
     return [
@@ -50,9 +53,9 @@ def common(project: Project, name: str, description: str) -> dict:
     return about
 
 
-def package(project: Project, path: Path, about: dict, files: list[File]) -> Path:
+def package(project: Project, path: Path, about: dict, files: list[File], page: str | None = None, texts: list[tuple[str, bytes]] | None = None) -> Path:
     manifest = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-    head = [File("package/package.json", manifest.encode()), File("package/README.md", readme().encode())]
-    head += [File(f"package/{name}", data) for name, data in licences()]
+    head = [File("package/package.json", manifest.encode()), File("package/README.md", (page or readme()).encode())]
+    head += [File(f"package/{name}", data) for name, data in texts or licences()]
     path.write_bytes(tar_gz(head + files, project.level))
     return path

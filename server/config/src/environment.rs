@@ -5,6 +5,7 @@
 
 use super::auth::MASTER_KEY_VARIABLE;
 use super::schema::{aliases, keys, root};
+use super::search::INSTALLED_MODEL_VARIABLE;
 use super::store::MASTER_KEY_FILE_VARIABLE;
 use codecall_base::text::nearest;
 use serde_json::{Map, Value};
@@ -13,10 +14,16 @@ use serde_json::{Map, Value};
 pub const PREFIX: &str = "CODECALL_";
 /// The variable that names the file of the configuration.
 pub const FILE: &str = "CODECALL_CONFIG";
-/// Variables with a meaning of their own, which are no keys: those of the command line, the master key, and the mark of
-/// child processes.
-pub const OTHERS: [&str; 5] =
-    [FILE, "CODECALL_LOG_FORMAT", "CODECALL_SERVER", MASTER_KEY_VARIABLE, MASTER_KEY_FILE_VARIABLE];
+/// Variables with a meaning of their own, which are no keys: those of the command line, the master key, the model
+/// that the launcher has found, and the mark of child processes.
+pub const OTHERS: [&str; 6] = [
+    FILE,
+    "CODECALL_LOG_FORMAT",
+    "CODECALL_SERVER",
+    MASTER_KEY_VARIABLE,
+    MASTER_KEY_FILE_VARIABLE,
+    INSTALLED_MODEL_VARIABLE,
+];
 
 /// A key that a variable sets.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 pub struct SearchConfig {
     /// How tools are ranked.
     pub strategy: Strategy,
-    /// The folder of a sentence transformer: `config.json`, `tokenizer.json`, `model.safetensors`.
+    /// The folder of a sentence transformer: `config.json`, `tokenizer.json`, `model.safetensors`. Without it, the model of
+    /// the package `codecall-model` (PyPI) or `@codecall/model` (npm), if one is installed.
     pub model_dir: Option<PathBuf>,
     /// Least similarity (cosine) of a tool and a query for a match by meaning.
     #[schemars(range(min = 0, max = 1))]
@@ -35,21 +36,46 @@ impl std::fmt::Debug for SearchConfig {
 
 impl SearchConfig {
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.strategy != Strategy::Bm25 && self.model_dir.is_none() {
+        let needs_model = matches!(self.strategy, Strategy::Embedding | Strategy::Hybrid);
+        if needs_model && self.model().is_none() {
             return Err("search.modelDir: this strategy needs a folder with config.json, tokenizer.json and \
-                        model.safetensors of a sentence transformer"
+                        model.safetensors of a sentence transformer; the package codecall-model of PyPI and \
+                        @codecall/model of npm have one"
                 .into());
         }
         Ok(())
     }
+
+    /// Returns the folder of the model: that of the configuration, else the one that is installed.
+    #[must_use]
+    pub fn model(&self) -> Option<PathBuf> {
+        self.model_dir.clone().or_else(installed_model)
+    }
+}
+
+/// The variable in which the launcher of the npm package names the folder of an installed model.
+pub const INSTALLED_MODEL_VARIABLE: &str = "CODECALL_INSTALLED_MODEL";
+
+/// Returns the folder of the model that is installed with the program: that of the variable, or, as packages of Python
+/// install it, `share/codecall/model` beside the folder of the program.
+fn installed_model() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os(INSTALLED_MODEL_VARIABLE).filter(|folder| !folder.is_empty()) {
+        return Some(folder.into());
+    }
+    let program = std::env::current_exe().ok()?;
+    let folder = program.parent()?.parent()?.join("share/codecall/model");
+    folder.join("config.json").is_file().then_some(folder)
 }
 
 /// How tools are ranked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// By words.
+    /// By words and meaning if there is a model and the program was built with the feature `embeddings`, as those of
+    /// packages are; else by words.
     #[default]
+    Auto,
+    /// By words.
     #[schemars(extend("x-aliases" = ["tfidf"]))]
     Bm25,
     /// By meaning, with the vectors of a model. Needs a build with the feature `embeddings`.

@@ -129,7 +129,7 @@ fn what_is_asked_for_on_top_of_a_strict_preset_can_be_used() {
 #[test]
 fn how_tools_are_found() {
     let strategy = |text: &str| toml(text).expect(text).search.strategy;
-    assert_eq!(strategy(""), Strategy::Bm25);
+    assert_eq!(strategy(""), Strategy::Auto);
     assert_eq!(strategy("[embedding]\nstrategy = \"tfidf\"\nsimilarityThreshold = 0.3"), Strategy::Bm25);
     assert_eq!(strategy("[search]\nstrategy = \"hybrid\"\nmodelDir = \"/models/s3cret\""), Strategy::Hybrid);
     let config = toml("[search]\nstrategy = \"embedding\"\nmodelDir = \"/models/s3cret\"").expect("valid");

@@ -3,6 +3,7 @@
 'use strict';
 
 const { spawn } = require('node:child_process');
+const { dirname } = require('node:path');
 const { isatty } = require('node:tty');
 
 const { platform, arch } = process;
@@ -30,7 +31,17 @@ program with \`cargo install codecall\`, or use \`uvx codecall\`.`);
   process.exit(1);
 }
 
-const child = spawn(program(), process.argv.slice(2), { stdio: 'inherit', windowsHide: true });
+// The model of search by meaning is a package of its own.
+function environment() {
+  if (process.env.CODECALL_INSTALLED_MODEL) return process.env;
+  try {
+    return { ...process.env, CODECALL_INSTALLED_MODEL: dirname(require.resolve('@codecall/model/model/config.json')) };
+  } catch {
+    return process.env;
+  }
+}
+
+const child = spawn(program(), process.argv.slice(2), { stdio: 'inherit', windowsHide: true, env: environment() });
 
 // A terminal sends these to both processes; sent again, they would end the program without its clean-up.
 // `process.stdin` must not be touched: it would make the pipe non-blocking, for the program too.

@@ -12,5 +12,5 @@ mod vectors;
 
 pub use engine::{Engine, Found};
 #[cfg(feature = "embeddings")]
-use fuse::fuse;
+use fuse::combine;
 pub use fuse::interleave;

@@ -95,8 +95,8 @@ fn parameters(tool: &ToolDefinition) -> Vec<&str> {
     texts
 }
 
-/// Returns where the first sentence ends.
-fn summary(text: &str) -> usize {
+/// Returns where the first sentence ends, in bytes.
+pub fn summary(text: &str) -> usize {
     let max = truncate(text, MAX_SUMMARY_BYTES).len();
     let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
     let line = text.find('\n').unwrap_or(text.len());

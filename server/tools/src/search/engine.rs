@@ -1,7 +1,7 @@
 //! Search by the strategy of the configuration: by words, by meaning, or by both.
 
 #[cfg(feature = "embeddings")]
-use super::{fuse, meaning::Meaning};
+use super::{combine, meaning::Meaning};
 use crate::catalogue::Snapshot;
 use crate::index::Hit;
 use codecall_base::error::Error;
@@ -18,6 +18,9 @@ const VECTORS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 pub struct Engine {
     #[cfg(feature = "embeddings")]
     meaning: Option<(Strategy, Arc<tokio::sync::Mutex<Meaning>>)>,
+    /// The least cosine of a tool that is found by meaning alone.
+    #[cfg(feature = "embeddings")]
+    similarity_threshold: f64,
 }
 
 /// The hits of each query, and a warning for the client.
@@ -37,11 +40,14 @@ impl Engine {
     #[cfg_attr(not(feature = "embeddings"), expect(unused_variables, reason = "only embeddings have vectors"))]
     pub fn open(config: &SearchConfig, stores: &Stores) -> Result<Self, Error> {
         #[cfg(feature = "embeddings")]
-        let meaning = match (config.strategy, &config.model_dir) {
-            (Strategy::Bm25, _) => None,
+        let meaning = match (config.strategy, config.model()) {
+            (Strategy::Bm25, _) | (Strategy::Auto, None) => None,
             (strategy, Some(folder)) => {
-                let meaning = Meaning::open(folder, config.similarity_threshold, Arc::clone(&stores.vectors))
-                    .map_err(|problem| Error::Config(format!("search.modelDir: {problem}")))?;
+                let mut meaning = Meaning::new(folder, Arc::clone(&stores.vectors));
+                // Who has not asked for a model starts without waiting for one.
+                if strategy != Strategy::Auto {
+                    meaning.load().map_err(|problem| Error::Config(format!("search.modelDir: {problem}")))?;
+                }
                 Some((strategy, Arc::new(tokio::sync::Mutex::new(meaning))))
             }
             (Strategy::Embedding | Strategy::Hybrid, None) => {
@@ -49,7 +55,7 @@ impl Engine {
             }
         };
         #[cfg(not(feature = "embeddings"))]
-        if config.strategy != Strategy::Bm25 {
+        if !matches!(config.strategy, Strategy::Auto | Strategy::Bm25) {
             return Err(Error::Config(
                 "search.strategy: this program was built without embeddings; build it with `cargo build --release \
                  --features embeddings`, or use \"bm25\""
@@ -59,6 +65,8 @@ impl Engine {
         Ok(Self {
             #[cfg(feature = "embeddings")]
             meaning,
+            #[cfg(feature = "embeddings")]
+            similarity_threshold: config.similarity_threshold,
         })
     }
 
@@ -75,9 +83,14 @@ impl Engine {
             };
             let problem = match tokio::time::timeout(VECTORS_TIMEOUT, work).await {
                 Ok(Ok(Ok(meant))) => {
+                    let threshold = self.similarity_threshold;
                     let hits = match strategy {
-                        Strategy::Hybrid => words.into_iter().zip(meant).map(|(a, b)| fuse(vec![a, b])).collect(),
-                        Strategy::Bm25 | Strategy::Embedding => meant,
+                        Strategy::Embedding => meant.into_iter().map(|hits| similar(hits, threshold)).collect(),
+                        _ => words
+                            .into_iter()
+                            .zip(meant)
+                            .map(|(words, meant)| combine(words, meant, threshold))
+                            .collect(),
                     };
                     return Found { hits, warning: None };
                 }
@@ -91,6 +104,13 @@ impl Engine {
         }
         Found { hits: words, warning: None }
     }
+}
+
+/// Returns the hits, which are sorted, with at least this score.
+#[cfg(feature = "embeddings")]
+fn similar(mut hits: Vec<Hit>, threshold: f64) -> Vec<Hit> {
+    hits.truncate(hits.partition_point(|(_, score)| *score >= threshold));
+    hits
 }
 
 /// Searches by words. The first search of a snapshot indexes what has changed, which may take long.

@@ -1,12 +1,34 @@
-//! Joins several lists of the same tools: reciprocal rank fusion.
+//! Joins several lists of the same tools.
 //!
-//! Only the ranks decide the order, because scores of different queries, or of words and meaning, cannot be compared.
+//! Lists of several queries are joined by reciprocal rank fusion: scores of different queries cannot be compared. What one
+//! query finds by words and by meaning is joined by its scores, which finds more than ranks do (docs/search.md).
 
 use crate::index::Hit;
 use std::collections::BTreeMap;
 
 /// The constant of the method: the larger it is, the less the first ranks stand out.
 const FLATNESS: f64 = 60.0;
+
+/// The weight of the score by meaning, that of the score by words is the rest: the best one for queries that are not held out.
+#[cfg(any(test, feature = "embeddings"))]
+const MEANING: f64 = 0.65;
+
+/// Joins what a query finds by words and by meaning, the best tool first: the convex combination of both scores. A tool that
+/// no word finds needs a score of `threshold` by meaning.
+#[cfg(any(test, feature = "embeddings"))]
+pub fn combine(words: Vec<Hit>, meaning: Vec<Hit>, threshold: f64) -> Vec<Hit> {
+    let mut sums: BTreeMap<usize, f64> = words.into_iter().map(|(at, score)| (at, (1.0 - MEANING) * score)).collect();
+    for (at, score) in meaning {
+        match sums.get_mut(&at) {
+            Some(sum) => *sum += MEANING * score,
+            None if score >= threshold => drop(sums.insert(at, MEANING * score)),
+            None => {}
+        }
+    }
+    let mut hits: Vec<Hit> = sums.into_iter().map(|(at, sum)| (at, (sum * 1e4).round() / 1e4)).collect();
+    hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    hits
+}
 
 /// Joins `lists`, each sorted by score, to one list, the best tool first, equal ones in the order of the rows. A single
 /// list stays as it is. Otherwise the first tool gets the best of all scores, and the others their share of it.
@@ -73,6 +95,17 @@ mod tests {
         assert_eq!(order, [1, 2, 4, 9, 3]);
         assert_eq!(hits.iter().map(|(_, score)| *score).collect::<Vec<_>>(), [0.9, 0.7, 0.7, 0.7, 0.5]);
         assert_eq!(interleave(vec![vec![(1, 0.9)], vec![]]), [(1, 0.9)]);
+    }
+
+    #[test]
+    fn words_and_meaning_count_by_their_scores() {
+        let hits = combine(vec![(1, 1.0), (2, 0.8)], vec![(3, 0.6), (2, 0.1), (4, 0.1)], 0.2);
+        assert_eq!(hits, [(3, 0.39), (1, 0.35), (2, 0.345)]);
+        assert_eq!(
+            combine(vec![(2, 1.0), (1, 1.0)], Vec::new(), 0.0),
+            [(1, 0.35), (2, 0.35)],
+            "in the order of the rows"
+        );
     }
 
     fn order(lists: &[&[Hit]]) -> Vec<usize> {

@@ -6,47 +6,72 @@
 use super::model::{Files, Model};
 use super::vectors::{Encode, Vectors, blocking};
 use crate::catalogue::{Entry, Snapshot};
-use crate::index::{Hit, split};
-use codecall_base::text::truncate;
+use crate::index::{Hit, split, summary};
 use codecall_store::{Vector, VectorModel, VectorStore};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-
-/// Maximum length of a description that is encoded, in bytes: models read no more of a text.
-const MAX_DESCRIPTION_BYTES: usize = 700;
 
 /// A model and the vectors of the tools of the last search.
 pub struct Meaning {
-    model: Arc<Model>,
-    similarity_threshold: f64,
-    vectors: Vectors,
-    /// Those of one snapshot, by row.
+    folder: PathBuf,
+    store: Arc<dyn VectorStore>,
+    /// The model, or why there is none; `None` until it is first needed.
+    loaded: Option<Result<Loaded, String>>,
+    /// The vectors of one snapshot, by row.
     rows: (Weak<Snapshot>, Arc<[Vector]>),
 }
 
+/// A model in memory.
+struct Loaded {
+    model: Arc<Model>,
+    vectors: Vectors,
+}
+
+impl Loaded {
+    fn read(folder: &Path, store: Arc<dyn VectorStore>) -> Result<Self, String> {
+        let files = Files::read(folder)?;
+        let vectors = Vectors::new(store, VectorModel { digest: files.digest(), dimensions: files.length() });
+        Ok(Self { model: Arc::new(files.model()?), vectors })
+    }
+}
+
 impl Meaning {
-    /// Opens the model in `folder`. A tool is found from a cosine of `similarity_threshold` on.
+    /// The model in `folder`, which is loaded when it is first needed.
+    pub fn new(folder: PathBuf, store: Arc<dyn VectorStore>) -> Self {
+        Self { folder, store, loaded: None, rows: (Weak::new(), Arc::default()) }
+    }
+
+    /// Loads the model now, which takes some tenths of a second.
     ///
     /// # Errors
     /// What is wrong with the folder, without its path.
-    pub fn open(folder: &Path, similarity_threshold: f64, store: Arc<dyn VectorStore>) -> Result<Self, String> {
-        let files = Files::read(folder)?;
-        let vectors = Vectors::new(store, VectorModel { digest: files.digest(), dimensions: files.length() });
-        let model = Arc::new(files.model()?);
-        Ok(Self { model, similarity_threshold, vectors, rows: (Weak::new(), Arc::default()) })
+    pub fn load(&mut self) -> Result<(), String> {
+        let loaded = Loaded::read(&self.folder, Arc::clone(&self.store));
+        self.loaded.insert(loaded).as_ref().map(drop).map_err(Clone::clone)
     }
 
-    /// Returns the tools that answer each of `queries`, the best first. The model runs on threads that may block: tens
-    /// of milliseconds for a query, and as long for every tool that has no vector yet.
+    async fn loaded(&mut self) -> Result<&mut Loaded, String> {
+        if self.loaded.is_none() {
+            let (folder, store) = (self.folder.clone(), Arc::clone(&self.store));
+            self.loaded = Some(blocking(move || Loaded::read(&folder, store)).await?);
+        }
+        match self.loaded.as_mut() {
+            Some(loaded) => loaded.as_mut().map_err(|problem| problem.clone()),
+            None => Err("there is no model".into()),
+        }
+    }
+
+    /// Returns the tools for each of `queries` by their cosine, the best first, without those that have none above 0. The model runs on threads that may block: some
+    /// milliseconds for a query, and as long for every tool that has no vector yet.
     ///
     /// # Errors
-    /// The model fails.
+    /// The model cannot be loaded, or fails.
     pub async fn search(&mut self, snapshot: &Arc<Snapshot>, queries: Vec<String>) -> Result<Vec<Vec<Hit>>, String> {
         let rows = self.rows(snapshot).await?;
-        let (model, threshold) = (Arc::clone(&self.model), self.similarity_threshold);
+        let model = Arc::clone(&self.loaded().await?.model);
         let search = move || {
             let queries = model.vectors(&queries)?;
-            Ok(queries.iter().map(|query| nearest(&rows, query, threshold)).collect())
+            Ok(queries.iter().map(|query| nearest(&rows, query)).collect())
         };
         blocking(search).await?
     }
@@ -59,29 +84,31 @@ impl Meaning {
         }
         let source = Arc::clone(snapshot);
         let texts = blocking(move || source.rows().iter().map(|row| text(row)).collect()).await?;
-        let model = Arc::clone(&self.model);
+        let loaded = self.loaded().await?;
+        let model = Arc::clone(&loaded.model);
         let encode: Arc<Encode> = Arc::new(move |texts: &[String]| model.vectors(texts));
-        let rows: Arc<[Vector]> = self.vectors.get(texts, &encode).await?.into();
+        let rows: Arc<[Vector]> = loaded.vectors.get(texts, &encode).await?.into();
         self.rows = (Arc::downgrade(snapshot), Arc::clone(&rows));
         Ok(rows)
     }
 }
 
-/// Returns the rows with at least this cosine, the best first.
-fn nearest(rows: &[Vector], query: &[f32], threshold: f64) -> Vec<Hit> {
+/// Returns the rows by their cosine, the best first.
+fn nearest(rows: &[Vector], query: &[f32]) -> Vec<Hit> {
     let cosine = |row: &Vector| row.iter().zip(query).map(|(a, b)| a * b).sum::<f32>();
     let rounded = |score: f32| (f64::from(score).clamp(0.0, 1.0) * 1e4).round() / 1e4;
     let scores = rows.iter().map(|row| rounded(cosine(row))).enumerate();
-    let mut hits: Vec<Hit> = scores.filter(|(_, score)| *score >= threshold && *score > 0.0).collect();
+    let mut hits: Vec<Hit> = scores.filter(|(_, score)| *score > 0.0).collect();
     hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     hits
 }
 
-/// Returns what a tool says of itself.
+/// Returns what a tool says of itself. More of its description takes twice the time, and finds no more.
 fn text(row: &Entry) -> String {
     let tool = &row.definition;
     let name = split(&tool.name).join(" ");
     let title = tool.title.as_deref().unwrap_or_default();
-    let description = truncate(tool.description.trim(), MAX_DESCRIPTION_BYTES);
-    format!("{} {name}. {title}. {description}", tool.app)
+    let description = tool.description.trim();
+    let title = if title.is_empty() { String::new() } else { format!("{title}. ") };
+    format!("{} {name}. {title}{}", tool.app, &description[..summary(description)])
 }

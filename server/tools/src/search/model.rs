@@ -3,12 +3,17 @@
 //! The folder has the files in which such models are distributed: `config.json`, `tokenizer.json` and
 //! `model.safetensors`, and optionally those for pooling and length. Models of the BERT family with mean pooling are
 //! supported, such as MiniLM.
+//!
+//! A matrix may be quantised to 8 bits: `NAME` has type I8, and `NAME.scale` a factor of type F32 for each row.
 
+use candle_core::safetensors::Load as _;
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config};
+use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
@@ -90,8 +95,11 @@ impl Files {
             .with_truncation(Some(TruncationParams { max_length, ..TruncationParams::default() }))
             .map_err(wrong)?;
         tokenizer.with_padding(Some(PaddingParams::default()));
-        let bert = VarBuilder::from_buffered_safetensors(self.weights, DType::F32, &Device::Cpu)
-            .and_then(|weights| BertModel::load(weights, &self.config))
+        let bert = tensors(&self.weights)
+            .and_then(|tensors| {
+                let weights = VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
+                Ok(BertModel::load(weights, &self.config)?)
+            })
             .map_err(|error| format!("model.safetensors: {error}"))?;
         Ok(Model { tokenizer, bert })
     }
@@ -135,6 +143,26 @@ impl Model {
         let length = mean.sqr()?.sum_keepdim(1)?.sqrt()?;
         Ok(mean.broadcast_div(&length)?.to_vec2()?)
     }
+}
+
+/// Returns the tensors of a file, those of 8 bits multiplied by their factors.
+fn tensors(file: &[u8]) -> Result<HashMap<String, Tensor>, Box<dyn std::error::Error + Send + Sync>> {
+    let file = SafeTensors::deserialize(file)?;
+    let mut tensors = HashMap::new();
+    for (name, view) in file.iter() {
+        let tensor = match view.dtype() {
+            Dtype::I8 => {
+                let scale = file.tensor(&format!("{name}.scale"))?.load(&Device::Cpu)?;
+                let numbers: Vec<f32> = view.data().iter().map(|byte| f32::from(byte.cast_signed())).collect();
+                let rows = Tensor::from_vec(numbers, view.shape(), &Device::Cpu)?;
+                rows.broadcast_mul(&scale.to_dtype(DType::F32)?.reshape((scale.elem_count(), 1))?)?
+            }
+            _ if name.strip_suffix(".scale").is_some_and(|name| file.tensor(name).is_ok()) => continue,
+            _ => view.load(&Device::Cpu)?,
+        };
+        tensors.insert(name.to_owned(), tensor);
+    }
+    Ok(tensors)
 }
 
 fn bytes(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
