@@ -114,7 +114,7 @@ def first_searches(program, folder, model):
         began = time.perf_counter()
         server = Server(program, "--mock-tools", tools, "--config", str(config))
         ready = time.perf_counter()
-        while "warnings" in server.wait(server.call("codecall_search", queries[0]))["structuredContent"]:
+        while "warnings" in json.loads(server.wait(server.call("codecall_search", queries[0]))["content"][0]["text"]):
             pass
         done = time.perf_counter()
         server.process.stdin.close()
