@@ -163,6 +163,12 @@ impl Runs {
         (self.pool.max_runs.saturating_sub(available), available, queued)
     }
 
+    /// Returns how many runs are evaluated, or wait for a thread. The others wait for tools, timers or people.
+    #[must_use]
+    pub fn evaluating(&self) -> usize {
+        self.queue.evaluating()
+    }
+
     /// Returns the memory of all runs in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

@@ -18,6 +18,7 @@ use codecall_base::priority::Thread;
 use codecall_base::tool::ErrorCode;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -105,6 +106,24 @@ struct Shared {
     preempted_job: Condvar,
     /// Wakes the watchdog.
     watch: Condvar,
+    /// Number of runs that are evaluated or wait for a thread.
+    evaluating: AtomicUsize,
+}
+
+/// Counts a run until it is dropped.
+struct Evaluating<'a>(&'a AtomicUsize);
+
+impl<'a> Evaluating<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Evaluating<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 #[derive(Default)]
@@ -155,12 +174,19 @@ impl Queue {
 
     pub(super) fn with_stack(threads: usize, watchdog: Duration, stack: usize) -> Self {
         let (ready_job, preempted_job, watch) = (Condvar::new(), Condvar::new(), Condvar::new());
-        Self(Arc::new(Shared { threads, watchdog, stack, state: Mutex::default(), ready_job, preempted_job, watch }))
+        let (state, evaluating) = (Mutex::default(), AtomicUsize::new(0));
+        Self(Arc::new(Shared { threads, watchdog, stack, state, ready_job, preempted_job, watch, evaluating }))
+    }
+
+    /// Returns how many runs are evaluated, or wait for a thread.
+    pub fn evaluating(&self) -> usize {
+        self.0.evaluating.load(Ordering::Acquire)
     }
 
     /// Executes a task, in as many slices as it takes until the run waits for tools or is complete.
     pub async fn run(&self, task: Task, context: Arc<RunContext>) -> Step {
         let (answer, answered) = oneshot::channel();
+        let _evaluating = Evaluating::new(&self.0.evaluating);
         if let Err(error) = self.0.push(Job { task, context, answer }) {
             return Step::Ended(Box::new(Refused::no_thread(&error).into()));
         }

@@ -4,7 +4,7 @@
 //! the call: the request has a digest of it. A decision is used once.
 
 use crate::database::{Database, Problem, Row, Statement, Value};
-use crate::{BoxFuture, StoreError, now_ms};
+use crate::{BoxFuture, StoreError};
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a reason, in bytes.
@@ -146,7 +146,7 @@ pub trait ApprovalRequests: Send + Sync {
     /// Decides a request that waits.
     fn decide<'a>(&'a self, id: &'a str, decision: &'a Decision) -> BoxFuture<'a, Result<Decided, StoreError>>;
 
-    /// Withdraws a request that waits.
+    /// Withdraws a request that waits, unless its run is in the store and has not ended: another process may go on with it.
     fn withdraw<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Ends the requests whose time is over. Deletes those that were ended before a time in milliseconds since 1970, apart
@@ -157,6 +157,14 @@ pub trait ApprovalRequests: Send + Sync {
 /// Requests in a database.
 #[derive(Clone, Debug)]
 pub struct SqlApprovalRequests(pub Database);
+
+/// Deletes requests that have ended, apart from approvals that hold for further calls.
+pub(crate) const DELETE: &str = "DELETE FROM approval_requests WHERE state IN ('approved', 'denied', 'expired', 'withdrawn') \
+    AND expires < $1 AND (scope IS NULL OR state <> 'approved') \
+    AND NOT EXISTS (SELECT 1 FROM journaled_runs r WHERE r.id = approval_requests.run)";
+/// Ends requests whose time is over.
+pub(crate) const EXPIRE: &str =
+    "UPDATE approval_requests SET state = 'expired' WHERE state = 'waiting' AND expires <= $1 RETURNING id";
 
 const COLUMNS: &str =
     "id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, decided, decided_by, reason";
@@ -271,7 +279,7 @@ impl ApprovalRequests for SqlApprovalRequests {
             let Some(found) = self.get(id).await? else { return Ok(Decided::Unknown) };
             let state = if decision.is_approved { ApprovalState::Approved } else { ApprovalState::Denied };
             let reason = decision.reason.as_deref().map(|text| codecall_base::text::truncate(text, MAX_REASON_BYTES));
-            let now = now_ms();
+            let now = self.0.now_ms();
             let sql = format!(
                 "UPDATE approval_requests SET state = $1, decided = $2, decided_by = $3, reason = $4 \
                  WHERE id = $5 AND state = 'waiting' AND expires > $6 RETURNING {COLUMNS}"
@@ -293,20 +301,18 @@ impl ApprovalRequests for SqlApprovalRequests {
 
     fn withdraw<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "UPDATE approval_requests SET state = 'withdrawn' WHERE id = $1 AND state = 'waiting'";
+            let sql = "UPDATE approval_requests SET state = 'withdrawn' WHERE id = $1 AND state = 'waiting' AND NOT EXISTS \
+                       (SELECT 1 FROM journaled_runs r WHERE r.id = approval_requests.run AND r.state <> 'ended')";
             self.query(sql.to_owned(), [id.into()]).await.map(drop)
         })
     }
 
     fn expire(&self, ended_before_ms: i64) -> BoxFuture<'_, Result<usize, StoreError>> {
         Box::pin(async move {
-            let delete = "DELETE FROM approval_requests WHERE state <> 'waiting' AND expires < $1 \
-                          AND (scope IS NULL OR state <> 'approved') \
-                          AND NOT EXISTS (SELECT 1 FROM journaled_runs r WHERE r.id = approval_requests.run)";
-            let expire =
-                "UPDATE approval_requests SET state = 'expired' WHERE state = 'waiting' AND expires <= $1 RETURNING id";
-            let statements =
-                vec![Statement::new(delete, [ended_before_ms.into()]), Statement::new(expire, [now_ms().into()])];
+            let statements = vec![
+                Statement::new(DELETE, [ended_before_ms.into()]),
+                Statement::new(EXPIRE, [self.0.now_ms().into()]),
+            ];
             let rows = self.0.batch(statements).await;
             rows.map(|rows| rows.len()).map_err(|problem: Problem| self.0.error(&problem))
         })

@@ -12,8 +12,8 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 
-use crate::StoreError;
 use crate::state;
+use crate::{BoxFuture, StoreError};
 use codecall_config::{Config, STORE_VARIABLE};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -234,7 +234,19 @@ impl Dialect {
 
 /// An open database. Its clones share it.
 #[derive(Clone)]
-pub struct Database(Arc<Driver>);
+pub struct Database {
+    driver: Arc<Driver>,
+    interceptor: Option<Arc<dyn Interceptor>>,
+}
+
+/// What stands between a process and its database: tests let it fail, and have a clock of their own.
+pub trait Interceptor: Send + Sync {
+    /// Does a transaction, or fails in its place, before or after it was done.
+    fn batch<'a>(&'a self, work: BoxFuture<'a, Result<Vec<Row>, Problem>>) -> BoxFuture<'a, Result<Vec<Row>, Problem>>;
+
+    /// Returns the time of the process, in milliseconds since 1970.
+    fn now_ms(&self) -> i64;
+}
 
 enum Driver {
     Sqlite(sqlite::Sqlite),
@@ -288,7 +300,23 @@ impl Database {
     /// Returns the database in a file.
     #[must_use]
     pub fn file(path: &Path) -> Self {
-        Self(Arc::new(Driver::Sqlite(sqlite::Sqlite::new(path))))
+        Self::of(Driver::Sqlite(sqlite::Sqlite::new(path)))
+    }
+
+    fn of(driver: Driver) -> Self {
+        Self { driver: Arc::new(driver), interceptor: None }
+    }
+
+    /// Returns the same database as another process has it.
+    #[must_use]
+    pub fn intercepted(&self, interceptor: Arc<dyn Interceptor>) -> Self {
+        Self { driver: Arc::clone(&self.driver), interceptor: Some(interceptor) }
+    }
+
+    /// Returns the time of the process that uses it, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.interceptor.as_ref().map_or_else(crate::now_ms, |interceptor| interceptor.now_ms())
     }
 
     /// Returns a Postgres database.
@@ -297,7 +325,7 @@ impl Database {
     /// The address is malformed, or the program was built without Postgres.
     #[cfg(feature = "postgres")]
     pub fn postgres(url: &str) -> Result<Self, StoreError> {
-        Ok(Self(Arc::new(Driver::Postgres(Box::new(postgres::Postgres::new(url)?)))))
+        Ok(Self::of(Driver::Postgres(Box::new(postgres::Postgres::new(url)?))))
     }
 
     /// Returns a Postgres database.
@@ -314,7 +342,14 @@ impl Database {
     /// # Errors
     /// The database cannot be used. Then none of the statements has an effect.
     pub async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Row>, Problem> {
-        match &*self.0 {
+        match &self.interceptor {
+            Some(interceptor) => interceptor.batch(Box::pin(self.execute(statements))).await,
+            None => self.execute(statements).await,
+        }
+    }
+
+    async fn execute(&self, statements: Vec<Statement>) -> Result<Vec<Row>, Problem> {
+        match &*self.driver {
             Driver::Sqlite(sqlite) => sqlite.work(sqlite::Work::Batch(statements)).await,
             #[cfg(feature = "postgres")]
             Driver::Postgres(postgres) => postgres.batch(&statements).await,
@@ -338,7 +373,7 @@ impl Database {
     /// # Errors
     /// It cannot be used.
     pub async fn check(&self) -> Result<Vec<String>, Problem> {
-        match &*self.0 {
+        match &*self.driver {
             Driver::Sqlite(sqlite) => {
                 let rows = sqlite.work(sqlite::Work::Check).await?;
                 Ok(rows.iter().filter_map(|row| row.first()?.text().map(str::to_owned)).collect())
@@ -353,7 +388,7 @@ impl Database {
     /// # Errors
     /// The database cannot be used.
     pub async fn vacuum(&self) -> Result<(), Problem> {
-        match &*self.0 {
+        match &*self.driver {
             Driver::Sqlite(sqlite) => sqlite.work(sqlite::Work::Vacuum).await.map(drop),
             #[cfg(feature = "postgres")]
             Driver::Postgres(postgres) => postgres.vacuum().await,
@@ -372,7 +407,7 @@ impl Database {
     #[must_use]
     #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no notifications"))]
     pub fn listen(&self, replica: &str) -> Listener {
-        match &*self.0 {
+        match &*self.driver {
             Driver::Sqlite(_) => Listener { wake: Arc::default(), _listening: None },
             #[cfg(feature = "postgres")]
             Driver::Postgres(postgres) => {
@@ -386,7 +421,7 @@ impl Database {
     /// Returns what it understands.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        match &*self.0 {
+        match &*self.driver {
             Driver::Sqlite(_) => Dialect::Sqlite,
             #[cfg(feature = "postgres")]
             Driver::Postgres(_) => Dialect::Postgres,
@@ -396,7 +431,7 @@ impl Database {
     /// Returns the file; `None` if it is not in a file.
     #[must_use]
     pub fn path(&self) -> Option<&PathBuf> {
-        match &*self.0 {
+        match &*self.driver {
             Driver::Sqlite(sqlite) => Some(sqlite.path()),
             #[cfg(feature = "postgres")]
             Driver::Postgres(_) => None,

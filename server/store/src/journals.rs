@@ -6,7 +6,9 @@
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
-use crate::{BoxFuture, StoreError, VaultError, now_ms};
+use crate::{BoxFuture, Room, StoreError, VaultError, now_us};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where a journaled run stands.
@@ -88,8 +90,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    fn until_ms(&self) -> i64 {
-        now_ms().saturating_add(i64::try_from(self.duration.as_millis()).unwrap_or(i64::MAX))
+    fn until_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(i64::try_from(self.duration.as_millis()).unwrap_or(i64::MAX))
     }
 }
 
@@ -184,7 +186,31 @@ pub enum Submitted {
 
 /// Journals in a database.
 #[derive(Clone, Debug)]
-pub struct SqlJournals(pub Database);
+pub struct SqlJournals {
+    database: Database,
+    /// For how many more runs there is room.
+    room: Arc<Room>,
+}
+
+/// A run that nobody holds has a lease that ended so long before it was let go of, in milliseconds: the clocks of other servers
+/// may be late by that. Runs are taken over in the order in which their leases have ended.
+const LAPSED_MS: i64 = 60_000;
+/// Runs that can go on. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
+/// a cross join.
+pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
+    LIMIT 100) AS cancelled \
+    UNION ALL SELECT id FROM (SELECT r.id FROM approval_requests a CROSS JOIN journaled_runs r \
+    WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state IN ('approved', 'denied', 'expired') \
+    LIMIT 100) AS decided \
+    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $1 \
+    ORDER BY lease LIMIT 100) AS lapsed";
+/// The runs of a process that somebody has cancelled.
+pub(crate) const CANCELLED: &str =
+    "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
+/// Deletes runs that are no longer kept.
+pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
+/// How many leases one statement renews.
+const MAX_RENEWED: usize = 256;
 
 /// The parts of a run, as places of what is sealed.
 const HEADER: &str = "journal header";
@@ -202,8 +228,33 @@ fn open(keys: &KeyRing, table: &str, id: &str, name: &str, sealed: &Value) -> Re
 }
 
 impl SqlJournals {
+    /// The journals of a database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database, room: Arc::default() }
+    }
+
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Row>, StoreError> {
-        self.0.batch(statements).await.map_err(|problem: Problem| self.0.error(&problem))
+        self.database.batch(statements).await.map_err(|problem: Problem| self.database.error(&problem))
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.database.now_ms()
+    }
+
+    fn lapsed_ms(&self) -> i64 {
+        self.now_ms() - LAPSED_MS
+    }
+
+    /// Whether another run may be open. They are not counted each time.
+    async fn has_room(&self, max_open: u64) -> Result<bool, StoreError> {
+        if self.room.take() {
+            return Ok(true);
+        }
+        let open = "SELECT count(*) FROM journaled_runs WHERE state IN ('running', 'waiting')";
+        let open = self.batch(vec![Statement::new(open, [])]).await?;
+        let open = open.first().and_then(|row| u64::try_from(row[0].int()).ok());
+        Ok(self.room.counted(open.unwrap_or_default(), max_open))
     }
 }
 
@@ -224,10 +275,10 @@ impl JournalStore for SqlJournals {
             let values = [
                 id.into(),
                 run.principal.as_deref().into(),
-                now_ms().into(),
+                self.now_ms().into(),
                 run.active_ms.into(),
                 lease.owner.as_str().into(),
-                lease.until_ms().into(),
+                lease.until_ms(self.now_ms()).into(),
                 header,
             ];
             let mut statements = vec![Statement::new(sql, values)];
@@ -253,16 +304,15 @@ impl JournalStore for SqlJournals {
             if !self.batch(vec![Statement::new(known, [id.into()])]).await?.is_empty() {
                 return Ok(Submitted::Known);
             }
-            let open = "SELECT count(*) FROM journaled_runs WHERE state IN ('running', 'waiting')";
-            let open = self.batch(vec![Statement::new(open, [])]).await?;
-            if open.first().is_some_and(|row| row[0].int() >= i64::try_from(max_open).unwrap_or(i64::MAX)) {
+            if !self.has_room(max_open).await? {
                 return Ok(Submitted::Full);
             }
             let header = seal(keys, HEADER, id, "", header)?;
             // Its lease has lapsed, so any process takes it over. Another request with its id may be faster.
             let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, lease, keep_until, header) \
-                       VALUES ($1, 'running', $2, $3, 0, 0, 0, $4) ON CONFLICT (id) DO NOTHING RETURNING id";
-            let values = [id.into(), run.principal.as_deref().into(), now_ms().into(), header];
+                       VALUES ($1, 'running', $2, $3, 0, $4, 0, $5) ON CONFLICT (id) DO NOTHING RETURNING id";
+            let (began, lapsed) = (self.now_ms().into(), self.lapsed_ms().into());
+            let values = [id.into(), run.principal.as_deref().into(), began, lapsed, header];
             Ok(match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
                 true => Submitted::Known,
                 false => Submitted::Stored,
@@ -279,8 +329,7 @@ impl JournalStore for SqlJournals {
 
     fn cancelled<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
         Box::pin(async move {
-            let sql = "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
-            let rows = self.batch(vec![Statement::new(sql, [lease.owner.as_str().into()])]).await?;
+            let rows = self.batch(vec![Statement::new(CANCELLED, [lease.owner.as_str().into()])]).await?;
             Ok(rows.iter().filter_map(|row| row[0].text().map(str::to_owned)).collect())
         })
     }
@@ -320,15 +369,17 @@ impl JournalStore for SqlJournals {
 
     fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET owner = NULL, lease = 0 WHERE id = $1 AND owner = $2";
-            self.batch(vec![Statement::new(sql, [id.into(), lease.owner.as_str().into()])]).await.map(drop)
+            let sql = "UPDATE journaled_runs SET owner = NULL, lease = $1 WHERE id = $2 AND owner = $3";
+            let values = [self.lapsed_ms().into(), id.into(), lease.owner.as_str().into()];
+            self.batch(vec![Statement::new(sql, values)]).await.map(drop)
         })
     }
 
     fn release_all<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET owner = NULL, lease = 0 WHERE owner = $1 AND state = 'running'";
-            self.batch(vec![Statement::new(sql, [lease.owner.as_str().into()])]).await.map(drop)
+            let sql = "UPDATE journaled_runs SET owner = NULL, lease = $1 WHERE owner = $2 AND state = 'running'";
+            let values = [self.lapsed_ms().into(), lease.owner.as_str().into()];
+            self.batch(vec![Statement::new(sql, values)]).await.map(drop)
         })
     }
 
@@ -364,18 +415,21 @@ impl JournalStore for SqlJournals {
 
     fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
         Box::pin(async move {
-            let ready = "SELECT id FROM journaled_runs r WHERE (state = 'running' AND lease < $1) OR (state = 'waiting' \
-                         AND (cancelled = 1 OR EXISTS (SELECT 1 FROM approval_requests a WHERE a.run = r.id AND a.used = 0 \
-                         AND a.state IN ('approved', 'denied', 'expired')))) ORDER BY began LIMIT 100";
-            let rows = self.batch(vec![Statement::new(ready, [now_ms().into()])]).await?;
-            for id in rows.iter().filter_map(|row| row[0].text()).filter(|id| !not.iter().any(|other| other == id)) {
-                // Another process may be faster.
+            let rows = self.batch(vec![Statement::new(READY, [self.now_ms().into()])]).await?;
+            let not: HashSet<&str> = not.iter().map(String::as_str).collect();
+            let mut ready: VecDeque<&str> = rows.iter().filter_map(|row| row[0].text()).collect();
+            ready.retain(|id| !not.contains(id));
+            while let Some(id) = ready.pop_front() {
                 let take = "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2 \
                             WHERE id = $3 AND (state = 'waiting' OR (state = 'running' AND lease < $4)) RETURNING id";
-                let values = [lease.owner.as_str().into(), lease.until_ms().into(), id.into(), now_ms().into()];
+                let now = self.now_ms();
+                let values = [lease.owner.as_str().into(), lease.until_ms(now).into(), id.into(), now.into()];
                 if !self.batch(vec![Statement::new(take, values)]).await?.is_empty() {
                     return Ok(Some(id.to_owned()));
                 }
+                // Another process was faster. It goes on in this order, so it tries another part of the list.
+                let at = usize::try_from(now_us()).unwrap_or_default() % ready.len().max(1);
+                ready.rotate_left(at);
             }
             Ok(None)
         })
@@ -383,13 +437,22 @@ impl JournalStore for SqlJournals {
 
     fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET lease = $1 WHERE id = $2 AND owner = $3 AND state = 'running'";
-            let values = |id: &String| [lease.until_ms().into(), id.as_str().into(), lease.owner.as_str().into()];
-            let statements: Vec<Statement> = ids.iter().map(|id| Statement::new(sql, values(id))).collect();
-            match statements.is_empty() {
-                true => Ok(()),
-                false => self.batch(statements).await.map(drop),
+            let until = lease.until_ms(self.now_ms());
+            // Short transactions: while one is in progress, the runs in it cannot be paused or ended.
+            for ids in ids.chunks(MAX_RENEWED) {
+                // Few texts of different lengths, as each is prepared once.
+                let count = ids.len().next_power_of_two();
+                let places: Vec<String> = (3..count + 3).map(|at| format!("${at}")).collect();
+                let sql = format!(
+                    "UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND state = 'running' AND id IN ({})",
+                    places.join(", ")
+                );
+                let last = ids.last().into_iter().cycle();
+                let ids = ids.iter().chain(last).take(count).map(|id| Value::from(id.as_str()));
+                let values: Vec<Value> = [until.into(), lease.owner.as_str().into()].into_iter().chain(ids).collect();
+                self.batch(vec![Statement::new(sql, values)]).await?;
             }
+            Ok(())
         })
     }
 
@@ -441,9 +504,6 @@ impl JournalStore for SqlJournals {
     }
 
     fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            let sql = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
-            self.batch(vec![Statement::new(sql, [now_ms().into()])]).await.map(drop)
-        })
+        Box::pin(async move { self.batch(vec![Statement::new(RETAIN, [self.now_ms().into()])]).await.map(drop) })
     }
 }

@@ -14,6 +14,7 @@ mod rates;
 mod replicas;
 mod records;
 mod results;
+mod room;
 mod runs;
 mod script_tools;
 pub mod sealed;
@@ -39,6 +40,7 @@ pub use master_key::MasterKeys;
 pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
 pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
+pub use room::Room;
 pub use runs::{
     ListedRun, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns, ended_ms, position,
 };

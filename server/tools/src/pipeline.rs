@@ -37,7 +37,7 @@ use codecall_base::tool::{ToolDefinition, ToolError, ToolFilter, ToolPattern, To
 use codecall_config::{
     ApprovalConfig, ChainConfig, CheckOutput, Config, DirectCalls, FetchConfig, InteractionConfig, Sanitization,
 };
-use codecall_store::{ApprovalRequests, MemoryShapes, Stores};
+use codecall_store::{ApprovalRequests, MemoryShapes, Room, Stores};
 use codecall_upstream::fetch::Fetcher;
 pub use hook::{Before, Hook, HookCall, Record};
 use sanitize::Sanitizer;
@@ -67,6 +67,8 @@ pub struct Pipeline {
     approval: Arc<ApprovalConfig>,
     /// Where those wait; absent: they cannot.
     approval_requests: Option<Arc<dyn ApprovalRequests>>,
+    /// For how many more of them there is room.
+    approval_room: Arc<Room>,
     calls: Arc<AtomicU64>,
     /// Makes the requests of script tools.
     fetcher: Fetcher,
@@ -107,6 +109,7 @@ impl Pipeline {
             interaction: InteractionConfig::default(),
             approval: Arc::default(),
             approval_requests: None,
+            approval_room: Arc::default(),
             calls: Arc::new(AtomicU64::new(1)),
             fetcher: Fetcher::new(FetchConfig::default()),
             client: None,
@@ -179,6 +182,7 @@ impl Pipeline {
             interaction: self.interaction,
             approval: Arc::clone(&self.approval),
             approval_requests: self.approval_requests.clone(),
+            approval_room: Arc::clone(&self.approval_room),
             concurrency_limits: self.concurrency_limits.clone(),
             calls: Arc::clone(&self.calls),
             fetcher: self.fetcher.clone(),

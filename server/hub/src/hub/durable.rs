@@ -22,7 +22,7 @@ use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, MasterKeys, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError, now_ms,
+    JournaledState, Lease, MasterKeys, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError,
 };
 pub use engine::{Begun, CODE, Deployment, Engine, EngineProblem, Found, PEOPLE, SNAPSHOTS};
 use entry::{Entry, last_time, rounds};
@@ -33,8 +33,9 @@ pub use start::{Owner, Start, Started, interpreter};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a server that ends waits for what its runs store at last.
@@ -115,6 +116,8 @@ pub struct Resumed {
     pub permissions: Option<String>,
     /// The longest result that its client gets.
     pub max_result_bytes: u64,
+    /// Its journal.
+    pub journal: Arc<Journal>,
 }
 
 /// Why a run cannot go on.
@@ -161,7 +164,7 @@ impl Durable {
         };
         Ok(Arc::new(Self {
             database: database.clone(),
-            journals: Arc::new(SqlJournals(database.clone())),
+            journals: Arc::new(SqlJournals::new(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
             keys: Mutex::default(),
             lease: Lease { owner: RunId::random().as_str().to_owned(), duration: config.lease },
@@ -188,6 +191,10 @@ impl Durable {
     #[must_use]
     pub fn id_for(&self, hub: &Hub, id: RunId) -> RunId {
         if self.engine.is_some() { start::owned(hub, &id) } else { id }
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.database.now_ms()
     }
 
     fn open_runs(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
@@ -282,7 +289,7 @@ impl Durable {
                 return None;
             }
         };
-        Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request), false)))
+        Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request, self.now_ms()), false)))
     }
 
     /// Returns a journal for a run of a client that is stored from its first call on; `None`: its kind of run is not durable,
@@ -300,7 +307,7 @@ impl Durable {
             return Ok(None);
         }
         let keys = self.keys(hub.config()).await?;
-        Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request), true))))
+        Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request, self.now_ms()), true))))
     }
 
     /// Stores a run that this process, or another one, begins as soon as it can. `Known`: there is one of its id.
@@ -313,7 +320,7 @@ impl Durable {
         }
         let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request) };
+        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, self.now_ms()) };
         let run = JournaledRun {
             id: id.as_str().to_owned(),
             state: JournaledState::Running,
@@ -341,7 +348,7 @@ impl Durable {
         let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
         let header = self.journals.header(&keys, id.as_str()).await?.unwrap_or_default();
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
-        let now = Header::new(hub, request);
+        let now = Header::new(hub, request, self.now_ms());
         // What follows from the time, and not from the request.
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
         (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
@@ -407,7 +414,7 @@ impl Durable {
     /// The store cannot be used.
     pub async fn expire(&self, config: &Config) -> Result<(), StoreError> {
         let keep = i64::try_from(config.approval.keep.as_millis()).unwrap_or(i64::MAX);
-        self.requests.expire(now_ms().saturating_sub(keep)).await?;
+        self.requests.expire(self.now_ms().saturating_sub(keep)).await?;
         self.journals.retain().await
     }
 
@@ -439,7 +446,7 @@ impl Durable {
         let parsed: Result<Vec<Entry>, _> = texts.map(serde_json::from_str::<Entry>).collect();
         let parsed = parsed.map_err(|_| damaged("journal"))?;
         let rounds = rounds(parsed).ok_or_else(|| damaged("journal"))?;
-        let age = u64::try_from(now_ms().saturating_sub(header.began_ms)).unwrap_or_default();
+        let age = u64::try_from(self.now_ms().saturating_sub(header.began_ms)).unwrap_or_default();
         // A clock that was set back does not let time run backwards.
         let age = Duration::from_millis(age.max(last_time(&rounds)));
         let run_id = RunId::parse(id).ok_or_else(|| damaged("id"))?;
@@ -452,17 +459,17 @@ impl Durable {
         *limit = left.saturating_add(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         let client: Option<Arc<str>> = header.client.as_deref().map(Into::into);
         let (permissions, max_result_bytes) = (header.permissions.clone(), header.max_result_bytes);
-        let journal = Journal::resumed(self, keys, &run, header.clone(), &entries, Past { rounds, age });
+        let journal = Arc::new(Journal::resumed(self, keys, &run, header.clone(), &entries, Past { rounds, age }));
         let request = ExecuteRequest {
             language: header.language.as_deref().and_then(parse_language),
             context: header.context,
             allowed_tools: header.allowed_tools,
             allowed_apps: header.allowed_apps,
-            journal: Some(Arc::new(journal)),
+            journal: Some(Arc::clone(&journal) as _),
             id: Some(run_id.clone()),
             ..ExecuteRequest::new(header.script, policy)
         };
-        Ok(Resumed { id: run_id, request, client, principal: run.principal, permissions, max_result_bytes })
+        Ok(Resumed { id: run_id, request, client, principal: run.principal, permissions, max_result_bytes, journal })
     }
 
     /// Stores the outcome of a run that this process has taken over: what its client gets.
@@ -473,7 +480,7 @@ impl Durable {
         let keys = self.keys(config).await?;
         let keep = config.approval.keep.max(config.durable.keep);
         let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        self.journals.end(&keys, &self.lease, id, outcome, now_ms().saturating_add(keep)).await
+        self.journals.end(&keys, &self.lease, id, outcome, self.now_ms().saturating_add(keep)).await
     }
 
     /// Withdraws what a run has asked that has ended.

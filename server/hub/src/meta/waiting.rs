@@ -10,8 +10,9 @@ use codecall_store::{ApprovalRequest, JournalProblem};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a client that asks for an outcome waits for it.
@@ -54,9 +55,16 @@ pub(super) async fn execute_durably(
     script.journal = journal.clone().map(|journal| journal as _);
     let open = durable.open(id.as_str(), &cancel);
     let finished = hub.execute(script, sink, open.cancel.clone()).await;
-    let is_stored = journal.is_some_and(|journal| journal.is_stored());
+    let is_stored = journal.as_ref().is_some_and(|journal| journal.is_stored());
     if finished.is_paused {
         open.ended();
+        return paused(hub, &id).await;
+    }
+    // The store may have the run all the same, or another process.
+    if journal.is_some_and(|journal| journal.is_interrupted())
+        && !open.cancel.is_cancelled()
+        && !matches!(durable.standing(hub, &id).await, Ok(None))
+    {
         return paused(hub, &id).await;
     }
     // Unless somebody has cancelled it, it goes on in another process.
@@ -382,7 +390,7 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Resul
     if finished.is_paused {
         return Ok(());
     }
-    if is_passing(&finished) && !open.cancel.is_cancelled() {
+    if (is_passing(&finished) || resumed.journal.is_interrupted()) && !open.cancel.is_cancelled() {
         return Err(finished.outcome.result.err().map(|failure| failure.message).unwrap_or_default());
     }
     let mut answer = execute::finish(&hub, finished, resumed.max_result_bytes, false).await;

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -176,6 +176,13 @@ const MIGRATIONS: [&str; 7] = [
      );
      CREATE INDEX vectors_by_use ON vectors (used);
      CREATE INDEX runs_failed ON runs (key) WHERE status <> 'ok';",
+    // What servers look for several times a second, so that the time of a look does not grow with the number of runs and
+    // requests that wait or have ended.
+    "CREATE INDEX journaled_runs_cancelled ON journaled_runs (state, owner) WHERE cancelled = 1;
+     CREATE INDEX journaled_runs_ended ON journaled_runs (state, keep_until) WHERE state = 'ended';
+     CREATE INDEX approval_requests_decided ON approval_requests (run)
+         WHERE used = 0 AND state IN ('approved', 'denied', 'expired');
+     CREATE INDEX approval_requests_by_expiry ON approval_requests (state, expires);",
 ];
 
 /// The newest version of the tables.

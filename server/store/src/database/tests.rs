@@ -534,6 +534,33 @@ async fn filters_have_their_indexes() {
     }
 }
 
+/// What each server asks several times a second must not take longer the more runs wait or have ended.
+#[tokio::test]
+async fn looks_for_runs_have_their_indexes() {
+    use crate::{approval_requests, journals};
+    let folder = Folder::new("looks");
+    let database = folder.database();
+    for (sql, indexes) in [
+        (
+            journals::READY,
+            &["journaled_runs_cancelled", "approval_requests_decided", "journaled_runs_by_state (state=? AND lease<?)"]
+                [..],
+        ),
+        (journals::CANCELLED, &["journaled_runs_cancelled (state=? AND owner=?)"]),
+        (journals::RETAIN, &["journaled_runs_ended (state=? AND keep_until<?)"]),
+        (approval_requests::DELETE, &["approval_requests_by_expiry (state=? AND expires<?)"]),
+        (approval_requests::EXPIRE, &["approval_requests_by_expiry (state=? AND expires<?)"]),
+    ] {
+        let rows = database.query(format!("EXPLAIN QUERY PLAN {sql}"), [0_i64.into()]).await.expect("a plan");
+        let plan: Vec<&str> = rows.iter().filter_map(|row| row[3].text()).collect();
+        assert!(indexes.iter().all(|index| plan.iter().any(|step| step.contains(index))), "{sql}: {plan:?}");
+        // A partial index that is read from its beginning has only rows that are looked for.
+        let scans = plan.iter().filter(|step| step.starts_with("SCAN") && step.contains("_"));
+        assert!(scans.clone().all(|step| step.contains("approval_requests_decided")), "{sql}: {plan:?}");
+        assert!(!plan.iter().any(|step| step.contains("B-TREE")), "{sql}: {plan:?}");
+    }
+}
+
 #[tokio::test]
 async fn approvals_and_journals_are_kept_in_a_file() {
     approvals::keep_and_decide(Folder::new("approvals").database()).await;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Maximum length of an input as a person sees it, in bytes.
 const MAX_SHOWN_BYTES: usize = 4_096;
@@ -25,6 +26,8 @@ const MAX_SHOWN_CODE_BYTES: usize = 64 << 10;
 const MAX_CLIENT_BYTES: usize = 100;
 /// How often the store is asked for a decision while the client is asked.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long it waits before it asks a store again that has failed.
+const RETRY: Duration = Duration::from_secs(1);
 
 impl Pipeline {
     /// Whether calls of a tool may have to wait for a person.
@@ -43,22 +46,37 @@ impl Pipeline {
     /// # Errors
     /// The call is not approved: `APPROVAL_REQUIRED` if it still can be.
     pub(super) async fn approved(&self, entry: &Entry, call: &ToolCall, client: &CallClient) -> Result<(), ToolError> {
+        let until = Instant::now() + call.context.timeout;
+        loop {
+            let failed = match self.try_approved(entry, call, client).await {
+                Ok(()) => return Ok(()),
+                Err(Unapproved::Call(error)) => return Err(error),
+                Err(Unapproved::Store(error)) => error,
+            };
+            // A script that can wait for a person can wait for the store, too.
+            if pause_of(call).is_none() || Instant::now() + RETRY > until {
+                return Err(required(entry, &format!("but the approval cannot be read or stored: {failed}")));
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    async fn try_approved(&self, entry: &Entry, call: &ToolCall, client: &CallClient) -> Result<(), Unapproved> {
         let mode = self.approval.of(&entry.definition);
         let pause = pause_of(call);
         let is_repeated = pause.is_some_and(|pause| pause.is_repeated);
         let Some(requests) = &self.approval_requests else {
-            return self.ask_only(entry, call, client).await;
+            return Ok(self.ask_only(entry, call, client).await?);
         };
         let work = weight_of(&call.input);
-        let (subject, digest) = offload::run(work, || self.identify(entry, call)).await?;
+        let (subject, digest) = offload::run(work, || self.identify(entry, call)).await.map_err(ToolError::from)?;
         let gate = Gate { pipeline: self, requests: &**requests, entry, call, pause };
-        let failed = |error: StoreError| gate.required(&format!("but the approval cannot be read or stored: {error}"));
-        if let Some(request) = requests.of_subject(&subject).await.map_err(failed)? {
+        if let Some(request) = requests.of_subject(&subject).await? {
             return gate.go_on_with(request, client).await;
         }
         if is_repeated {
             let before = requests.of_run(call.context.run.as_ref().map_or("", |run| run.id.as_str()));
-            let was_used = before.await.map_err(failed)?.iter().any(|request| request.subject == subject);
+            let was_used = before.await?.iter().any(|request| request.subject == subject);
             // The process may have ended while the tool worked, if it was reached.
             check_repeatable(entry)?;
             if was_used || mode == Approval::Never {
@@ -67,15 +85,18 @@ impl Pipeline {
         }
         let scope = (mode == Approval::Once).then(|| self.scope(entry));
         if let Some(scope) = &scope
-            && requests.is_granted(scope).await.map_err(failed)?
+            && requests.is_granted(scope).await?
         {
             return Ok(());
         }
-        if requests.waiting().await.map_err(failed)? >= self.approval.max_waiting {
-            return Err(gate.required("but too many calls wait for a person already (approval.maxWaiting)"));
+        let max = self.approval.max_waiting;
+        if !self.approval_room.take() && !self.approval_room.counted(requests.waiting().await?, max) {
+            let why = "but too many calls wait for a person already (approval.maxWaiting)";
+            return Err(required(entry, why).into());
         }
         let sent = Arc::new(Value::Object(call.input.clone()));
-        let input = offload::run(work, || bound::text(self.masked(&sent).to_string(), max_shown(entry))).await?;
+        let input = offload::run(work, || bound::text(self.masked(&sent).to_string(), max_shown(entry)));
+        let input = input.await.map_err(ToolError::from)?;
         let now = now_ms();
         let expiry = i64::try_from(self.approval.expiry.as_millis()).unwrap_or(i64::MAX);
         let request = ApprovalRequest {
@@ -92,7 +113,7 @@ impl Pipeline {
             expires_ms: now.saturating_add(expiry),
             ..ApprovalRequest::default()
         };
-        requests.ask(&request).await.map_err(failed)?;
+        requests.ask(&request).await?;
         tracing::info!(approval = request.id, tool = entry.name, "a call waits for a person");
         gate.go_on_with(request, client).await
     }
@@ -151,6 +172,29 @@ fn max_shown(entry: &Entry) -> usize {
     if entry.definition.source == OWN_SOURCE { MAX_SHOWN_CODE_BYTES } else { MAX_SHOWN_BYTES }
 }
 
+/// Why a call is not approved.
+enum Unapproved {
+    Call(ToolError),
+    /// The store cannot be used.
+    Store(StoreError),
+}
+
+impl From<ToolError> for Unapproved {
+    fn from(error: ToolError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<StoreError> for Unapproved {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn required(entry: &Entry, why: &str) -> ToolError {
+    ToolError::new(ErrorCode::ApprovalRequired, format!("Tool '{}' needs the approval of a person, {why}", entry.name))
+}
+
 /// A call that waits for its approval.
 struct Gate<'a> {
     pipeline: &'a Pipeline,
@@ -162,8 +206,7 @@ struct Gate<'a> {
 
 impl Gate<'_> {
     /// Goes on as a request was decided, or asks.
-    async fn go_on_with(&self, mut request: ApprovalRequest, client: &CallClient) -> Result<(), ToolError> {
-        let failed = |error: StoreError| self.required(&format!("but the approval cannot be read or stored: {error}"));
+    async fn go_on_with(&self, mut request: ApprovalRequest, client: &CallClient) -> Result<(), Unapproved> {
         if request.state == ApprovalState::Waiting && request.expires_ms <= now_ms() {
             request.state = ApprovalState::Expired;
         }
@@ -173,7 +216,7 @@ impl Gate<'_> {
         {
             let by = format!("client {}", request.client.as_deref().unwrap_or("without a name"));
             let decision = Decision { is_approved, by, reason };
-            match self.requests.decide(&request.id, &decision).await.map_err(failed)? {
+            match self.requests.decide(&request.id, &decision).await? {
                 // If somebody else was faster, that decision holds.
                 Decided::Done(decided) | Decided::TooLate(decided) => request = decided,
                 Decided::Unknown => {}
@@ -184,36 +227,36 @@ impl Gate<'_> {
                 if let Some(pause) = self.pause {
                     pause.wait_for(&request.id);
                 }
-                Err(self.waits(&request))
+                Err(self.waits(&request).into())
             }
             state => {
-                let is_first = self.requests.use_decision(&request.id).await.map_err(failed)?;
+                let is_first = self.requests.use_decision(&request.id).await?;
                 match state {
                     ApprovalState::Approved if is_first => Ok(()),
                     // Another call, or another process, has used it.
-                    ApprovalState::Approved => Err(self.required("and its approval was used by another call")),
-                    ApprovalState::Denied => Err(denied(&self.entry.name, request.reason.as_deref())),
+                    ApprovalState::Approved => {
+                        Err(required(self.entry, "and its approval was used by another call").into())
+                    }
+                    ApprovalState::Denied => Err(denied(&self.entry.name, request.reason.as_deref()).into()),
                     ApprovalState::Waiting | ApprovalState::Expired | ApprovalState::Withdrawn => {
                         let message = format!("Nobody has approved the call of tool '{}' in time", self.entry.name);
-                        Err(ToolError::new(ErrorCode::ApprovalExpired, message))
+                        Err(ToolError::new(ErrorCode::ApprovalExpired, message).into())
                     }
                 }
             }
         }
     }
 
-    fn required(&self, why: &str) -> ToolError {
-        let message = format!("Tool '{}' needs the approval of a person, {why}", self.entry.name);
-        ToolError::new(ErrorCode::ApprovalRequired, message)
-    }
-
     /// The error of a call whose request waits.
     fn waits(&self, request: &ApprovalRequest) -> ToolError {
         let ApprovalRequest { id, .. } = request;
         let again = if self.call.context.run.is_some() { "run the script again" } else { "make the same call again" };
-        let mut error = self.required(&format!(
-            "who has not decided yet. A person can do so with 'codecall approve {id}' or 'codecall deny {id}'; then {again}"
-        ));
+        let mut error = required(
+            self.entry,
+            &format!(
+                "who has not decided yet. A person can do so with 'codecall approve {id}' or 'codecall deny {id}'; then {again}"
+            ),
+        );
         let details = json!({"approval": id, "tool": request.tool, "expiresMs": request.expires_ms});
         error.details = Some(self.pipeline.masked(&Arc::new(details)).to_string());
         error

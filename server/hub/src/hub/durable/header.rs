@@ -5,7 +5,6 @@ use crate::hub::{Hub, Principal};
 use agentscript::{LIMITS, Language, Limits, Loops, Policy, Preset};
 use codecall_base::call::client;
 use codecall_runs::ExecuteRequest;
-use codecall_store::now_ms;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,7 +37,7 @@ pub struct Header {
 }
 
 impl Header {
-    pub fn new(hub: &Hub, request: &ExecuteRequest) -> Self {
+    pub fn new(hub: &Hub, request: &ExecuteRequest, began_ms: i64) -> Self {
         // Runs with `fetch` are not journaled.
         let Policy { limits, loops, allow_console, timers, fetch: _, disabled_builtins, disabled_globals } =
             &request.policy;
@@ -56,7 +55,7 @@ impl Header {
             disabled_builtins: disabled_builtins.clone(),
             disabled_globals: disabled_globals.clone(),
             seed: 0,
-            began_ms: now_ms(),
+            began_ms,
             client: client().map(|name| name.to_string()),
             permissions: hub.principal.as_ref().map(Principal::permissions),
             max_result_bytes: request.max_client_bytes.unwrap_or(limits.max_result_bytes),

@@ -9,10 +9,11 @@ use codecall_base::event::RunId;
 use codecall_base::tool::ToolLookups;
 use codecall_runs::{JournalError, Past, RunJournal, StartInputs};
 use codecall_store::sealed::KeyRing;
-use codecall_store::{BoxFuture, JournaledRun, JournaledState};
+use codecall_store::{BoxFuture, JournalProblem, JournaledRun, JournaledState};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// The journal of one run.
 pub struct Journal {
@@ -26,6 +27,7 @@ pub struct Journal {
     /// When this process has begun to evaluate it.
     began: Instant,
     past: Mutex<Option<Past>>,
+    is_interrupted: AtomicBool,
 }
 
 struct State {
@@ -81,6 +83,7 @@ impl Journal {
             is_durable: true,
             began: Instant::now(),
             past: Mutex::new(Some(past)),
+            is_interrupted: AtomicBool::new(false),
         }
     }
 
@@ -88,6 +91,20 @@ impl Journal {
     #[must_use]
     pub fn is_stored(&self) -> bool {
         self.state().stored.is_some()
+    }
+
+    /// Whether the store could not be written, or another process has the run. That says nothing about the run, which goes on
+    /// as it is in the store.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
+    }
+
+    fn failed(&self, problem: &JournalProblem) -> JournalError {
+        if matches!(problem, JournalProblem::Store(_) | JournalProblem::Lost) {
+            self.is_interrupted.store(true, Ordering::Relaxed);
+        }
+        failed(problem)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -112,6 +129,7 @@ impl Journal {
             is_durable,
             began: Instant::now(),
             past: Mutex::default(),
+            is_interrupted: AtomicBool::new(false),
         }
     }
 
@@ -165,10 +183,11 @@ impl Journal {
                 }
             }
         };
-        match begun {
-            Some((run, header)) => journals.begin(&self.keys, lease, &run, &header, Some(&text)).await.map_err(failed),
-            None => journals.append(&self.keys, lease, &self.id, number, &text).await.map_err(failed),
-        }
+        let appended = match begun {
+            Some((run, header)) => journals.begin(&self.keys, lease, &run, &header, Some(&text)).await,
+            None => journals.append(&self.keys, lease, &self.id, number, &text).await,
+        };
+        appended.map_err(|problem| self.failed(&problem))
     }
 }
 
@@ -225,9 +244,11 @@ impl RunJournal for Journal {
                 (self.row(&state)?, state.entries.join("\n"), state.stored.is_some())
             };
             if !is_stored {
-                journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await.map_err(failed)?;
+                let begun = journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await;
+                begun.map_err(|problem| self.failed(&problem))?;
             }
-            journals.pause(lease, &self.id, run.active_ms).await.map_err(failed)?;
+            let paused = journals.pause(lease, &self.id, run.active_ms).await;
+            paused.map_err(|problem| self.failed(&problem))?;
             Ok(true)
         })
     }

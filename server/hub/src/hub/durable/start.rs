@@ -6,6 +6,7 @@ use crate::hub::{Hub, LiveHub, Principal};
 use codecall_base::event::RunId;
 use codecall_base::tool::ToolFilter;
 use codecall_runs::ExecuteRequest;
+use codecall_store::now_ms;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub struct Started {
 
 impl Start {
     pub(super) fn new(hub: &Hub, request: &ExecuteRequest, tools: &str) -> Self {
-        let header = Header { seed: codecall_runs::Runs::random_seed(), ..Header::new(hub, request) };
+        let header = Header { seed: codecall_runs::Runs::random_seed(), ..Header::new(hub, request, now_ms()) };
         let request = request_digest(&header);
         let owner = hub.principal.as_ref().map(|principal| Owner {
             name: principal.name.to_string(),
