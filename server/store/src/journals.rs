@@ -200,13 +200,18 @@ const LAPSED_MS: i64 = 60_000;
 pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
     LIMIT 100) AS cancelled \
     UNION ALL SELECT id FROM (SELECT r.id FROM approval_requests a CROSS JOIN journaled_runs r \
-    WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state IN ('approved', 'denied', 'expired') \
+    WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state <> 'waiting' AND a.state <> 'withdrawn' \
     LIMIT 100) AS decided \
     UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $1 \
     ORDER BY lease LIMIT 100) AS lapsed";
 /// The runs of a process that somebody has cancelled.
 pub(crate) const CANCELLED: &str =
     "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
+/// Withdraws what a run of a process has asked. It names the states that have ended, or SQLite would go through all requests that
+/// wait.
+pub(crate) const WITHDRAW: &str = "UPDATE approval_requests SET state = 'withdrawn' \
+    WHERE run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2) \
+    AND state NOT IN ('approved', 'denied', 'expired', 'withdrawn')";
 /// Deletes runs that are no longer kept.
 pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
 /// How many leases one statement renews.
@@ -395,15 +400,13 @@ impl JournalStore for SqlJournals {
             let outcome = seal(keys, OUTCOME, id, "", outcome)?;
             let delete = "DELETE FROM journal_entries WHERE run IN \
                           (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2)";
-            let withdraw = "UPDATE approval_requests SET state = 'withdrawn' WHERE state = 'waiting' AND run IN \
-                            (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2)";
             let update = "UPDATE journaled_runs SET state = 'ended', keep_until = $1, outcome = $2, owner = NULL \
                           WHERE id = $3 AND owner = $4 RETURNING id";
             let held: [Value; 2] = [id.into(), lease.owner.as_str().into()];
             let values = [keep_until_ms.into(), outcome, id.into(), lease.owner.as_str().into()];
             let statements = vec![
                 Statement::new(delete, held.clone()),
-                Statement::new(withdraw, held),
+                Statement::new(WITHDRAW, held),
                 Statement::new(update, values),
             ];
             match self.batch(statements).await?.is_empty() {

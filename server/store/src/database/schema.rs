@@ -181,7 +181,7 @@ const MIGRATIONS: [&str; 8] = [
     "CREATE INDEX journaled_runs_cancelled ON journaled_runs (state, owner) WHERE cancelled = 1;
      CREATE INDEX journaled_runs_ended ON journaled_runs (state, keep_until) WHERE state = 'ended';
      CREATE INDEX approval_requests_decided ON approval_requests (run)
-         WHERE used = 0 AND state IN ('approved', 'denied', 'expired');
+         WHERE used = 0 AND state <> 'waiting' AND state <> 'withdrawn';
      CREATE INDEX approval_requests_by_expiry ON approval_requests (state, expires);",
 ];
 

@@ -547,11 +547,15 @@ async fn looks_for_runs_have_their_indexes() {
                 [..],
         ),
         (journals::CANCELLED, &["journaled_runs_cancelled (state=? AND owner=?)"]),
+        (journals::WITHDRAW, &["approval_requests_by_run (run=?)"]),
         (journals::RETAIN, &["journaled_runs_ended (state=? AND keep_until<?)"]),
         (approval_requests::DELETE, &["approval_requests_by_expiry (state=? AND expires<?)"]),
         (approval_requests::EXPIRE, &["approval_requests_by_expiry (state=? AND expires<?)"]),
     ] {
-        let rows = database.query(format!("EXPLAIN QUERY PLAN {sql}"), [0_i64.into()]).await.expect("a plan");
+        let rows = database
+            .query(format!("EXPLAIN QUERY PLAN {sql}"), vec![0_i64.into(); sql.matches('$').count()])
+            .await
+            .expect("a plan");
         let plan: Vec<&str> = rows.iter().filter_map(|row| row[3].text()).collect();
         assert!(indexes.iter().all(|index| plan.iter().any(|step| step.contains(index))), "{sql}: {plan:?}");
         // A partial index that is read from its beginning has only rows that are looked for.
