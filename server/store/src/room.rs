@@ -39,7 +39,7 @@ mod tests {
             rows += 1;
         }
         assert_eq!(rows, 5_000);
-        // Near the maximum each row is counted for.
-        assert!((1_024..2_100).contains(&counts), "{counts}");
+        // Near the maximum they are counted for each row, before that for each few.
+        assert!((1_024..max / 2).contains(&counts), "{counts}");
     }
 }
