@@ -18,6 +18,7 @@ mod words;
 use bm25::{Embedding, ScoredDocument, Scorer, TokenEmbedder, TokenEmbedding};
 use codecall_base::text::truncate;
 use codecall_base::tool::ToolDefinition;
+#[cfg(feature = "embeddings")]
 pub(crate) use fields::summary;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
