@@ -234,15 +234,22 @@ fn packages_have_the_same_names_everywhere() {
     let (_, platforms) = maker.split_once("PLATFORMS = (").expect("a list");
     let platforms: Vec<&str> = platforms.split(')').next().unwrap_or_default().split('"').skip(1).step_by(2).collect();
     let (workflow, page) = (read(".github/workflows/release.yml"), read("docs/packages.md"));
-    let built: Vec<&str> = workflow
-        .split("{ platform: ")
-        .skip(1)
-        .filter(|row| row.contains("target: "))
-        .filter_map(|row| row.split(',').next())
-        .collect();
-    assert_eq!(platforms.iter().collect::<BTreeSet<_>>(), built.iter().collect::<BTreeSet<_>>());
+    // The programs, and the wheel and the addon of the interpreter.
+    for what in ["target: ", "image: "] {
+        let built: BTreeSet<&str> = workflow
+            .split("{ platform: ")
+            .skip(1)
+            .filter(|row| row.lines().next().is_some_and(|row| row.contains(what)))
+            .filter_map(|row| row.split(',').next())
+            .collect();
+        assert_eq!(platforms.iter().copied().collect::<BTreeSet<_>>(), built, "{what}");
+    }
     for platform in &platforms {
         assert!(page.contains(&format!("`@codecall/{platform}`")), "docs/packages.md lacks {platform}");
+        assert!(
+            page.contains(&format!("`@codecall/agentscript-{platform}`")),
+            "docs/packages.md lacks the addon for {platform}"
+        );
     }
     let readme = read("README.md");
     for (command, file, text) in [

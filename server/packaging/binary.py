@@ -1,19 +1,23 @@
-"""For which system a binary is: read from its headers (ELF, Mach-O, PE)."""
+"""For which system a program or a shared library is: read from its headers (ELF, Mach-O, PE)."""
 
+import shutil
 import struct
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from common import Failure
 
 CPUS = {"elf": {62: "x64", 183: "arm64"}, "macho": {0x01000007: "x64", 0x0100000C: "arm64"}, "pe": {0x8664: "x64", 0xAA64: "arm64"}}
-# Libraries that every Linux has with its C library. A binary that needs others works on the machine that built it only.
-SYSTEM_LIBRARIES = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
+# Libraries that every Linux has with its C library: glibc, and musl, which a linker and a distribution name differently. A binary
+# that needs others works on the machine that built it only.
+MUSL_LIBRARIES = ("libc.so", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1")
+SYSTEM_LIBRARIES = (*MUSL_LIBRARIES, "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A program and what it needs."""
+    """A program or a shared library, and what it needs."""
 
     path: Path
     system: str  # As Node names it: linux, darwin, win32.
@@ -30,12 +34,17 @@ class Binary:
     def file_name(self) -> str:
         return "codecall.exe" if self.system == "win32" else "codecall"
 
+    @property
+    def platform(self) -> str:
+        """As npm packages have it in their names. A static program is for systems without glibc."""
+        return f"{self.system}-{self.cpu}{'-musl' if self.libc in ('musl', 'static') else ''}"
+
 
 def read(path: Path) -> Binary:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}; build it with `cargo build --profile dist -p codecall`") from error
+        raise Failure(f"{path}: {error.strerror}; build it first, with `cargo build --profile dist`") from error
     try:
         if data[:4] == b"\x7fELF":
             return elf(path, data)
@@ -45,7 +54,18 @@ def read(path: Path) -> Binary:
             return pe(path, data)
     except (struct.error, IndexError, ValueError) as error:
         raise Failure(f"{path}: the headers of the program cannot be read: {error}") from error
-    raise Failure(f"{path} is not a program for Linux, macOS or Windows of 64 bits")
+    raise Failure(f"{path} is not a program or a library for Linux, macOS or Windows of 64 bits")
+
+
+def stripped(path: Path, folder: Path) -> Path:
+    """A copy without symbols and debug information."""
+    copy = folder / path.name
+    shutil.copy2(path, copy)
+    try:
+        subprocess.run(["strip", copy], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Failure(f"strip {path}: {error}") from error
+    return copy
 
 
 def cpu(path: Path, kind: str, machine: int) -> str:
@@ -62,13 +82,8 @@ def elf(path: Path, data: bytes) -> Binary:
     if data[4:6] != b"\x02\x01":
         raise Failure(f"{path} is not a little-endian program of 64 bits")
     machine = cpu(path, "elf", struct.unpack_from("<H", data, 18)[0])
-    programs, sections = struct.unpack_from("<QQ", data, 32)
-    program_size, program_count, section_size, section_count = struct.unpack_from("<HHHH", data, 54)
-    interpreter = None
-    for index in range(program_count):
-        kind, _, offset = struct.unpack_from("<IIQ", data, programs + index * program_size)
-        if kind == 3:  # PT_INTERP
-            interpreter = text(data, offset)
+    sections = struct.unpack_from("<Q", data, 40)[0]
+    section_size, section_count = struct.unpack_from("<HH", data, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, sections + index * section_size) for index in range(section_count)]
     libraries, versions = [], [(0, 0)]
     for _, kind, _, _, offset, size, link, count, _, _ in headers:
@@ -78,12 +93,13 @@ def elf(path: Path, data: bytes) -> Binary:
             libraries = [text(data, strings + value) for tag, value in entries if tag == 1]  # DT_NEEDED
         elif kind == 0x6FFFFFFE:  # SHT_GNU_verneed
             versions += glibc_versions(data, offset, count, strings)
-    if interpreter is None:
+    # A library has no interpreter that would say for which C library it is, so what it needs says it for programs too.
+    if not libraries:
         return Binary(path, "linux", machine, "static")
-    if "musl" in interpreter:
-        return Binary(path, "linux", machine, "musl", (1, 2), tuple(libraries))
     if odd := sorted(set(libraries) - set(SYSTEM_LIBRARIES)):
         raise Failure(f"{path} needs {', '.join(odd)}, which not every system has; link it statically")
+    if not set(libraries).isdisjoint(MUSL_LIBRARIES):
+        return Binary(path, "linux", machine, "musl", (1, 2), tuple(libraries))
     return Binary(path, "linux", machine, "glibc", max(versions), tuple(libraries))
 
 

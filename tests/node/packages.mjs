@@ -5,14 +5,13 @@
 // is served here. Where the system or the user cannot do something, it is skipped with a message.
 
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { createServer as createSocket } from 'node:net';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { assertNoOthers, check, clean, finish, isThere, must, npmEnvironment, run, skip } from './install.mjs';
 import { codecall, folder, modules, requireFiles, root } from './serve.mjs';
 
 requireFiles('packages', codecall, join(modules, '@modelcontextprotocol/sdk'));
@@ -20,43 +19,6 @@ requireFiles('packages', codecall, join(modules, '@modelcontextprotocol/sdk'));
 const SCRIPT = `const { users } = await callTool('users:list', { limit: 5 });
 return { names: users.map(({ name }) => name), sum: users.length };`;
 
-let cases = 0;
-let problems = 0;
-async function check(name, test) {
-  if (!test) return;
-  cases += 1;
-  try {
-    await test();
-    console.log(`ok: ${name}`);
-  } catch (error) {
-    problems += 1;
-    console.log(`PROBLEM: ${name}: ${error.stack ?? error}`);
-  }
-}
-
-function skip(name, why) {
-  console.log(`!!! SKIPPED: ${name}: ${why}`);
-  if (process.env.CI) problems += 1;
-}
-
-// Runs a program to its end; never rejects.
-function run(command, args, { env, cwd, input = '' } = {}) {
-  return new Promise((resolve) => {
-    const child = execFile(command, args, { env, cwd, maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? error?.code, signal: child.signalCode, stdout, stderr });
-    });
-    child.stdin?.on('error', () => {});
-    child.stdin?.end(input);
-  });
-}
-
-async function must(command, args, options) {
-  const result = await run(command, args, options);
-  assert.equal(result.code, 0, `${command} ${args.join(' ')}: ${result.stderr}${result.stdout}`);
-  return result.stdout;
-}
-
-const isThere = (command) => process.env.PATH.split(delimiter).some((path) => existsSync(join(path, command)));
 const isAlive = (pid) => {
   try {
     // A zombie has ended too.
@@ -75,9 +37,6 @@ async function until(what, test) {
   }
   throw new Error(`it takes too long until ${what}`);
 }
-
-// Nothing of whoever runs the tests.
-const clean = (home, ...path) => ({ PATH: path.join(delimiter), HOME: home, LANG: 'C.UTF-8' });
 
 // What every package must do. `launched`: the program is a child of the command.
 async function behaves(name, command, args, env, { launched = false } = {}) {
@@ -176,59 +135,17 @@ async function wheel(packages, home) {
   return findsByMeaning('wheel', join(bin, 'codecall'), clean(home, bin));
 }
 
-// The packages as a registry has them; those of other platforms only say for what they are.
-async function registry(packages) {
-  const tarballs = packages.filter((name) => name.endsWith('.tgz'));
-  const manifests = new Map();
-  for (const tarball of tarballs) {
-    const about = JSON.parse(await must('tar', ['-xzOf', tarball, 'package/package.json']));
-    const integrity = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
-    manifests.set(about.name, { about, tarball, integrity });
-  }
-  const main = manifests.get('codecall').about;
-  for (const name of Object.keys(main.optionalDependencies)) {
-    const [system, cpu, libc] = name.slice('@codecall/'.length).split('-');
-    const about = { name, version: main.version, os: [system], cpu: [cpu], ...(libc && { libc: [libc] }) };
-    if (!manifests.has(name)) manifests.set(name, { about, tarball: '/none.tgz', integrity: 'sha512-AAAA' });
-  }
-  const asked = [];
-  const server = createServer((request, response) => {
-    const path = decodeURIComponent(request.url);
-    asked.push(path);
-    const tarball = tarballs.find((file) => path.endsWith('.tgz') && path === file);
-    const found = manifests.get(path.slice(1));
-    if (tarball) return response.end(readFileSync(tarball));
-    if (!found) return response.writeHead(404).end('{}');
-    const url = `http://127.0.0.1:${server.address().port}${found.tarball}`;
-    const dist = { tarball: url, integrity: found.integrity };
-    const { name, version } = found.about;
-    return response.end(JSON.stringify({ name, 'dist-tags': { latest: version }, versions: { [version]: { ...found.about, dist } } }));
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, asked, url: `http://127.0.0.1:${server.address().port}/` };
-}
-
 async function npm(packages, home) {
   if (!isThere('npm')) return skip('npm', 'there is no npm');
   const prefix = join(home, 'npm');
-  // A folder with node and npm alone.
-  const bin = join(home, 'bin');
-  mkdirSync(bin);
-  await must('ln', ['-s', process.execPath, join(bin, 'node')]);
-  const { server, asked, url } = await registry(packages);
-  const env = { ...clean(home, bin), npm_config_registry: url, npm_config_cache: join(home, 'cache'), npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' };
-  const at = (command) => join(dirname(process.execPath), command);
-  const tools = { npm: existsSync(at('npm')) ? at('npm') : 'npm', npx: existsSync(at('npx')) ? at('npx') : 'npx' };
-  // `npx` starts programs with a shell.
-  const shell = { ...env, PATH: `${bin}${delimiter}/bin` };
+  const { bin, env, shell, tools, asked, close } = await npmEnvironment(packages, 'codecall', home);
   await check('npm: it is installed, for this platform alone', async () => {
     const began = performance.now();
     await must(tools.npm, ['install', '--global', '--prefix', prefix, 'codecall'], { env: shell });
     console.log(`    to install: ${Math.round(performance.now() - began)} ms`);
     const installed = readdirSync(join(prefix, 'lib/node_modules/codecall/node_modules/@codecall'));
     assert.equal(installed.length, 1, installed.join());
-    const others = asked.filter((path) => path.endsWith('/none.tgz'));
-    assert.deepEqual(others, [], 'packages of other platforms are loaded');
+    assertNoOthers(asked);
   });
   await check('npx codecall', async () => {
     const { code, stdout, stderr } = await run(tools.npx, ['--yes', 'codecall', 'run', '--demo', '-'], { env: shell, cwd: home, input: SCRIPT });
@@ -259,7 +176,7 @@ async function npm(packages, home) {
     assert.equal(code, 1);
     assert.match(stderr, /@codecall\/\S+ is not installed[\s\S]+optional dependency/);
   });
-  server.close();
+  close();
   return undefined;
 }
 
@@ -362,5 +279,4 @@ const model = models.find(existsSync);
 if (model) made.push(...(await must(join(root, 'server/packaging/model'), ['--quick', '--model', model, '--out', out])).trim().split('\n').map((text) => text.split('\t')[0]));
 else skip('model', 'it is not in tests/python/.venv; .ci/run installs it');
 for (const name of names) await ALL[name](made, folder());
-console.log(`${cases} cases, ${problems} problems`);
-process.exit(problems > 0 ? 1 : 0);
+finish();

@@ -23,11 +23,20 @@ export function load(): Native {
   }
 }
 
+/** As `server/packaging/npm.py` names the platforms. */
 function platform(): string {
   const { platform: system, arch } = process;
-  if (system !== "linux") return `${system}-${arch}`;
-  // Node says which C library it runs on; without a report it is the common one.
-  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
-  const isMusl = report?.header !== undefined && report.header.glibcVersionRuntime === undefined;
-  return `linux-${arch}-${isMusl ? "musl" : "gnu"}`;
+  return `${system}-${arch}${system === "linux" && isMusl() ? "-musl" : ""}`;
+}
+
+/** Node says which C library it runs on; without a report it is the common one. */
+function isMusl(): boolean {
+  const report = process.report as (NodeJS.ProcessReport & { excludeNetwork?: boolean }) | undefined;
+  if (report === undefined) return false;
+  // Without it a report looks up the name of each connection, which can take seconds.
+  const excluded = report.excludeNetwork ?? false;
+  report.excludeNetwork = true;
+  const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  report.excludeNetwork = excluded;
+  return header !== undefined && header.glibcVersionRuntime === undefined;
 }
