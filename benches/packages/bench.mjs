@@ -140,7 +140,9 @@ function deferred() {
   return { promise, resolve };
 }
 
+// Before the others, whose freed memory it would use.
+const memory = await waiting();
 for (const rows of [await agentscript(), nodeVm(), await isolatedVm(), await quickjs()]) {
   for (const [name, work] of rows) console.log(name.padEnd(45), (await microseconds(work)).toFixed(1).padStart(9), "µs");
 }
-console.log(`${WAITING} runs that wait, each with its promises`.padEnd(45), (await waiting()).toFixed(1).padStart(9), "KiB each");
+console.log(`${WAITING} runs that wait, each with its promises`.padEnd(45), memory.toFixed(1).padStart(9), "KiB each");

@@ -40,7 +40,7 @@ def of_all_platforms(project: Project, prefix: str) -> dict[str, str]:
     return {f"{prefix}{name}": project.version for name in PLATFORMS}
 
 
-def of_platform(project: Project, binary: Binary, out: Path, prefix: str, description: str, more: dict, file: File) -> Path:
+def of_platform(project: Project, binary: Binary, out: Path, prefix: str, description: str, more: dict, file: File, page: str | None = None) -> Path:
     """The package of one platform, with one file."""
     name = f"{prefix}{binary.platform}"
     if binary.platform not in PLATFORMS:
@@ -48,7 +48,7 @@ def of_platform(project: Project, binary: Binary, out: Path, prefix: str, descri
     about = {**common(project, name, description), "preferUnplugged": True, **more, "os": [binary.system], "cpu": [binary.cpu]}
     if binary.system == "linux":
         about["libc"] = ["musl" if binary.platform.endswith("-musl") else "glibc"]
-    return package(project, out / f"{file_name(name)}-{project.version}.tgz", about, [file])
+    return package(project, out / f"{file_name(name)}-{project.version}.tgz", about, [file], page)
 
 
 def file_name(name: str) -> str:
