@@ -31,7 +31,8 @@ def check(wheel: Path) -> None:
     modules = [path for path in names if path.startswith("agentscript/_native.") and not path.endswith(".pyi")]
     # Its name differs between systems.
     assert len(modules) == 1, f"{wheel.name} has {modules}"
-    assert any(path.endswith("LICENSE-MIT") for path in names), f"{wheel.name} has no licence"
+    licences = {path.rsplit("/", 1)[-1] for path in names if ".dist-info/licenses/" in path}
+    assert licences == {"LICENSE-APACHE", "LICENSE-MIT", "LICENSE-UNICODE"}, f"{wheel.name} has the licences {licences}"
     print(f"    {wheel.name}: {wheel.stat().st_size} bytes")
 
 
