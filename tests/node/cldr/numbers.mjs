@@ -211,6 +211,9 @@ function rules() {
   return out
 }
 
+/** The language whose texts are the preset dictionary of all others. */
+const DICTIONARY = 'en'
+
 /** A pack: for each language its locales, each with what differs from the one that it inherits from. */
 function pack(file, extract, only) {
   const all = new Map((only ?? LOCALES).map((tag) => [tag, extract(tag)]))
@@ -237,8 +240,8 @@ function pack(file, extract, only) {
       out.text(tag)
       out.text(parent)
       out.u16(entries.length)
-      for (const [key] of entries) out.u16(key)
-      for (const [, value] of entries) out.u16(Buffer.byteLength(value))
+      out.columns(entries.map(([key], at) => key - (at ? entries[at - 1][0] : 0)))
+      out.columns(entries.map(([, value]) => Buffer.byteLength(value)))
       for (const [, value] of entries) out.bytes(Buffer.from(value))
     }
     chunks.push([language, out.done()])
@@ -246,7 +249,9 @@ function pack(file, extract, only) {
   const table = new Writer()
   table.u16(keys.length)
   for (const key of keys) table.text(key)
-  const packed = [['', table.done()], ...chunks].map(([name, bytes]) => [name, bytes.length, deflateRawSync(bytes, { level: 9 })])
+  const known = chunks.find(([language]) => language === DICTIONARY)?.[1]
+  const deflate = (name, bytes) => deflateRawSync(bytes, { level: 9, dictionary: ['', DICTIONARY].includes(name) ? undefined : known })
+  const packed = [['', table.done()], ...chunks].map(([name, bytes]) => [name, bytes.length, deflate(name, bytes)])
   const out = new Writer()
   out.u16(packed.length)
   for (const [name, size, bytes] of packed) {
@@ -270,6 +275,11 @@ class Writer {
     const bytes = Buffer.alloc(2)
     bytes.writeUInt16LE(value)
     this.#parts.push(bytes)
+  }
+  /** The low bytes of all numbers, then the high ones, which compress better. */
+  columns(values) {
+    if (values.some((value) => value > 0xffff)) throw new Error(`too large: ${Math.max(...values)}`)
+    this.#parts.push(Buffer.from(values.map((value) => value & 255)), Buffer.from(values.map((value) => value >> 8)))
   }
   u32(value) {
     const bytes = Buffer.alloc(4)

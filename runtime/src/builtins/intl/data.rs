@@ -16,10 +16,13 @@ pub struct Pack {
 
 /// Bytes before the locales.
 const HEADER: usize = 20;
-/// Bytes of a locale, of a key, and of an entry.
+/// Bytes of a locale, of a key, of an entry, and of the length of a text.
 const LOCALE: usize = 12;
 const KEY: usize = 4;
 const ENTRY: usize = 5;
+const LENGTH: usize = 2;
+/// Where each of so many texts begins is written down.
+const MARKED: usize = 64;
 /// Most ancestors of a locale.
 const MAX_DEPTH: usize = 8;
 /// The text of a key that the parent has and the locale does not.
@@ -58,10 +61,16 @@ impl Pack {
     }
 
     fn text(&self, number: usize) -> &'static str {
-        let table = HEADER + self.locales * LOCALE + self.keys * KEY + self.entries * ENTRY;
-        let texts = table + (self.texts + 1) * 4;
-        let [start, end] = [number, number + 1].map(|number| texts + self.u32(table + number * 4));
-        std::str::from_utf8(self.bytes.get(start..end).unwrap_or_default()).unwrap_or_default()
+        if number >= self.texts {
+            return "";
+        }
+        let marks = self.first_entry() + self.entries * ENTRY;
+        let lengths = marks + self.texts.div_ceil(MARKED) * 4;
+        let length = |number| self.byte(lengths + number) | self.byte(lengths + self.texts + number) << 8;
+        let marked = number / MARKED;
+        let start = self.u32(marks + marked * 4) + (marked * MARKED..number).map(length).sum::<usize>();
+        let start = lengths + self.texts * LENGTH + start;
+        std::str::from_utf8(self.bytes.get(start..start + length(number)).unwrap_or_default()).unwrap_or_default()
     }
 
     fn locale_name(&self, number: usize) -> &'static str {
@@ -81,11 +90,23 @@ impl Pack {
         (start(locale), start(locale + 1))
     }
 
-    /// The number of the key and of the text of an entry.
-    fn entry(&self, number: usize) -> (usize, usize) {
-        let at = HEADER + self.locales * LOCALE + self.keys * KEY + number * ENTRY;
-        let byte = |offset| self.byte(at + offset);
-        (byte(0) | byte(1) << 8, byte(2) | byte(3) << 8 | byte(4) << 16)
+    const fn first_entry(&self) -> usize {
+        HEADER + self.locales * LOCALE + self.keys * KEY
+    }
+
+    /// The number of the key of an entry.
+    fn key_of(&self, number: usize) -> usize {
+        self.column(number, 0) | self.column(number, 1) << 8
+    }
+
+    /// The number of the text of an entry.
+    fn text_of(&self, number: usize) -> usize {
+        self.column(number, 2) | self.column(number, 3) << 8 | self.column(number, 4) << 16
+    }
+
+    /// A byte of an entry: all first bytes come first, then all second ones, and so on.
+    fn column(&self, number: usize, byte: usize) -> usize {
+        self.byte(self.first_entry() + byte * self.entries + number)
     }
 
     fn find_locale(&self, name: &str) -> Option<usize> {
@@ -177,9 +198,9 @@ impl View {
         let pack = self.pack;
         for (depth, &locale) in self.chain.get(..self.depth)?.iter().enumerate() {
             let (first, last) = pack.entries_of(usize::from(locale));
-            let at = partition(first, last, |number| pack.entry(number).0 < key);
-            if at < last && pack.entry(at).0 == key {
-                let text = pack.text(pack.entry(at).1);
+            let at = partition(first, last, |number| pack.key_of(number) < key);
+            if at < last && pack.key_of(at) == key {
+                let text = pack.text(pack.text_of(at));
                 return (text != GONE).then_some((text, depth));
             }
         }

@@ -2,13 +2,18 @@
 //!
 //! `tests/node/cldr/numbers.mjs` writes them. A pack begins with the number of its chunks (16 bits, as all numbers
 //! here, little-endian); then follow for each its name (a byte of length and text), its unpacked and its packed size (32 bits each);
-//! then the packed chunks. The first, without a name, has the keys in order: their number, and each as a text.
+//! then the packed chunks (raw deflate). The first, without a name, has the keys in order: their number, and each as a text.
 //! Each other one is a language: the number of its locales, and for each its tag, the tag of the locale that it inherits
-//! from, the number of its entries, the numbers of their keys in ascending order, the lengths of their values, and the
-//! values. An empty value says that there is none although the parent has one.
+//! from, the number of its entries, the numbers of their keys in ascending order as differences, the lengths of their
+//! values, and the values. Of differences and lengths all low bytes come before the high ones, which compresses
+//! better. An empty value says that there is none although the parent has one. The chunk of English, unpacked, is the
+//! preset dictionary of all other languages.
 //!
 //! bounded: by the packs, which are part of the program; what is unpacked stays for all runs of the process
 
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use std::sync::OnceLock;
 
 /// Numbers: symbols, patterns, compact notations.
@@ -30,6 +35,9 @@ pub const FIELD: char = '\u{1f}';
 /// The locale that all others inherit from.
 const ROOT: &str = "und";
 
+/// The language whose texts are the preset dictionary of all others.
+const DICTIONARY: &str = "en";
+
 /// A pack.
 pub struct Pack {
     bytes: &'static [u8],
@@ -40,6 +48,7 @@ pub struct Pack {
 struct Content {
     keys: Vec<String>,
     languages: Vec<Language>,
+    dictionary: Vec<u8>,
 }
 
 struct Language {
@@ -94,21 +103,23 @@ impl Content {
         for (name, size, packed) in heads {
             languages.push(Language { name, size, packed: reader.bytes(packed)?, locales: OnceLock::new() });
         }
-        let unpacked = languages.remove(0).unpack()?;
+        let unpacked = languages.remove(0).unpack(&[])?;
         let mut reader = Reader { bytes: &unpacked };
         let count = reader.u16()?;
         let mut keys = Vec::new();
         for _ in 0..count {
             keys.push(reader.text()?.to_owned());
         }
-        Some(Self { keys, languages })
+        let dictionary = languages.iter().find(|language| language.name == DICTIONARY);
+        let dictionary = dictionary.and_then(|language| language.unpack(&[])).unwrap_or_default();
+        Some(Self { keys, languages, dictionary })
     }
 
     /// A locale by its tag.
     fn locale(&self, tag: &str) -> Option<&Locale> {
         let language = tag.split('-').next()?;
         let index = self.languages.binary_search_by(|one| one.name.cmp(language)).ok()?;
-        self.languages[index].locales().iter().find(|locale| locale.tag == tag)
+        self.languages[index].locales(&self.dictionary).iter().find(|locale| locale.tag == tag)
     }
 
     /// The locale of a tag, or of its longest beginning that there is.
@@ -127,12 +138,21 @@ impl Content {
 }
 
 impl Language {
-    fn unpack(&self) -> Option<Vec<u8>> {
-        miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.size).ok()
+    fn unpack(&self, dictionary: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = dictionary.to_vec();
+        bytes.resize(dictionary.len() + self.size, 0);
+        let flags = TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+        let mut state = DecompressorOxide::new();
+        let (status, _, size) = decompress(&mut state, self.packed, &mut bytes, dictionary.len(), flags);
+        bytes.drain(..dictionary.len());
+        (status == TINFLStatus::Done && size == self.size).then_some(bytes)
     }
 
-    fn locales(&self) -> &[Locale] {
-        self.locales.get_or_init(|| self.unpack().and_then(|bytes| Self::read(&bytes)).unwrap_or_default())
+    fn locales(&self, dictionary: &[u8]) -> &[Locale] {
+        self.locales.get_or_init(|| {
+            let dictionary = if self.name == DICTIONARY { &[] } else { dictionary };
+            self.unpack(dictionary).and_then(|bytes| Self::read(&bytes)).unwrap_or_default()
+        })
     }
 
     fn read(bytes: &[u8]) -> Option<Vec<Locale>> {
@@ -141,15 +161,13 @@ impl Language {
         for _ in 0..reader.u16()? {
             let (tag, parent) = (reader.text()?.to_owned(), reader.text()?.to_owned());
             let count = reader.u16()?;
+            let (mut key, mut end) = (0, 0);
             let mut entries = Vec::new();
-            for _ in 0..count {
-                entries.push((reader.u16()? as u16, 0));
+            for (step, length) in reader.column(count)?.zip(reader.column(count)?) {
+                (key, end) = (key + step, end + u32::from(length));
+                entries.push((key, end));
             }
-            let mut end = 0;
-            for entry in &mut entries {
-                end += reader.u16()?;
-                entry.1 = end as u32;
-            }
+            let end = end as usize;
             let text = str::from_utf8(reader.bytes(end)?).ok()?.to_owned();
             locales.push(Locale { tag, parent, entries, text });
         }
@@ -179,6 +197,12 @@ impl<'a> Reader<'a> {
 
     fn u16(&mut self) -> Option<usize> {
         Some(usize::from(u16::from_le_bytes(self.bytes(2)?.try_into().ok()?)))
+    }
+
+    /// Numbers of 16 bits: all low bytes, then all high ones.
+    fn column(&mut self, count: usize) -> Option<impl Iterator<Item = u16> + use<'a>> {
+        let (low, high) = (self.bytes(count)?, self.bytes(count)?);
+        Some(low.iter().zip(high).map(|(&low, &high)| u16::from_le_bytes([low, high])))
     }
 
     fn u32(&mut self) -> Option<usize> {
@@ -212,7 +236,7 @@ mod tests {
         for pack in [&NUMBERS, &CURRENCIES, &UNITS, &PHRASES, &NAMES, &RULES] {
             let content = Content::read(pack.bytes).expect("the pack is whole");
             assert!(!content.keys.is_empty());
-            assert!(content.languages.iter().all(|language| !language.locales().is_empty()));
+            assert!(content.languages.iter().all(|language| !language.locales(&content.dictionary).is_empty()));
         }
     }
 
