@@ -1,5 +1,7 @@
 //! Finding tools: by words (`index`), by meaning, or by both.
 
+#[cfg(feature = "embeddings")]
+mod bert;
 mod engine;
 mod fuse;
 #[cfg(feature = "embeddings")]

@@ -1,4 +1,4 @@
-//! A sentence transformer from a folder: from texts to vectors, in pure Rust.
+//! A sentence transformer from a folder: from texts to vectors.
 //!
 //! The folder has the files in which such models are distributed: `config.json`, `tokenizer.json` and
 //! `model.safetensors`, and optionally those for pooling and length. Models of the BERT family with mean pooling are
@@ -6,25 +6,26 @@
 //!
 //! A matrix may be quantised to 8 bits: `NAME` has type I8, and `NAME.scale` a factor of type F32 for each row.
 
-use candle_core::safetensors::Load as _;
-use candle_core::{DType, Device, Tensor};
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{BertModel, Config};
+use super::bert::{Bert, Config, Matrix, Weights};
+use half::{bf16, f16};
+use ndarray::{Array1, Array2, Axis, Slice};
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
+use std::thread;
+use tokenizers::{Tokenizer, TruncationParams};
 
-/// Number of texts that are encoded together.
-const BATCH: usize = 16;
+/// Maximum number of texts that are encoded together, on one thread. Fewer take longer for each: every matrix of the model is
+/// brought into another order for every batch.
+const BATCH: usize = 32;
 /// Maximum number of tokens of a text if the model does not say it.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Version of this module. It is increased when the same files give other vectors.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The files of a model, read.
 pub struct Files {
@@ -94,12 +95,10 @@ impl Files {
         tokenizer
             .with_truncation(Some(TruncationParams { max_length, ..TruncationParams::default() }))
             .map_err(wrong)?;
-        tokenizer.with_padding(Some(PaddingParams::default()));
-        let bert = tensors(&self.weights)
-            .and_then(|tensors| {
-                let weights = VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
-                Ok(BertModel::load(weights, &self.config)?)
-            })
+        tokenizer.with_padding(None);
+        let bert = SafeTensors::deserialize(&self.weights)
+            .map_err(|error| error.to_string())
+            .and_then(|file| Bert::load(&self.config, &file))
             .map_err(|error| format!("model.safetensors: {error}"))?;
         Ok(Model { tokenizer, bert })
     }
@@ -108,61 +107,92 @@ impl Files {
 /// A model, ready for use.
 pub struct Model {
     tokenizer: Tokenizer,
-    bert: BertModel,
+    bert: Bert,
 }
 
 impl Model {
-    /// A vector of length 1 for each text. Texts of like length should stand together: in a batch the
-    /// shorter ones are padded.
+    /// A vector of length 1 for each text, on as many threads as there are processors.
     ///
     /// # Errors
     /// The model does not fit its tokenizer.
     pub fn vectors(&self, texts: &[String]) -> Result<Vec<Arc<[f32]>>, String> {
-        let mut vectors = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(BATCH) {
-            let made = self.batch(batch.iter().map(String::as_str).collect());
-            let made = made.map_err(|error| format!("the model failed: {error}"))?;
-            vectors.extend(made.into_iter().map(Arc::from));
-        }
-        Ok(vectors)
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mut shares = texts.chunks(texts.len().div_ceil(threads).max(1));
+        let Some(first) = shares.next() else { return Ok(Vec::new()) };
+        thread::scope(|scope| {
+            let others: Vec<_> = shares.map(|share| scope.spawn(|| self.share(share))).collect();
+            let mut vectors = self.share(first);
+            for other in others {
+                let more = other.join().unwrap_or_else(|_| Err("the model crashed".into()));
+                vectors = vectors.and_then(|vectors| Ok([vectors, more?].concat()));
+            }
+            vectors.map_err(|error| format!("the model failed: {error}"))
+        })
     }
 
-    fn batch(&self, texts: Vec<&str>) -> Result<Vec<Vec<f32>>, Box<dyn std::error::Error + Send + Sync>> {
-        let encoded = self.tokenizer.encode_batch(texts, true)?;
-        let tensor = |of: fn(&tokenizers::Encoding) -> &[u32]| {
-            let rows: Vec<Vec<u32>> = encoded.iter().map(|text| of(text).to_vec()).collect();
-            Tensor::new(rows, &Device::Cpu)
-        };
-        let (tokens, types) = (tensor(tokenizers::Encoding::get_ids)?, tensor(tokenizers::Encoding::get_type_ids)?);
-        let mask = tensor(tokenizers::Encoding::get_attention_mask)?;
-        let hidden = self.bert.forward(&tokens, &types, Some(&mask))?;
-        // The mean over the tokens of a text, without padding; then to length 1.
-        let mask = mask.to_dtype(DType::F32)?.unsqueeze(2)?;
-        let sum = hidden.broadcast_mul(&mask)?.sum(1)?;
-        let mean = sum.broadcast_div(&mask.sum(1)?)?;
-        let length = mean.sqr()?.sum_keepdim(1)?.sqrt()?;
-        Ok(mean.broadcast_div(&length)?.to_vec2()?)
+    fn share(&self, texts: &[String]) -> Result<Vec<Arc<[f32]>>, String> {
+        texts
+            .chunks(BATCH)
+            .map(|batch| self.batch(batch))
+            .collect::<Result<Vec<_>, _>>()
+            .map(|batches| batches.concat())
+    }
+
+    fn batch(&self, texts: &[String]) -> Result<Vec<Arc<[f32]>>, String> {
+        let encode = |text: &String| self.tokenizer.encode(text.as_str(), true).map_err(|error| error.to_string());
+        let encoded = texts.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
+        let tokens: Vec<&[u32]> = encoded.iter().map(tokenizers::Encoding::get_ids).collect();
+        let hidden = self.bert.forward(&tokens)?;
+        let mut start = 0;
+        let vectors = tokens.iter().map(|tokens| {
+            let span = start..start + tokens.len();
+            start = span.end;
+            // The mean over the tokens of a text; then to length 1.
+            let sum = hidden.slice_axis(Axis(0), Slice::from(span)).sum_axis(Axis(0));
+            let length = sum.dot(&sum).sqrt();
+            (sum / length.max(f32::MIN_POSITIVE)).iter().copied().collect()
+        });
+        Ok(vectors.collect())
     }
 }
 
-/// Returns the tensors of a file, those of 8 bits multiplied by their factors.
-fn tensors(file: &[u8]) -> Result<HashMap<String, Tensor>, Box<dyn std::error::Error + Send + Sync>> {
-    let file = SafeTensors::deserialize(file)?;
-    let mut tensors = HashMap::new();
-    for (name, view) in file.iter() {
-        let tensor = match view.dtype() {
-            Dtype::I8 => {
-                let scale = file.tensor(&format!("{name}.scale"))?.load(&Device::Cpu)?;
-                let numbers: Vec<f32> = view.data().iter().map(|byte| f32::from(byte.cast_signed())).collect();
-                let rows = Tensor::from_vec(numbers, view.shape(), &Device::Cpu)?;
-                rows.broadcast_mul(&scale.to_dtype(DType::F32)?.reshape((scale.elem_count(), 1))?)?
-            }
-            _ if name.strip_suffix(".scale").is_some_and(|name| file.tensor(name).is_ok()) => continue,
-            _ => view.load(&Device::Cpu)?,
-        };
-        tensors.insert(name.to_owned(), tensor);
+impl Weights for SafeTensors<'_> {
+    fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>, String> {
+        let numbers = floats(name, &found(self, name)?)?;
+        if numbers.len() == length { Ok(numbers.into()) } else { Err(format!("{name} does not have {length} numbers")) }
     }
-    Ok(tensors)
+
+    fn matrix(&self, name: &str, columns: usize) -> Result<Matrix, String> {
+        let tensor = found(self, name)?;
+        let &[rows, width] = tensor.shape() else { return Err(format!("{name} is not a matrix")) };
+        if width != columns {
+            return Err(format!("{name} has {width} columns, not {columns}"));
+        }
+        let wrong = |error| format!("{name}: {error}");
+        if tensor.dtype() == Dtype::I8 {
+            let numbers = tensor.data().iter().map(|byte| byte.cast_signed()).collect();
+            let numbers = Array2::from_shape_vec((rows, width), numbers).map_err(wrong)?;
+            return Ok(Matrix::Quantised(numbers, self.vector(&format!("{name}.scale"), rows)?));
+        }
+        let numbers = floats(name, &tensor)?;
+        Ok(Matrix::Float(Array2::from_shape_vec((rows, width), numbers).map_err(wrong)?))
+    }
+}
+
+/// A tensor by its name; some files have all below the name `bert`.
+fn found<'a>(file: &'a SafeTensors<'_>, name: &str) -> Result<TensorView<'a>, String> {
+    let found = file.tensor(name).or_else(|_| file.tensor(&format!("bert.{name}")));
+    found.map_err(|_| format!("there is no {name}"))
+}
+
+fn floats(name: &str, tensor: &TensorView<'_>) -> Result<Vec<f32>, String> {
+    let data = tensor.data();
+    Ok(match tensor.dtype() {
+        Dtype::F32 => data.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
+        Dtype::F16 => data.as_chunks().0.iter().map(|&bytes| f16::from_le_bytes(bytes).to_f32()).collect(),
+        Dtype::BF16 => data.as_chunks().0.iter().map(|&bytes| bf16::from_le_bytes(bytes).to_f32()).collect(),
+        kind => return Err(format!("{name} has numbers of type {kind:?}, not F32, F16, BF16, or I8 with factors")),
+    })
 }
 
 fn bytes(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
