@@ -112,7 +112,7 @@ pub fn looks(runs: u64) {
         let time = |what: &str, took: Duration| print(&format!("  {what}: {:.3} ms", took.as_secs_f64() * 1e3));
         print(&format!("{runs} runs wait for people"));
         let began = Instant::now();
-        assert_eq!(journals.claim(&lease, &[]).await, Ok(None));
+        assert_eq!(journals.claim(&lease, &[], 1).await, Ok(Vec::new()));
         time("take over a run, if there is none", began.elapsed());
         let began = Instant::now();
         assert_eq!(journals.cancelled(&lease).await, Ok(Vec::new()));
@@ -139,8 +139,12 @@ pub fn looks(runs: u64) {
         time("submit a run", began.elapsed() / submitted as u32);
         let mut held = Vec::new();
         let began = Instant::now();
-        while let Some(id) = journals.claim(&lease, &[]).await.expect("claimed") {
-            held.push(id);
+        loop {
+            let claimed = journals.claim(&lease, &[], 32).await.expect("claimed");
+            if claimed.is_empty() {
+                break;
+            }
+            held.extend(claimed);
         }
         assert_eq!(held.len() as u64, submitted);
         time("take over a run", began.elapsed() / submitted as u32);
