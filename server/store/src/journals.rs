@@ -16,7 +16,7 @@ use std::time::Duration;
 pub enum JournaledState {
     /// A process evaluates it, or has died while it did.
     Running,
-    /// It waits for decisions, and no process has it in memory.
+    /// It waits for decisions or a time, and no process has it in memory.
     Waiting,
     /// It has ended.
     Ended,
@@ -126,8 +126,14 @@ pub trait JournalStore: Send + Sync {
         entry: &'a str,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
-    /// Lets go of a run that waits.
-    fn pause<'a>(&'a self, lease: &'a Lease, id: &'a str, active_ms: u64) -> BoxFuture<'a, Result<(), JournalProblem>>;
+    /// Lets go of a run that waits: until a time in milliseconds since 1970, or until something is decided.
+    fn pause<'a>(
+        &'a self,
+        lease: &'a Lease,
+        id: &'a str,
+        active_ms: u64,
+        due_ms: Option<i64>,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
     /// Lets go of a run that is not evaluated any more, so that another process can take it over.
     fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
@@ -151,8 +157,8 @@ pub trait JournalStore: Send + Sync {
     /// Returns the runs of the process that somebody has cancelled.
     fn cancelled<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
 
-    /// Takes over runs that can go on, at most so many: those that were submitted or cancelled, a call of which was decided, or
-    /// whose process has let its lease lapse. Those in `not` are left out.
+    /// Takes over runs that can go on, at most so many: those that were submitted or cancelled, whose time has come, a call of
+    /// which was decided, or whose process has let its lease lapse. Those in `not` are left out.
     fn claim<'a>(
         &'a self,
         lease: &'a Lease,
@@ -204,7 +210,7 @@ pub struct SqlJournals {
 /// A run that nobody holds has a lease that ended so long before it was let go of, in milliseconds: the clocks of other servers
 /// may be late by that. Runs are taken over in the order in which their leases have ended.
 const LAPSED_MS: i64 = 60_000;
-/// Runs that can go on. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
+/// Runs that can go on. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
 /// a cross join.
 pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
     LIMIT 100) AS cancelled \
@@ -212,7 +218,9 @@ pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WH
     WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state <> 'waiting' AND a.state <> 'withdrawn' \
     LIMIT 100) AS decided \
     UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $1 \
-    ORDER BY lease LIMIT 100) AS lapsed";
+    ORDER BY lease LIMIT 100) AS lapsed \
+    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $1 \
+    ORDER BY lease LIMIT 100) AS due";
 /// The runs of a process that somebody has cancelled.
 pub(crate) const CANCELLED: &str =
     "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
@@ -440,11 +448,18 @@ impl JournalStore for SqlJournals {
         })
     }
 
-    fn pause<'a>(&'a self, lease: &'a Lease, id: &'a str, active_ms: u64) -> BoxFuture<'a, Result<(), JournalProblem>> {
+    fn pause<'a>(
+        &'a self,
+        lease: &'a Lease,
+        id: &'a str,
+        active_ms: u64,
+        due_ms: Option<i64>,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, owner = NULL \
-                       WHERE id = $2 AND owner = $3 RETURNING id";
-            let values = [active_ms.into(), id.into(), lease.owner.as_str().into()];
+            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, owner = NULL, lease = $2 \
+                       WHERE id = $3 AND owner = $4 RETURNING id";
+            let due = due_ms.unwrap_or(i64::MAX);
+            let values = [active_ms.into(), due.into(), id.into(), lease.owner.as_str().into()];
             match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
                 true => Err(JournalProblem::Lost),
                 false => Ok(()),

@@ -47,7 +47,7 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.entries(&keys, run).await.expect("read"), ["first", "second"]);
 
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "its process holds it");
-    journals.pause(&one, run, 7).await.expect("paused");
+    journals.pause(&one, run, 7, None).await.expect("paused");
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "nobody has decided");
     let approve = Decision { is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
     let Ok(Decided::Done(decided)) = requests.decide("aa11", &approve).await else { panic!("decided") };
@@ -81,6 +81,7 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.entries(&keys, run).await, Ok(Vec::new()));
     journals.retain().await.expect("deleted");
     assert_eq!(journals.get(&keys, run).await, Ok(None));
+    several(&journals, &keys, &stored).await;
     // Runs that are submitted, and cancelled.
     let submitted = |id: &str| JournaledRun { id: id.into(), principal: None, active_ms: 0, ..stored.clone() };
     let (here, there) = ("a".repeat(32), "b".repeat(32));
@@ -101,7 +102,7 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.cancelled(&one).await, Ok(vec![here.clone()]));
     assert_eq!(journals.cancelled(&two).await, Ok(Vec::new()));
     assert!(journals.get(&keys, &here).await.is_ok_and(|run| run.is_some_and(|run| run.is_cancelled)));
-    journals.pause(&one, &there, 1).await.expect("paused");
+    journals.pause(&one, &there, 1, None).await.expect("paused");
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "it waits");
     assert_eq!(journals.cancel(&there).await, Ok(true));
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![there.clone()]), "to end it");
@@ -115,4 +116,49 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(requests.list(Some(ApprovalState::Waiting), 10).await, Ok(Vec::new()));
     requests.expire(later + 1).await.expect("deleted");
     assert_eq!(requests.list(None, 10).await, Ok(Vec::new()));
+}
+
+/// Runs are taken over several at a time, by one process each, also when their time has come.
+async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
+    let ids: Vec<String> = (0..50).map(|number| format!("{number:032x}")).collect();
+    for id in &ids {
+        let run = JournaledRun { id: id.clone(), principal: None, ..run.clone() };
+        assert_eq!(journals.submit(keys, &run, "h", 1_000_000).await, Ok(Submitted::Stored));
+    }
+    let lease = |owner: &str| Lease { owner: owner.into(), duration: Duration::from_secs(60) };
+    let (one, two) = (lease("one"), lease("two"));
+    let claim = async |lease: &Lease| {
+        let mut all = Vec::new();
+        loop {
+            let claimed = journals.claim(lease, &[], 8).await.expect("claimed");
+            assert!(claimed.len() <= 8);
+            if claimed.is_empty() {
+                return all;
+            }
+            all.extend(claimed);
+        }
+    };
+    let (first, second) = tokio::join!(claim(&one), claim(&two));
+    let mut all: Vec<&String> = first.iter().chain(&second).collect();
+    all.sort();
+    assert_eq!(all, ids.iter().collect::<Vec<_>>());
+    // One waits for a time that is over, one for a later one, and the others for a person.
+    let (past, later) = (now_ms() - 1, now_ms() + 60_000);
+    for (lease, ids) in [(&one, &first), (&two, &second)] {
+        for id in ids {
+            let due = [past, later].get(usize::from_str_radix(id, 16).expect("a number")).copied();
+            journals.pause(lease, id, 1, due).await.expect("paused");
+        }
+    }
+    assert_eq!(claim(&one).await, [ids[0].clone()]);
+    journals.pause(&one, &ids[0], 1, None).await.expect("paused");
+    assert_eq!(claim(&one).await, Vec::<String>::new());
+    for id in &ids {
+        assert_eq!(journals.cancel(id).await, Ok(true));
+    }
+    for id in claim(&one).await {
+        journals.end(keys, &one, &id, "x", 0).await.expect("ended");
+    }
+    journals.retain().await.expect("deleted");
+    assert_eq!(journals.get(keys, &ids[49]).await, Ok(None));
 }
