@@ -89,6 +89,33 @@ pub fn waiting_in_memory(runs: usize) -> usize {
     reached
 }
 
+/// One server, which may have `max_runs` in memory, gets more runs than that, each of which sleeps for an hour. Returns how many
+/// have begun within half of it, and how many have ended soon after it.
+pub fn asleep(runs: usize, max_runs: usize) -> (usize, usize) {
+    let folder = Folder::new("asleep");
+    let world = World::new(Database::file(&folder.path().join("codecall.db")), runs, 1);
+    let mut machine = Machine::start(&world, folder.path(), max_runs, 0, 0);
+    for run in 0..runs {
+        machine.submit(
+            run,
+            "const { run } = codecallContext; await bank.read({ run, step: 0 }); await sleep(3600_000); return await bank.read({ run, step: 1 })",
+        );
+    }
+    let pass = |machine: &mut Machine, seconds: usize| {
+        for _ in 0..seconds {
+            world.advance(1_000);
+            machine.drive();
+        }
+    };
+    let ended = |step: usize| (0..runs).filter(|run| world.times(*run, step) == (1, 1)).count();
+    pass(&mut machine, 1_800);
+    let begun = ended(0);
+    assert_eq!(ended(1), 0, "they sleep");
+    pass(&mut machine, 2_000);
+    let _ = machine.kill();
+    (begun, ended(1))
+}
+
 /// What servers ask a store again and again, with so many runs that wait for people.
 pub fn looks(runs: u64) {
     let folder = Folder::new("looks");
@@ -98,7 +125,7 @@ pub fn looks(runs: u64) {
         let fill = [
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
              INSERT INTO journaled_runs (id, state, began, active_ms, lease, keep_until, header) \
-             SELECT lower(hex(randomblob(16))), 'waiting', i, 0, 0, 0, randomblob(700) FROM n",
+             SELECT lower(hex(randomblob(16))), 'waiting', i, 0, 9223372036854775807, 0, randomblob(700) FROM n",
             "INSERT INTO approval_requests (id, subject, run, tool, input, digest, asked, expires, state, used) \
              SELECT substr(id, 1, 16), id || id, id, 'bank:pay', '{\"run\":1}', id || id, 1, 4000000000000, 'waiting', 0 FROM journaled_runs \
              WHERE began <= $1",
@@ -112,7 +139,7 @@ pub fn looks(runs: u64) {
         let time = |what: &str, took: Duration| print(&format!("  {what}: {:.3} ms", took.as_secs_f64() * 1e3));
         print(&format!("{runs} runs wait for people"));
         let began = Instant::now();
-        assert_eq!(journals.claim(&lease, &[]).await, Ok(None));
+        assert_eq!(journals.claim(&lease, &[], 1).await, Ok(Vec::new()));
         time("take over a run, if there is none", began.elapsed());
         let began = Instant::now();
         assert_eq!(journals.cancelled(&lease).await, Ok(Vec::new()));
@@ -139,8 +166,12 @@ pub fn looks(runs: u64) {
         time("submit a run", began.elapsed() / submitted as u32);
         let mut held = Vec::new();
         let began = Instant::now();
-        while let Some(id) = journals.claim(&lease, &[]).await.expect("claimed") {
-            held.push(id);
+        loop {
+            let claimed = journals.claim(&lease, &[], 32).await.expect("claimed");
+            if claimed.is_empty() {
+                break;
+            }
+            held.extend(claimed);
         }
         assert_eq!(held.len() as u64, submitted);
         time("take over a run", began.elapsed() / submitted as u32);

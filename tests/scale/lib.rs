@@ -49,6 +49,12 @@ fn runs_that_wait_for_a_tool_are_in_memory() {
     assert_eq!(costs::waiting_in_memory(runs), runs);
 }
 
+/// A server that may have ten runs in memory lets a hundred sleep: they are in the store, and go on when their time has come.
+#[test]
+fn runs_that_sleep_are_not_in_memory() {
+    assert_eq!(costs::asleep(100, 10), (100, 100));
+}
+
 /// Looks find what can go on among runs that wait, and nothing else; it prints what they take. That they follow an index is a
 /// test of the store. `CODECALL_SCALE_STORED` changes how many runs wait.
 #[test]

@@ -21,7 +21,8 @@ pub fn answer(run: usize, step: usize) -> u64 {
     mixed([run as u64, step as u64, 7]) % 1_000_000
 }
 
-/// Reads, waits for a person before it pays, adds twice at once; every fourth run waits for a time, and charges.
+/// Reads, waits for a person before it pays, adds twice at once; every fourth run waits for a time, and charges. Half of these
+/// wait for so long that they leave the memory.
 pub const SCRIPT: &str = "
     const { run } = codecallContext, random = Math.random();
     const caught = (call) => call.then((done) => done.value, (error) => error.code);
@@ -29,7 +30,7 @@ pub const SCRIPT: &str = "
     const paid = await caught(bank.pay({ run, step: 1, first, random }));
     const sums = await Promise.all([2, 3].map((step) => bank.add({ run, step, first, random })));
     let charged = null;
-    if (run % 4 === 0) { await sleep(5000); charged = await caught(bank.charge({ run, step: 4, random })) }
+    if (run % 4 === 0) { await sleep(run % 8 ? 5000 : 90000); charged = await caught(bank.charge({ run, step: 4, random })) }
     return { run, first, paid, sums: sums.map((sum) => sum.value), charged }";
 
 /// Where the request of a client stands.

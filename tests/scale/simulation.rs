@@ -11,6 +11,7 @@ use codecall_store::{
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -24,6 +25,11 @@ const TICK_MS: u64 = 100;
 const DENIED: usize = 10;
 /// Virtual time after which runs that have not ended count as lost.
 const LIMIT_MS: i64 = 2 * 3_600_000;
+
+/// How many runs have not ended. It names the states, or SQLite would read all runs.
+const OPEN: &str = "SELECT count(*) FROM journaled_runs WHERE state IN ('running', 'waiting')";
+/// How often it says how far it is.
+const PROGRESS: Duration = Duration::from_secs(30);
 
 /// What is simulated.
 pub struct Plan {
@@ -98,6 +104,8 @@ pub struct Simulation {
     people: Runtime,
     requests: SqlApprovalRequests,
     report: Report,
+    began: Instant,
+    progress: Instant,
 }
 
 impl Simulation {
@@ -127,6 +135,8 @@ impl Simulation {
             people,
             requests,
             report: Report { runs: plan.runs, machines: plan.machines, ..Report::default() },
+            began: Instant::now(),
+            progress: Instant::now(),
             world,
         };
         for number in 0..plan.machines {
@@ -145,7 +155,7 @@ impl Simulation {
     }
 
     pub fn run(mut self) -> Report {
-        let began = Instant::now();
+        let began = self.began;
         let start_ms = self.world.now_ms();
         // All runs are submitted, and wait for people, apart from some that have lost their call before they could ask.
         while self.stored < self.plan_runs
@@ -158,6 +168,7 @@ impl Simulation {
             for _ in 0..20 {
                 self.tick();
             }
+            self.show_progress(start_ms);
         }
         self.report.waiting = self.waiting();
         self.report.waiting_bytes = self.bytes();
@@ -168,7 +179,8 @@ impl Simulation {
                 self.decide();
                 self.tick();
             }
-            if self.count("SELECT count(*) FROM journaled_runs WHERE state <> 'ended'") == 0 {
+            self.show_progress(start_ms);
+            if self.count(OPEN) == 0 {
                 break;
             }
             if self.is_late(start_ms) {
@@ -181,6 +193,25 @@ impl Simulation {
         self.report.resident = resident();
         self.check();
         std::mem::take(&mut self.report)
+    }
+
+    /// Says how far it is, now and then.
+    fn show_progress(&mut self, start_ms: i64) {
+        if self.progress.elapsed() < PROGRESS {
+            return;
+        }
+        self.progress = Instant::now();
+        let running = self.count("SELECT count(*) FROM journaled_runs WHERE state = 'running'");
+        let line = format!(
+            "{} s: {} s of virtual time, {} stored, {running} running, {} waiting, {} transactions, {} bytes resident",
+            self.began.elapsed().as_secs(),
+            (self.world.now_ms() - start_ms) / 1_000,
+            self.stored,
+            self.waiting(),
+            self.world.transactions.load(Ordering::Relaxed),
+            resident()
+        );
+        let _ = writeln!(std::io::stdout(), "{line}");
     }
 
     fn is_late(&self, start_ms: i64) -> bool {

@@ -4,7 +4,7 @@ use super::calls::{CallEnd, CallLog, Calls};
 use super::context::RunContext;
 use super::executor::{Evaluation, StartInputs};
 use super::finished::redact_input;
-use super::journal::{Past, PastRound, RunJournal, check_replayed};
+use super::journal::{Past, PastRound, Pause, RunJournal, check_replayed};
 use super::queue::{SLICE, Step, Task};
 use super::request::ExecuteRequest;
 use super::{Runs, refused};
@@ -29,6 +29,10 @@ use tracing::Instrument as _;
 /// its answer, and the run ends in the background.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
+/// A run that waits for a time leaves the memory if it is at least this long: what it takes to come back must not be what it
+/// costs most.
+const MIN_SLEEP: Duration = Duration::from_secs(60);
+
 /// Whether a run waits for a person, or has waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waiting {
@@ -49,14 +53,9 @@ impl Pending {
         self.calls.is_empty() && self.paused.is_empty()
     }
 
-    /// Whether all calls wait for a person.
-    fn is_waiting(&self) -> bool {
-        self.calls.is_empty() && !self.paused.is_empty()
-    }
-
     /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
-    /// all its calls wait for a person, and it has no timer.
-    async fn events(&mut self, left: Duration, has_timer: bool, cancel: &CancellationToken) -> Vec<Event> {
+    /// it can leave the memory, and no tool works for it.
+    async fn events(&mut self, left: Duration, can_leave: bool, cancel: &CancellationToken) -> Vec<Event> {
         let left = left.min(Duration::from_secs(86_400));
         let mut sleep = std::pin::pin!(tokio::time::sleep(left));
         loop {
@@ -64,7 +63,7 @@ impl Pending {
                 biased;
                 () = cancel.cancelled() => return vec![Event::Cancel],
                 Some(ended) = self.calls.join_next() => ended,
-                () = std::future::ready(()), if !has_timer && self.is_waiting() => return Vec::new(),
+                () = std::future::ready(()), if can_leave && self.calls.is_empty() => return Vec::new(),
                 // Its next timer is due, or it ends itself.
                 () = &mut sleep => return Vec::new(),
             };
@@ -99,6 +98,7 @@ pub(super) struct Driver<'a> {
     calls: Calls,
     journal: Option<Arc<dyn RunJournal>>,
     can_pause: bool,
+    can_sleep: bool,
     /// What the journal has recorded and the script has not done again.
     past: VecDeque<PastRound>,
     /// How long the run took before it was gone on with.
@@ -168,6 +168,7 @@ impl<'a> Driver<'a> {
             waiting,
             calls,
             can_pause: journal.as_ref().is_some_and(|journal| journal.can_pause()),
+            can_sleep: journal.as_ref().is_some_and(|journal| journal.can_sleep()),
             past,
             age,
             unanswered: BTreeMap::new(),
@@ -333,25 +334,36 @@ impl<'a> Driver<'a> {
 
     /// Waits for the next events of the run, and notes them in the journal.
     async fn next_events(&mut self, left: Duration, has_timer: bool) -> Result<Vec<Event>, Box<Outcome>> {
-        // In a box, because it would be held twice.
-        let arriving = Box::pin(self.pending.events(left, has_timer, &self.context.cancel));
-        let mut events = without_permit(self.context, &self.calls.client, arriving).await;
-        // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
-        if self.can_pause && self.runs.admission.closed().is_cancelled() {
-            let message = "The server shut down while the script was running";
-            return Err(Box::new(refused(ErrorCode::PoolDisposed, message)));
-        }
-        self.waiting.has_waited |= !self.pending.paused.is_empty();
-        if events.is_empty() && self.pending.is_waiting() && !has_timer {
+        let waits_until = Instant::now() + left;
+        let mut can_leave = !has_timer || (left >= MIN_SLEEP && self.can_sleep);
+        let mut events = loop {
+            let left = waits_until.saturating_duration_since(Instant::now());
+            // In a box, because it would be held twice.
+            let arriving = Box::pin(self.pending.events(left, can_leave, &self.context.cancel));
+            let events = without_permit(self.context, &self.calls.client, arriving).await;
+            // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
+            if self.can_pause && self.runs.admission.closed().is_cancelled() {
+                let message = "The server shut down while the script was running";
+                return Err(Box::new(refused(ErrorCode::PoolDisposed, message)));
+            }
+            self.waiting.has_waited |= !self.pending.paused.is_empty();
+            if !events.is_empty() || !can_leave || !self.pending.calls.is_empty() {
+                break events;
+            }
+            let due = has_timer.then(|| waits_until.saturating_duration_since(Instant::now()));
+            let pause = Pause { due, is_for_person: !self.pending.paused.is_empty() };
             if let Some(journal) = &self.journal
-                && journal.pause().await.map_err(|error| Box::new(error.into()))?
+                && journal.pause(pause).await.map_err(|error| Box::new(error.into()))?
             {
                 self.waiting.is_paused = true;
-                return Err(Box::new(refused(ErrorCode::ApprovalRequired, "The run waits for a person")));
+                return Err(Box::new(refused(ErrorCode::ApprovalRequired, "The run waits")));
             }
-            // The script gets the errors that say what to do.
-            events = std::mem::take(&mut self.pending.paused).into_values().collect();
-        }
+            if !has_timer {
+                // The script gets the errors that say what to do.
+                break std::mem::take(&mut self.pending.paused).into_values().collect();
+            }
+            can_leave = false;
+        };
         for event in &events {
             if let Event::Settled { id, .. } = event {
                 self.cancels.remove(id);

@@ -44,12 +44,17 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Stores a run all of whose calls wait for a person. It leaves the memory, and goes on later as [`RunJournal::past`]
-    /// says. `false`: it cannot be stored now.
+    /// Whether the run can be stored while it waits for a time, too: nobody waits for it here.
+    fn can_sleep(&self) -> bool {
+        false
+    }
+
+    /// Stores a run that waits for a time, or all of whose calls wait for a person. It leaves the memory, and goes on later as
+    /// [`RunJournal::past`] says. `false`: it cannot be stored now.
     ///
     /// # Errors
     /// It could not be stored, and the run ends.
-    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+    fn pause(&self, _: Pause) -> BoxFuture<'_, Result<bool, JournalError>> {
         Box::pin(std::future::ready(Ok(false)))
     }
 
@@ -58,6 +63,15 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
     fn past(&self) -> Option<Past> {
         None
     }
+}
+
+/// What a run that leaves the memory waits for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pause {
+    /// After how long it goes on in any case; `None`: when a person has decided.
+    pub due: Option<Duration>,
+    /// Whether a call waits for a person: that time does not count.
+    pub is_for_person: bool,
 }
 
 /// What has happened in a run before it goes on.
@@ -118,10 +132,14 @@ impl RunJournal for Journals {
         self.0.iter().any(|journal| journal.can_pause())
     }
 
-    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+    fn can_sleep(&self) -> bool {
+        self.0.iter().any(|journal| journal.can_sleep())
+    }
+
+    fn pause(&self, pause: Pause) -> BoxFuture<'_, Result<bool, JournalError>> {
         Box::pin(async move {
             for journal in &self.0 {
-                if journal.pause().await? {
+                if journal.pause(pause).await? {
                     return Ok(true);
                 }
             }

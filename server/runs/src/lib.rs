@@ -46,7 +46,7 @@ pub use finished::Finished;
 use hook::HookGuard;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
 use journal::Journals;
-pub use journal::{JournalError, Past, PastRound, RunJournal};
+pub use journal::{JournalError, Past, PastRound, Pause, RunJournal};
 use queue::Queue;
 pub use queue::{SLICE, STACK};
 pub use request::ExecuteRequest;

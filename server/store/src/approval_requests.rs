@@ -166,6 +166,10 @@ pub(crate) const DELETE: &str = "DELETE FROM approval_requests WHERE state IN ('
 pub(crate) const EXPIRE: &str =
     "UPDATE approval_requests SET state = 'expired' WHERE state = 'waiting' AND expires <= $1 RETURNING id";
 
+/// Finds an approval that holds for further calls. It names the states that it does not have, or SQLite would go through all requests
+/// that were approved.
+pub(crate) const GRANTED: &str = "SELECT id FROM approval_requests WHERE scope = $1 AND state NOT IN ('waiting', 'denied', 'expired', 'withdrawn') LIMIT 1";
+
 const COLUMNS: &str =
     "id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, decided, decided_by, reason";
 
@@ -216,10 +220,7 @@ impl ApprovalRequests for SqlApprovalRequests {
     }
 
     fn is_granted<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
-        Box::pin(async move {
-            let sql = "SELECT id FROM approval_requests WHERE scope = $1 AND state = 'approved' LIMIT 1";
-            Ok(!self.query(sql.to_owned(), [scope.into()]).await?.is_empty())
-        })
+        Box::pin(async move { Ok(!self.query(GRANTED.to_owned(), [scope.into()]).await?.is_empty()) })
     }
 
     fn use_decision<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {

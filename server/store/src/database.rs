@@ -178,7 +178,8 @@ pub enum Dialect {
 
 impl Dialect {
     /// The words that differ.
-    const WORDS: [&str; 7] = ["bytes", "key", "compact", "texts", "texts_key", "unlogged", "announce_messages"];
+    const WORDS: [&str; 8] =
+        ["bytes", "key", "compact", "texts", "texts_key", "unlogged", "announce_messages", "skip_locked"];
 
     /// Returns what stands for a word in braces.
     fn word(self, word: &str) -> &'static str {
@@ -201,6 +202,8 @@ impl Dialect {
             ("texts_key", Self::Postgres) => "key",
             // A table whose rows need not survive the crash of the database, so that no write waits for the disk.
             ("unlogged", Self::Postgres) => "UNLOGGED",
+            // Locks the rows of a query apart from those that others have locked. A file has one writer.
+            ("skip_locked", Self::Postgres) => " FOR UPDATE SKIP LOCKED",
             // A message wakes its recipient, which listens ([`Database::listen`]).
             ("announce_messages", Self::Postgres) => {
                 "CREATE FUNCTION announce_message() RETURNS trigger LANGUAGE plpgsql AS

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub enum JournaledState {
     /// A process evaluates it, or has died while it did.
     Running,
-    /// It waits for decisions, and no process has it in memory.
+    /// It waits for decisions or a time, and no process has it in memory.
     Waiting,
     /// It has ended.
     Ended,
@@ -126,8 +126,14 @@ pub trait JournalStore: Send + Sync {
         entry: &'a str,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
-    /// Lets go of a run that waits.
-    fn pause<'a>(&'a self, lease: &'a Lease, id: &'a str, active_ms: u64) -> BoxFuture<'a, Result<(), JournalProblem>>;
+    /// Lets go of a run that waits: until a time in milliseconds since 1970, or until something is decided.
+    fn pause<'a>(
+        &'a self,
+        lease: &'a Lease,
+        id: &'a str,
+        active_ms: u64,
+        due_ms: Option<i64>,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
     /// Lets go of a run that is not evaluated any more, so that another process can take it over.
     fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
@@ -151,16 +157,25 @@ pub trait JournalStore: Send + Sync {
     /// Returns the runs of the process that somebody has cancelled.
     fn cancelled<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
 
-    /// Takes over a run that can go on: one that was submitted or cancelled, a call of which was decided, or whose process
-    /// has let its lease lapse. `None`: none can. Those in `not` are left out.
-    fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
+    /// Takes over runs that can go on, at most so many: those that were submitted or cancelled, whose time has come, a call of
+    /// which was decided, or whose process has let its lease lapse. Those in `not` are left out.
+    fn claim<'a>(
+        &'a self,
+        lease: &'a Lease,
+        not: &'a [String],
+        max: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
 
     /// Holds these runs of the process for longer. A lease that is not renewed lapses, also that of a run which its process has
     /// lost sight of.
     fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Returns the header of a run.
-    fn header<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Option<String>, JournalProblem>>;
+    /// Returns a run and its header.
+    fn read<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<(JournaledRun, String)>, JournalProblem>>;
 
     /// Returns a run.
     fn get<'a>(&'a self, keys: &'a KeyRing, id: &'a str)
@@ -195,7 +210,7 @@ pub struct SqlJournals {
 /// A run that nobody holds has a lease that ended so long before it was let go of, in milliseconds: the clocks of other servers
 /// may be late by that. Runs are taken over in the order in which their leases have ended.
 const LAPSED_MS: i64 = 60_000;
-/// Runs that can go on. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
+/// Runs that can go on. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
 /// a cross join.
 pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
     LIMIT 100) AS cancelled \
@@ -203,7 +218,9 @@ pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WH
     WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state <> 'waiting' AND a.state <> 'withdrawn' \
     LIMIT 100) AS decided \
     UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $1 \
-    ORDER BY lease LIMIT 100) AS lapsed";
+    ORDER BY lease LIMIT 100) AS lapsed \
+    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $1 \
+    ORDER BY lease LIMIT 100) AS due";
 /// The runs of a process that somebody has cancelled.
 pub(crate) const CANCELLED: &str =
     "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
@@ -217,19 +234,78 @@ pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended
 /// How many leases one statement renews.
 const MAX_RENEWED: usize = 256;
 
+/// Shorter texts are not compressed, in bytes: they would hardly be smaller, and the memory of a compressor is hundreds of kilobytes.
+const MIN_COMPRESSED: u16 = 256;
+
 /// The parts of a run, as places of what is sealed.
 const HEADER: &str = "journal header";
 const OUTCOME: &str = "journal outcome";
 const ENTRY: &str = "journal entry";
 
+/// Renews leases. Only a run that is running has an owner; if the statement named the state, SQLite would go through all runs in
+/// it, those that were submitted and nobody has begun included.
+pub(crate) fn renew(places: &str) -> String {
+    format!("UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND id IN ({places})")
+}
+
+/// Takes over those of a list of runs that wait, or whose lease has lapsed. It says which states they do not have, or SQLite would
+/// go through all runs that wait.
+pub(crate) fn take(places: &str) -> String {
+    format!(
+        "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2 WHERE id IN (SELECT id FROM journaled_runs \
+         WHERE state <> 'ended' AND (state <> 'running' OR lease < $3) AND id IN ({places}){{skip_locked}}) RETURNING id"
+    )
+}
+
+/// Returns the places of a list of texts in a statement, from a number on, and its values. Lists of similar lengths have the same
+/// statement, as each text of one is prepared once: the last value is repeated.
+fn list<T: AsRef<str>>(texts: &[T], first: usize) -> (String, Vec<Value>) {
+    let count = texts.len().next_power_of_two();
+    let places: Vec<String> = (first..first + count).map(|at| format!("${at}")).collect();
+    let last = texts.last().into_iter().cycle();
+    (places.join(", "), texts.iter().chain(last).take(count).map(|text| Value::from(text.as_ref())).collect())
+}
+
 fn seal(keys: &KeyRing, table: &str, id: &str, name: &str, text: &str) -> Result<Value, SealError> {
-    let packed = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 1);
-    Ok(keys.seal(Place { table, owner: id, name }, &packed)?.into())
+    Ok(keys.seal(Place { table, owner: id, name }, &packed(text))?.into())
+}
+
+/// Packs a text as zlib does: a short one as a block that is stored as it is (RFC 1950, RFC 1951).
+fn packed(text: &str) -> Vec<u8> {
+    let length = match u16::try_from(text.len()) {
+        Ok(length) if length < MIN_COMPRESSED => length,
+        _ => return miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 1),
+    };
+    // No sum exceeds its type, as the text is short.
+    let (a, b) = text.bytes().fold((1_u32, 0_u32), |(a, b), byte| (a + u32::from(byte), b + a + u32::from(byte)));
+    let checksum = ((b % 65_521) << 16) | (a % 65_521);
+    let mut packed = vec![0x78, 0x01, 0x01];
+    packed.extend(length.to_le_bytes());
+    packed.extend((!length).to_le_bytes());
+    packed.extend(text.as_bytes());
+    packed.extend(checksum.to_be_bytes());
+    packed
 }
 
 fn open(keys: &KeyRing, table: &str, id: &str, name: &str, sealed: &Value) -> Result<String, SealError> {
     let packed = keys.open(Place { table, owner: id, name }, sealed.bytes())?;
     crate::runs::inflated(&packed).ok_or(SealError::Tampered)
+}
+
+/// Reads a run: its state, its client, how long it was evaluated, its outcome, and whether it was cancelled.
+fn run(keys: &KeyRing, id: &str, row: &Row) -> Result<JournaledRun, JournalProblem> {
+    let outcome = match &row[3] {
+        Value::Bytes(_) => Some(open(keys, OUTCOME, id, "", &row[3])?),
+        _ => None,
+    };
+    Ok(JournaledRun {
+        id: id.to_owned(),
+        state: JournaledState::parse(row[0].text().unwrap_or_default()),
+        principal: row[1].text().map(str::to_owned),
+        active_ms: u64::try_from(row[2].int()).unwrap_or_default(),
+        is_cancelled: row[4].int() != 0,
+        outcome,
+    })
 }
 
 impl SqlJournals {
@@ -251,11 +327,20 @@ impl SqlJournals {
         self.now_ms() - LAPSED_MS
     }
 
-    /// Whether another run may be open. They are not counted each time.
-    async fn has_room(&self, max_open: u64) -> Result<bool, StoreError> {
-        if self.room.take() {
-            return Ok(true);
-        }
+    /// Takes over those of these runs that still can be. Of a run that another process takes over at the moment it does not wait
+    /// to learn what becomes of it: two that wait for each other would end nowhere.
+    async fn take(&self, lease: &Lease, ids: &[&str]) -> Result<Vec<String>, StoreError> {
+        let now = self.now_ms();
+        let (places, ids) = list(ids, 4);
+        let sql = take(&places);
+        let values: [Value; 3] = [lease.owner.as_str().into(), lease.until_ms(now).into(), now.into()];
+        let values: Vec<Value> = values.into_iter().chain(ids).collect();
+        let rows = self.batch(vec![Statement::new(sql, values)]).await?;
+        Ok(rows.iter().filter_map(|row| row[0].text().map(str::to_owned)).collect())
+    }
+
+    /// Counts the open runs. Returns whether another one may be.
+    async fn count_open(&self, max_open: u64) -> Result<bool, StoreError> {
         let open = "SELECT count(*) FROM journaled_runs WHERE state IN ('running', 'waiting')";
         let open = self.batch(vec![Statement::new(open, [])]).await?;
         let open = open.first().and_then(|row| u64::try_from(row[0].int()).ok());
@@ -305,12 +390,15 @@ impl JournalStore for SqlJournals {
     ) -> BoxFuture<'a, Result<Submitted, JournalProblem>> {
         Box::pin(async move {
             let id = run.id.as_str();
-            let known = "SELECT 1 FROM journaled_runs WHERE id = $1";
-            if !self.batch(vec![Statement::new(known, [id.into()])]).await?.is_empty() {
-                return Ok(Submitted::Known);
-            }
-            if !self.has_room(max_open).await? {
-                return Ok(Submitted::Full);
+            if !self.room.take() {
+                // Also where there is no room for another one.
+                let known = "SELECT 1 FROM journaled_runs WHERE id = $1";
+                if !self.batch(vec![Statement::new(known, [id.into()])]).await?.is_empty() {
+                    return Ok(Submitted::Known);
+                }
+                if !self.count_open(max_open).await? {
+                    return Ok(Submitted::Full);
+                }
             }
             let header = seal(keys, HEADER, id, "", header)?;
             // Its lease has lapsed, so any process takes it over. Another request with its id may be faster.
@@ -360,11 +448,18 @@ impl JournalStore for SqlJournals {
         })
     }
 
-    fn pause<'a>(&'a self, lease: &'a Lease, id: &'a str, active_ms: u64) -> BoxFuture<'a, Result<(), JournalProblem>> {
+    fn pause<'a>(
+        &'a self,
+        lease: &'a Lease,
+        id: &'a str,
+        active_ms: u64,
+        due_ms: Option<i64>,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, owner = NULL \
-                       WHERE id = $2 AND owner = $3 RETURNING id";
-            let values = [active_ms.into(), id.into(), lease.owner.as_str().into()];
+            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, owner = NULL, lease = $2 \
+                       WHERE id = $3 AND owner = $4 RETURNING id";
+            let due = due_ms.unwrap_or(i64::MAX);
+            let values = [active_ms.into(), due.into(), id.into(), lease.owner.as_str().into()];
             match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
                 true => Err(JournalProblem::Lost),
                 false => Ok(()),
@@ -416,25 +511,29 @@ impl JournalStore for SqlJournals {
         })
     }
 
-    fn claim<'a>(&'a self, lease: &'a Lease, not: &'a [String]) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+    fn claim<'a>(
+        &'a self,
+        lease: &'a Lease,
+        not: &'a [String],
+        max: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
         Box::pin(async move {
             let rows = self.batch(vec![Statement::new(READY, [self.now_ms().into()])]).await?;
-            let not: HashSet<&str> = not.iter().map(String::as_str).collect();
+            let mut seen: HashSet<&str> = not.iter().map(String::as_str).collect();
             let mut ready: VecDeque<&str> = rows.iter().filter_map(|row| row[0].text()).collect();
-            ready.retain(|id| !not.contains(id));
-            while let Some(id) = ready.pop_front() {
-                let take = "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2 \
-                            WHERE id = $3 AND (state = 'waiting' OR (state = 'running' AND lease < $4)) RETURNING id";
-                let now = self.now_ms();
-                let values = [lease.owner.as_str().into(), lease.until_ms(now).into(), id.into(), now.into()];
-                if !self.batch(vec![Statement::new(take, values)]).await?.is_empty() {
-                    return Ok(Some(id.to_owned()));
+            // A run can be ready for two reasons.
+            ready.retain(|id| seen.insert(*id));
+            while !ready.is_empty() && max > 0 {
+                let part: Vec<&str> = ready.drain(..ready.len().min(max)).collect();
+                let taken = self.take(lease, &part).await?;
+                if !taken.is_empty() {
+                    return Ok(taken);
                 }
-                // Another process was faster. It goes on in this order, so it tries another part of the list.
+                // Another process was faster. It goes on in this order, so this one tries another part of the list.
                 let at = usize::try_from(now_us()).unwrap_or_default() % ready.len().max(1);
                 ready.rotate_left(at);
             }
-            Ok(None)
+            Ok(Vec::new())
         })
     }
 
@@ -443,15 +542,8 @@ impl JournalStore for SqlJournals {
             let until = lease.until_ms(self.now_ms());
             // Short transactions: while one is in progress, the runs in it cannot be paused or ended.
             for ids in ids.chunks(MAX_RENEWED) {
-                // Few texts of different lengths, as each is prepared once.
-                let count = ids.len().next_power_of_two();
-                let places: Vec<String> = (3..count + 3).map(|at| format!("${at}")).collect();
-                let sql = format!(
-                    "UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND state = 'running' AND id IN ({})",
-                    places.join(", ")
-                );
-                let last = ids.last().into_iter().cycle();
-                let ids = ids.iter().chain(last).take(count).map(|id| Value::from(id.as_str()));
+                let (places, ids) = list(ids, 3);
+                let sql = renew(&places);
                 let values: Vec<Value> = [until.into(), lease.owner.as_str().into()].into_iter().chain(ids).collect();
                 self.batch(vec![Statement::new(sql, values)]).await?;
             }
@@ -467,27 +559,21 @@ impl JournalStore for SqlJournals {
         Box::pin(async move {
             let sql = "SELECT state, principal, active_ms, outcome, cancelled FROM journaled_runs WHERE id = $1";
             let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
-            let Some(row) = rows.first() else { return Ok(None) };
-            let outcome = match &row[3] {
-                Value::Bytes(_) => Some(open(keys, OUTCOME, id, "", &row[3])?),
-                _ => None,
-            };
-            Ok(Some(JournaledRun {
-                id: id.to_owned(),
-                state: JournaledState::parse(row[0].text().unwrap_or_default()),
-                principal: row[1].text().map(str::to_owned),
-                active_ms: u64::try_from(row[2].int()).unwrap_or_default(),
-                is_cancelled: row[4].int() != 0,
-                outcome,
-            }))
+            rows.first().map(|row| run(keys, id, row)).transpose()
         })
     }
 
-    fn header<'a>(&'a self, keys: &'a KeyRing, id: &'a str) -> BoxFuture<'a, Result<Option<String>, JournalProblem>> {
+    fn read<'a>(
+        &'a self,
+        keys: &'a KeyRing,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<(JournaledRun, String)>, JournalProblem>> {
         Box::pin(async move {
-            let sql = "SELECT header FROM journaled_runs WHERE id = $1";
+            let sql =
+                "SELECT state, principal, active_ms, outcome, cancelled, header FROM journaled_runs WHERE id = $1";
             let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
-            Ok(rows.first().map(|row| open(keys, HEADER, id, "", &row[0])).transpose()?)
+            let Some(row) = rows.first() else { return Ok(None) };
+            Ok(Some((run(keys, id, row)?, open(keys, HEADER, id, "", &row[5])?)))
         })
     }
 
@@ -508,5 +594,22 @@ impl JournalStore for SqlJournals {
 
     fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.batch(vec![Statement::new(RETAIN, [self.now_ms().into()])]).await.map(drop) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_all_lengths_are_packed() {
+        for text in ["", "a", "\u{e4}\u{20ac}"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain((250..260).map(|length| "\u{7f}".repeat(length)))
+        {
+            assert_eq!(crate::runs::inflated(&packed(&text)).as_deref(), Some(&*text));
+        }
+        assert!(packed(&"a".repeat(10_000)).len() < 1_000);
     }
 }

@@ -345,8 +345,7 @@ impl Durable {
             return Ok(engine.begun(id.as_str()).await?.request == now.request());
         }
         let keys = self.keys(hub.config()).await?;
-        let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(false) };
-        let header = self.journals.header(&keys, id.as_str()).await?.unwrap_or_default();
+        let Some((run, header)) = self.journals.read(&keys, id.as_str()).await? else { return Ok(false) };
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
         let now = Header::new(hub, request, self.now_ms());
         // What follows from the time, and not from the request.
@@ -388,15 +387,15 @@ impl Durable {
         Ok(())
     }
 
-    /// Takes over a run that can go on. Those in `not` are left out.
+    /// Takes over runs that can go on, at most so many. Those in `not` are left out.
     ///
     /// # Errors
     /// The store cannot be used.
-    pub async fn claim(self: &Arc<Self>, not: &[String]) -> Result<Option<OpenRun>, StoreError> {
+    pub async fn claim(self: &Arc<Self>, not: &[String], max: usize) -> Result<Vec<OpenRun>, StoreError> {
         // If the store could not be written for as long as a lease, those of this process look as if it had died.
         let not: Vec<String> = not.iter().cloned().chain(self.open_runs().keys().cloned()).collect();
-        let claimed = self.journals.claim(&self.lease, &not).await?;
-        Ok(claimed.map(|id| self.open(&id, &CancellationToken::new())))
+        let claimed = self.journals.claim(&self.lease, &not, max).await?;
+        Ok(claimed.iter().map(|id| self.open(id, &CancellationToken::new())).collect())
     }
 
     /// Holds the runs that this process evaluates for longer.
@@ -430,12 +429,10 @@ impl Durable {
     pub async fn resume(self: &Arc<Self>, config: &Config, id: &str) -> Result<Resumed, NotResumed> {
         let damaged = |what: &str| NotResumed::Never(format!("its {what} is damaged"));
         let keys = self.keys(config).await.map_err(JournalProblem::from)?;
-        let run = self.journals.get(&keys, id).await?;
-        let run = run.ok_or_else(|| damaged("row"))?;
+        let (run, header) = self.journals.read(&keys, id).await?.ok_or_else(|| damaged("row"))?;
         if run.is_cancelled {
             return Err(NotResumed::Cancelled);
         }
-        let header = self.journals.header(&keys, id).await?.unwrap_or_default();
         let header: Header = serde_json::from_str(&header).map_err(|_| damaged("header"))?;
         if header.interpreter != INTERPRETER {
             let message = format!("it was begun by {}, and this is {INTERPRETER}", header.interpreter);

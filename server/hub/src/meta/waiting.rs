@@ -23,6 +23,8 @@ const OUTCOME_LOOK: Duration = Duration::from_millis(250);
 const ENGINE_LOOK: Duration = Duration::from_millis(500);
 /// How often this process looks for runs that can go on.
 const LOOK: Duration = Duration::from_millis(400);
+/// Maximum number of runs that are taken over in one transaction.
+const MAX_CLAIMED: usize = 32;
 /// How often it does if no tool needs an approval: only runs of an earlier configuration could go on.
 const IDLE_LOOK: Duration = Duration::from_secs(30);
 /// How often requests expire, and old outcomes are deleted.
@@ -287,7 +289,7 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
     };
     let renewing = tokio::spawn(renew);
     let _abort = AbortOnDrop(renewing);
-    let (mut expired, mut has_failed) = (None::<Instant>, false);
+    let (mut looked, mut expired, mut has_failed) = (None::<Instant>, None::<Instant>, false);
     loop {
         let not: Vec<String> = {
             let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -296,44 +298,55 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
         };
         // A run that is taken over needs a permit of the pool too: more than those would only wait in its queue.
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-        if let Err(error) = durable.cancel_open().await {
-            tracing::debug!("runs that were cancelled: {error}");
+        let mut free = vec![slot];
+        while free.len() < MAX_CLAIMED
+            && let Ok(slot) = Arc::clone(&slots).try_acquire_owned()
+        {
+            free.push(slot);
+        }
+        if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            if let Err(error) = durable.cancel_open().await {
+                tracing::debug!("runs that were cancelled: {error}");
+            }
         }
         let claimed = match expired.is_some_and(|at| at.elapsed() < EXPIRE) {
-            true => durable.claim(&not).await,
+            true => durable.claim(&not, free.len()).await,
             false => {
                 expired = Some(Instant::now());
                 match durable.expire(live.get().config()).await {
-                    Ok(()) => durable.claim(&not).await,
+                    Ok(()) => durable.claim(&not, free.len()).await,
                     Err(error) => Err(error),
                 }
             }
         };
         match claimed {
-            Ok(Some(open)) => {
+            Ok(claimed) if !claimed.is_empty() => {
                 has_failed = false;
-                let (live, durable, left) = (live.clone(), Arc::clone(&durable), Arc::clone(&left));
-                tokio::spawn(async move {
-                    let _slot = slot;
-                    match resume(&live, &durable, &open).await {
-                        Ok(()) => open.ended(),
-                        Err(why) => {
-                            tracing::warn!(run = open.id(), "a run cannot go on here now: {why}");
-                            let id = open.id().to_owned();
-                            left.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Instant::now());
+                for (open, slot) in claimed.into_iter().zip(free) {
+                    let (live, durable, left) = (live.clone(), Arc::clone(&durable), Arc::clone(&left));
+                    tokio::spawn(async move {
+                        let _slot = slot;
+                        match resume(&live, &durable, &open).await {
+                            Ok(()) => open.ended(),
+                            Err(why) => {
+                                tracing::warn!(run = open.id(), "a run cannot go on here now: {why}");
+                                let id = open.id().to_owned();
+                                left.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Instant::now());
+                            }
                         }
-                    }
-                });
+                    });
+                }
                 continue;
             }
-            Ok(None) => has_failed = false,
+            Ok(_) => has_failed = false,
             Err(error) => {
                 if !std::mem::replace(&mut has_failed, true) {
                     tracing::warn!("durable runs cannot go on: {error}");
                 }
             }
         }
-        drop(slot);
+        drop(free);
         let has_more = !left.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         let since = Instant::now();
         let is_needed = |hub: &Hub| hub.config().durable.enabled || hub.needs_approval();

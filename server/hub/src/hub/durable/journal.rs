@@ -7,12 +7,13 @@ use crate::hub::Hub;
 use agentscript::{Call, Event};
 use codecall_base::event::RunId;
 use codecall_base::tool::ToolLookups;
-use codecall_runs::{JournalError, Past, RunJournal, StartInputs};
+use codecall_runs::{JournalError, Past, Pause, RunJournal, StartInputs};
 use codecall_store::sealed::KeyRing;
 use codecall_store::{BoxFuture, JournalProblem, JournaledRun, JournaledState};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// The journal of one run.
@@ -24,6 +25,8 @@ pub struct Journal {
     state: Mutex<State>,
     /// Whether it is stored from the first call on.
     is_durable: bool,
+    /// Whether this process has taken the run over from the store, and not begun it for a client that waits for it.
+    is_taken_over: bool,
     /// When this process has begun to evaluate it.
     began: Instant,
     past: Mutex<Option<Past>>,
@@ -81,6 +84,7 @@ impl Journal {
                 stored: Some(entries.len() as u64),
             }),
             is_durable: true,
+            is_taken_over: true,
             began: Instant::now(),
             past: Mutex::new(Some(past)),
             is_interrupted: AtomicBool::new(false),
@@ -127,6 +131,7 @@ impl Journal {
             principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
             state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
             is_durable,
+            is_taken_over: false,
             began: Instant::now(),
             past: Mutex::default(),
             is_interrupted: AtomicBool::new(false),
@@ -231,9 +236,18 @@ impl RunJournal for Journal {
         true
     }
 
-    fn pause(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+    fn can_sleep(&self) -> bool {
+        self.is_taken_over
+    }
+
+    fn pause(&self, Pause { due, is_for_person }: Pause) -> BoxFuture<'_, Result<bool, JournalError>> {
         Box::pin(async move {
-            let spent = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            // The time for which a script sleeps counts.
+            let asleep = due.filter(|_| !is_for_person).map_or(0, ms);
+            let spent = ms(self.began.elapsed()).saturating_add(asleep);
+            let due_ms =
+                due.map(|due| self.durable.now_ms().saturating_add(i64::try_from(ms(due)).unwrap_or(i64::MAX)));
             let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
             let ((run, header), entries, is_stored) = {
                 let mut state = self.state();
@@ -247,7 +261,7 @@ impl RunJournal for Journal {
                 let begun = journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await;
                 begun.map_err(|problem| self.failed(&problem))?;
             }
-            let paused = journals.pause(lease, &self.id, run.active_ms).await;
+            let paused = journals.pause(lease, &self.id, run.active_ms, due_ms).await;
             paused.map_err(|problem| self.failed(&problem))?;
             Ok(true)
         })

@@ -42,13 +42,13 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost));
     assert!(journals.append(&keys, &one, run, 1, "x").await.is_err(), "an entry is never replaced");
     assert_eq!(journals.get(&keys, run).await.expect("read"), Some(stored.clone()));
-    assert_eq!(journals.header(&keys, run).await.expect("read").as_deref(), Some("the header"));
-    assert!(matches!(journals.header(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
+    assert_eq!(journals.read(&keys, run).await, Ok(Some((stored.clone(), "the header".into()))));
+    assert!(matches!(journals.read(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
     assert_eq!(journals.entries(&keys, run).await.expect("read"), ["first", "second"]);
 
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "its process holds it");
-    journals.pause(&one, run, 7).await.expect("paused");
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "nobody has decided");
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "its process holds it");
+    journals.pause(&one, run, 7, None).await.expect("paused");
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "nobody has decided");
     let approve = Decision { is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
     let Ok(Decided::Done(decided)) = requests.decide("aa11", &approve).await else { panic!("decided") };
     assert_eq!(
@@ -58,19 +58,19 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(requests.decide("aa1", &Decision::default()).await, Ok(Decided::TooLate(decided)));
     assert!(matches!(requests.decide("aa22", &approve).await, Ok(Decided::TooLate(_))), "its time is over");
     assert_eq!(requests.decide("zz", &approve).await, Ok(Decided::Unknown));
-    assert_eq!(journals.claim(&two, &[run.to_owned()]).await, Ok(None));
-    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(run.to_owned())));
+    assert_eq!(journals.claim(&two, &[run.to_owned()], 1).await, Ok(Vec::new()));
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![run.to_owned()]));
     // Its lease has lapsed at once, and is not renewed by a process that has lost sight of the run.
     journals.renew(&lease("two", 60), &[]).await.expect("renewed");
     tokio::time::sleep(Duration::from_millis(5)).await;
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![run.to_owned()]));
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()));
     assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost), "it was taken over");
     assert_eq!((requests.use_decision("aa11").await, requests.use_decision("aa11").await), (Ok(true), Ok(false)));
     assert_eq!(requests.of_subject("subject of aa11").await, Ok(None), "it was used");
     journals.renew(&one, &[run.to_owned()]).await.expect("renewed");
     journals.release(&one, run).await.expect("released");
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(run.to_owned())));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![run.to_owned()]));
     assert_eq!(journals.end(&keys, &two, run, "x", later).await, Err(JournalProblem::Lost));
     journals.end(&keys, &one, run, "the outcome", now_ms() - 1).await.expect("ended");
     let ended = journals.get(&keys, run).await.expect("read").expect("kept");
@@ -81,6 +81,7 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.entries(&keys, run).await, Ok(Vec::new()));
     journals.retain().await.expect("deleted");
     assert_eq!(journals.get(&keys, run).await, Ok(None));
+    several(&journals, &keys, &stored).await;
     // Runs that are submitted, and cancelled.
     let submitted = |id: &str| JournaledRun { id: id.into(), principal: None, active_ms: 0, ..stored.clone() };
     let (here, there) = ("a".repeat(32), "b".repeat(32));
@@ -88,12 +89,12 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Known));
     assert_eq!(journals.submit(&keys, &submitted(&there), "h", 1).await, Ok(Submitted::Full));
     assert_eq!(journals.submit(&keys, &submitted(&there), "h", 2).await, Ok(Submitted::Stored));
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(here.clone())));
-    assert_eq!(journals.claim(&one, &[]).await, Ok(Some(there.clone())));
-    assert_eq!(journals.claim(&one, &[]).await, Ok(None));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![here.clone()]));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![there.clone()]));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(Vec::new()));
     journals.release_all(&one).await.expect("released");
     for _ in 0..2 {
-        assert!(journals.claim(&one, &[]).await.is_ok_and(|id| id.is_some()));
+        assert!(journals.claim(&one, &[], 1).await.is_ok_and(|ids| ids.len() == 1));
     }
     assert_eq!(journals.entries(&keys, &here).await, Ok(Vec::new()));
     journals.append(&keys, &one, &here, 0, "first").await.expect("appended");
@@ -101,10 +102,10 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.cancelled(&one).await, Ok(vec![here.clone()]));
     assert_eq!(journals.cancelled(&two).await, Ok(Vec::new()));
     assert!(journals.get(&keys, &here).await.is_ok_and(|run| run.is_some_and(|run| run.is_cancelled)));
-    journals.pause(&one, &there, 1).await.expect("paused");
-    assert_eq!(journals.claim(&two, &[]).await, Ok(None), "it waits");
+    journals.pause(&one, &there, 1, None).await.expect("paused");
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "it waits");
     assert_eq!(journals.cancel(&there).await, Ok(true));
-    assert_eq!(journals.claim(&two, &[]).await, Ok(Some(there.clone())), "to end it");
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![there.clone()]), "to end it");
     journals.end(&keys, &one, &here, "x", 0).await.expect("ended");
     journals.end(&keys, &two, &there, "x", 0).await.expect("ended");
     assert_eq!(journals.cancel(&here).await, Ok(false), "it has ended");
@@ -115,4 +116,49 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(requests.list(Some(ApprovalState::Waiting), 10).await, Ok(Vec::new()));
     requests.expire(later + 1).await.expect("deleted");
     assert_eq!(requests.list(None, 10).await, Ok(Vec::new()));
+}
+
+/// Runs are taken over several at a time, by one process each, also when their time has come.
+async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
+    let ids: Vec<String> = (0..50).map(|number| format!("{number:032x}")).collect();
+    for id in &ids {
+        let run = JournaledRun { id: id.clone(), principal: None, ..run.clone() };
+        assert_eq!(journals.submit(keys, &run, "h", 1_000_000).await, Ok(Submitted::Stored));
+    }
+    let lease = |owner: &str| Lease { owner: owner.into(), duration: Duration::from_secs(60) };
+    let (one, two) = (lease("one"), lease("two"));
+    let claim = async |lease: &Lease| {
+        let mut all = Vec::new();
+        loop {
+            let claimed = journals.claim(lease, &[], 8).await.expect("claimed");
+            assert!(claimed.len() <= 8);
+            if claimed.is_empty() {
+                return all;
+            }
+            all.extend(claimed);
+        }
+    };
+    let (first, second) = tokio::join!(claim(&one), claim(&two));
+    let mut all: Vec<&String> = first.iter().chain(&second).collect();
+    all.sort();
+    assert_eq!(all, ids.iter().collect::<Vec<_>>());
+    // One waits for a time that is over, one for a later one, and the others for a person.
+    let (past, later) = (now_ms() - 1, now_ms() + 60_000);
+    for (lease, ids) in [(&one, &first), (&two, &second)] {
+        for id in ids {
+            let due = [past, later].get(usize::from_str_radix(id, 16).expect("a number")).copied();
+            journals.pause(lease, id, 1, due).await.expect("paused");
+        }
+    }
+    assert_eq!(claim(&one).await, [ids[0].clone()]);
+    journals.pause(&one, &ids[0], 1, None).await.expect("paused");
+    assert_eq!(claim(&one).await, Vec::<String>::new());
+    for id in &ids {
+        assert_eq!(journals.cancel(id).await, Ok(true));
+    }
+    for id in claim(&one).await {
+        journals.end(keys, &one, &id, "x", 0).await.expect("ended");
+    }
+    journals.retain().await.expect("deleted");
+    assert_eq!(journals.get(keys, &ids[49]).await, Ok(None));
 }
