@@ -213,14 +213,14 @@ const LAPSED_MS: i64 = 60_000;
 /// Runs that can go on. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
 /// a cross join.
 pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
-    LIMIT 100) AS cancelled \
+    LIMIT $1) AS cancelled \
     UNION ALL SELECT id FROM (SELECT r.id FROM approval_requests a CROSS JOIN journaled_runs r \
     WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state <> 'waiting' AND a.state <> 'withdrawn' \
-    LIMIT 100) AS decided \
-    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $1 \
-    ORDER BY lease LIMIT 100) AS lapsed \
-    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $1 \
-    ORDER BY lease LIMIT 100) AS due";
+    LIMIT $1) AS decided \
+    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $2 \
+    ORDER BY lease LIMIT $1) AS lapsed \
+    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $2 \
+    ORDER BY lease LIMIT $1) AS due";
 /// The runs of a process that somebody has cancelled.
 pub(crate) const CANCELLED: &str =
     "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
@@ -231,6 +231,8 @@ pub(crate) const WITHDRAW: &str = "UPDATE approval_requests SET state = 'withdra
     AND state NOT IN ('approved', 'denied', 'expired', 'withdrawn')";
 /// Deletes runs that are no longer kept.
 pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
+/// How many runs are read of those that can go on for one reason.
+const MAX_READY: usize = 100;
 /// How many leases one statement renews.
 const MAX_RENEWED: usize = 256;
 
@@ -518,20 +520,28 @@ impl JournalStore for SqlJournals {
         max: usize,
     ) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
         Box::pin(async move {
-            let rows = self.batch(vec![Statement::new(READY, [self.now_ms().into()])]).await?;
-            let mut seen: HashSet<&str> = not.iter().map(String::as_str).collect();
-            let mut ready: VecDeque<&str> = rows.iter().filter_map(|row| row[0].text()).collect();
-            // A run can be ready for two reasons.
-            ready.retain(|id| seen.insert(*id));
-            while !ready.is_empty() && max > 0 {
-                let part: Vec<&str> = ready.drain(..ready.len().min(max)).collect();
-                let taken = self.take(lease, &part).await?;
-                if !taken.is_empty() {
-                    return Ok(taken);
+            // Each row that is read can be another page of the file: a process that can take a run or two does not read a hundred,
+            // unless it must not have the first ones, or others are faster.
+            for limit in [(max * 2).min(MAX_READY), MAX_READY] {
+                let rows =
+                    self.batch(vec![Statement::new(READY, [(limit as u64).into(), self.now_ms().into()])]).await?;
+                let mut seen: HashSet<&str> = not.iter().map(String::as_str).collect();
+                let mut ready: VecDeque<&str> = rows.iter().filter_map(|row| row[0].text()).collect();
+                // A run can be ready for two reasons.
+                ready.retain(|id| seen.insert(*id));
+                while !ready.is_empty() && max > 0 {
+                    let part: Vec<&str> = ready.drain(..ready.len().min(max)).collect();
+                    let taken = self.take(lease, &part).await?;
+                    if !taken.is_empty() {
+                        return Ok(taken);
+                    }
+                    // Another process was faster. It goes on in this order, so this one tries another part of the list.
+                    let at = usize::try_from(now_us()).unwrap_or_default() % ready.len().max(1);
+                    ready.rotate_left(at);
                 }
-                // Another process was faster. It goes on in this order, so this one tries another part of the list.
-                let at = usize::try_from(now_us()).unwrap_or_default() % ready.len().max(1);
-                ready.rotate_left(at);
+                if rows.len() < limit {
+                    break;
+                }
             }
             Ok(Vec::new())
         })

@@ -227,6 +227,9 @@ fn open(path: &Path) -> Result<Connection, Problem> {
     let mut db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(64);
+    // Runs have random ids, so each access is to another page: the upper levels of all indexes of a file of gigabytes fit into these
+    // 32 MB, which are taken as pages are read.
+    db.execute_batch("PRAGMA cache_size = -32768;")?;
     // After a power loss the last transactions may be missing, but the file is intact.
     db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;")?;
     let is_new = is_new(&db.transaction()?)?;

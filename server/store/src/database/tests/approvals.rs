@@ -123,7 +123,7 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
     let ids: Vec<String> = (0..50).map(|number| format!("{number:032x}")).collect();
     for id in &ids {
         let run = JournaledRun { id: id.clone(), principal: None, ..run.clone() };
-        assert_eq!(journals.submit(keys, &run, "h", 1_000_000).await, Ok(Submitted::Stored));
+        assert_eq!(journals.submit(keys, &run, "h", 100).await, Ok(Submitted::Stored));
     }
     let lease = |owner: &str| Lease { owner: owner.into(), duration: Duration::from_secs(60) };
     let (one, two) = (lease("one"), lease("two"));
@@ -142,9 +142,19 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
     let mut all: Vec<&String> = first.iter().chain(&second).collect();
     all.sort();
     assert_eq!(all, ids.iter().collect::<Vec<_>>());
+    // A process finds another one behind those that it must not have.
+    for (lease, ids) in [(&one, &first), (&two, &second)] {
+        for id in ids {
+            journals.release(lease, id).await.expect("released");
+        }
+    }
+    let (last, not) = ids.split_last().expect("ids");
+    assert_eq!(journals.claim(&one, not, 1).await, Ok(vec![last.clone()]));
+    assert_eq!(journals.claim(&two, &[last.clone()], 50).await.expect("claimed").len(), 49);
+    let (first, second) = (vec![last.clone()], not);
     // One waits for a time that is over, one for a later one, and the others for a person.
     let (past, later) = (now_ms() - 1, now_ms() + 60_000);
-    for (lease, ids) in [(&one, &first), (&two, &second)] {
+    for (lease, ids) in [(&one, &*first), (&two, second)] {
         for id in ids {
             let due = [past, later].get(usize::from_str_radix(id, 16).expect("a number")).copied();
             journals.pause(lease, id, 1, due).await.expect("paused");
