@@ -150,7 +150,7 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
     }
     let (last, not) = ids.split_last().expect("ids");
     assert_eq!(journals.claim(&one, not, 1).await, Ok(vec![last.clone()]));
-    assert_eq!(journals.claim(&two, &[last.clone()], 50).await.expect("claimed").len(), 49);
+    assert_eq!(journals.claim(&two, std::slice::from_ref(last), 50).await.expect("claimed").len(), 49);
     let (first, second) = (vec![last.clone()], not);
     // One waits for a time that is over, one for a later one, and the others for a person.
     let (past, later) = (now_ms() - 1, now_ms() + 60_000);
