@@ -210,16 +210,16 @@ pub struct SqlJournals {
 /// A run that nobody holds has a lease that ended so long before it was let go of, in milliseconds: the clocks of other servers
 /// may be late by that. Runs are taken over in the order in which their leases have ended.
 const LAPSED_MS: i64 = 60_000;
-/// Runs that can go on. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
+/// Runs that can go on, and the number of the reason. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
 /// a cross join.
-pub(crate) const READY: &str = "SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
+pub(crate) const READY: &str = "SELECT id, CAST(0 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
     LIMIT $1) AS cancelled \
-    UNION ALL SELECT id FROM (SELECT r.id FROM approval_requests a CROSS JOIN journaled_runs r \
+    UNION ALL SELECT id, CAST(1 AS BIGINT) FROM (SELECT r.id FROM approval_requests a CROSS JOIN journaled_runs r \
     WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state <> 'waiting' AND a.state <> 'withdrawn' \
     LIMIT $1) AS decided \
-    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $2 \
+    UNION ALL SELECT id, CAST(2 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $2 \
     ORDER BY lease LIMIT $1) AS lapsed \
-    UNION ALL SELECT id FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $2 \
+    UNION ALL SELECT id, CAST(3 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $2 \
     ORDER BY lease LIMIT $1) AS due";
 /// The runs of a process that somebody has cancelled.
 pub(crate) const CANCELLED: &str =
@@ -231,6 +231,8 @@ pub(crate) const WITHDRAW: &str = "UPDATE approval_requests SET state = 'withdra
     AND state NOT IN ('approved', 'denied', 'expired', 'withdrawn')";
 /// Deletes runs that are no longer kept.
 pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
+/// How many reasons there are for which a run can go on.
+const REASONS: usize = 4;
 /// How many runs are read of those that can go on for one reason.
 const MAX_READY: usize = 100;
 /// How many leases one statement renews.
@@ -292,6 +294,24 @@ fn packed(text: &str) -> Vec<u8> {
 fn open(keys: &KeyRing, table: &str, id: &str, name: &str, sealed: &Value) -> Result<String, SealError> {
     let packed = keys.open(Place { table, owner: id, name }, sealed.bytes())?;
     crate::runs::inflated(&packed).ok_or(SealError::Tampered)
+}
+
+/// Returns the runs of [`READY`], apart from some. Each reason has its turn: where many calls are decided, runs whose server has died
+/// wait no longer than others. Their requests would be read at each look until then.
+fn in_turn<'a>(rows: &'a [Row], not: &'a [String]) -> VecDeque<&'a str> {
+    // A run can be ready for two reasons.
+    let mut seen: HashSet<&str> = not.iter().map(String::as_str).collect();
+    let mut turns = [0_usize; REASONS];
+    let mut ready = Vec::new();
+    for row in rows {
+        let (Some(id), Ok(reason)) = (row[0].text(), usize::try_from(row[1].int())) else { continue };
+        if let Some(turn) = turns.get_mut(reason).filter(|_| seen.insert(id)) {
+            ready.push((*turn, id));
+            *turn += 1;
+        }
+    }
+    ready.sort_by_key(|(turn, _)| *turn);
+    ready.into_iter().map(|(_, id)| id).collect()
 }
 
 /// Reads a run: its state, its client, how long it was evaluated, its outcome, and whether it was cancelled.
@@ -525,10 +545,7 @@ impl JournalStore for SqlJournals {
             for limit in [(max * 2).min(MAX_READY), MAX_READY] {
                 let rows =
                     self.batch(vec![Statement::new(READY, [(limit as u64).into(), self.now_ms().into()])]).await?;
-                let mut seen: HashSet<&str> = not.iter().map(String::as_str).collect();
-                let mut ready: VecDeque<&str> = rows.iter().filter_map(|row| row[0].text()).collect();
-                // A run can be ready for two reasons.
-                ready.retain(|id| seen.insert(*id));
+                let mut ready = in_turn(&rows, not);
                 while !ready.is_empty() && max > 0 {
                     let part: Vec<&str> = ready.drain(..ready.len().min(max)).collect();
                     let taken = self.take(lease, &part).await?;

@@ -166,7 +166,12 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
     for id in &ids {
         assert_eq!(journals.cancel(id).await, Ok(true));
     }
-    for id in claim(&one).await {
+    // Each reason has its turn: however many were cancelled, one that was submitted is not left to the end.
+    let submitted = JournaledRun { id: "f".repeat(32), principal: None, ..run.clone() };
+    assert_eq!(journals.submit(keys, &submitted, "h", 100).await, Ok(Submitted::Stored));
+    let claimed = journals.claim(&one, &[], 2).await.expect("claimed");
+    assert!(claimed.len() == 2 && claimed.contains(&submitted.id), "{claimed:?}");
+    for id in claimed.into_iter().chain(claim(&one).await) {
         journals.end(keys, &one, &id, "x", 0).await.expect("ended");
     }
     journals.retain().await.expect("deleted");
