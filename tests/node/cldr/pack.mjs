@@ -4,8 +4,8 @@
 //   locales   by name: u32 text of the name, u32 first entry, u32 number of the parent (itself: none)
 //   keys      in order: u32 text of the key
 //   entries   of a locale by key: key (2 bytes), text (3 bytes)
-//   texts     u32 where each 64th begins; the lengths of all (2 bytes); then the texts in UTF-8
-// Of entries and lengths all first bytes come first, then all second ones, and so on: that is compressed to half the size.
+//   texts     where each one begins, and the end of the last one (3 bytes); then the texts in UTF-8
+// Of entries and starts all first bytes come first, then all second ones, and so on: that is compressed to half the size.
 // A large one is compressed as a whole (zlib).
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -54,8 +54,6 @@ export const inNode = (tag) => {
 export const LOCALES = FILES.filter((tag) => tag === 'und' || inNode(tag));
 
 const GONE = '\u0000';
-/** Where each of so many texts begins is written down. */
-const MARKED = 64;
 
 /** Writes a pack; `texts(locale)` gives an object or an iterable of pairs of key and text, with all inherited ones. */
 export function writePack(file, texts, { locales = LOCALES, compress = false } = {}) {
@@ -96,18 +94,16 @@ export function writePack(file, texts, { locales = LOCALES, compress = false } =
     return bytes;
   };
   const bodies = [...strings.keys()].map((text) => Buffer.from(text));
-  if (bodies.some((body) => body.length > 0xffff)) throw new Error('a text is too long');
   let size = 0;
-  const starts = bodies.map((body) => (size += body.length) - body.length);
+  const starts = [...bodies.map((body) => (size += body.length) - body.length), size];
+  if (size > 0xffffff) throw new Error('too many texts');
   const column = (numbers, byte) => Buffer.from(numbers.map((number) => (number >> (8 * byte)) & 255));
-  const lengths = bodies.map((body) => body.length);
   const plain = Buffer.concat([
     Buffer.from('PACK'), ...[names.length, keys.length, strings.size, entries.length].map(u32),
     ...localeRows.flat().map(u32), ...keyRows.map(u32),
     ...[0, 1].map((byte) => column(entries.map(([key]) => key), byte)),
     ...[0, 1, 2].map((byte) => column(entries.map(([, text]) => text), byte)),
-    ...starts.filter((_, number) => number % MARKED === 0).map(u32),
-    ...[0, 1].map((byte) => column(lengths, byte)), ...bodies,
+    ...[0, 1, 2].map((byte) => column(starts, byte)), ...bodies,
   ]);
   const bytes = compress ? deflateSync(plain, { level: 9 }) : plain;
   mkdirSync(OUT, { recursive: true });

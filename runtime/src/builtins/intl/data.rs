@@ -16,13 +16,11 @@ pub struct Pack {
 
 /// Bytes before the locales.
 const HEADER: usize = 20;
-/// Bytes of a locale, of a key, of an entry, and of the length of a text.
+/// Bytes of a locale, of a key, of an entry, and of the start of a text.
 const LOCALE: usize = 12;
 const KEY: usize = 4;
 const ENTRY: usize = 5;
-const LENGTH: usize = 2;
-/// Where each of so many texts begins is written down.
-const MARKED: usize = 64;
+const START: usize = 3;
 /// Most ancestors of a locale.
 const MAX_DEPTH: usize = 8;
 /// The text of a key that the parent has and the locale does not.
@@ -61,16 +59,13 @@ impl Pack {
     }
 
     fn text(&self, number: usize) -> &'static str {
-        if number >= self.texts {
-            return "";
-        }
-        let marks = self.first_entry() + self.entries * ENTRY;
-        let lengths = marks + self.texts.div_ceil(MARKED) * 4;
-        let length = |number| self.byte(lengths + number) | self.byte(lengths + self.texts + number) << 8;
-        let marked = number / MARKED;
-        let start = self.u32(marks + marked * 4) + (marked * MARKED..number).map(length).sum::<usize>();
-        let start = lengths + self.texts * LENGTH + start;
-        std::str::from_utf8(self.bytes.get(start..start + length(number)).unwrap_or_default()).unwrap_or_default()
+        let table = self.first_entry() + self.entries * ENTRY;
+        let count = self.texts + 1;
+        let start = |number| {
+            let byte = |column| self.byte(table + column * count + number);
+            table + count * START + (byte(0) | byte(1) << 8 | byte(2) << 16)
+        };
+        std::str::from_utf8(self.bytes.get(start(number)..start(number + 1)).unwrap_or_default()).unwrap_or_default()
     }
 
     fn locale_name(&self, number: usize) -> &'static str {
