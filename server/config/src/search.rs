@@ -40,7 +40,7 @@ impl SearchConfig {
         if needs_model && self.model().is_none() {
             return Err("search.modelDir: this strategy needs a folder with config.json, tokenizer.json and \
                         model.safetensors of a sentence transformer; the package codecall-model of PyPI and \
-                        @codecall/model of npm have one"
+                        @codecall/model of npm have one. A program that is built from source needs the feature embeddings, too"
                 .into());
         }
         Ok(())

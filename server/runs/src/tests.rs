@@ -136,19 +136,38 @@ const ENDLESS: [&str; 4] = [
     "console.log('began'); await users.get({}); try { await users.slow({}) } finally { console.log('never') }",
 ];
 
+/// A sink, and a permit for each call that has reached its tool.
+fn reached_calls() -> (EventSink, Arc<Semaphore>) {
+    let reached = Arc::new(Semaphore::new(0));
+    let counted = Arc::clone(&reached);
+    let sink = move |event| {
+        if matches!(event, RunEvent::CallReached { .. }) {
+            counted.add_permits(1);
+        }
+    };
+    (Some(Arc::new(sink)), reached)
+}
+
+/// Waits for so many calls, and until the script is where it does not end.
+async fn wait_for_calls(reached: &Semaphore, calls: u32) {
+    let _reached = reached.acquire_many(calls).await.expect("never closed");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_ends_wherever_it_is() {
     let runs = runs(Pool::default());
     for (script, calls) in ENDLESS.into_iter().zip([1, 1, 1, 2]) {
         let cancel = CancellationToken::new();
-        let run = runs.execute(request(script), None, cancel.clone());
+        let (sink, reached) = reached_calls();
+        let run = runs.execute(request(script), sink, cancel.clone());
         let cancelled = async {
-            tokio::time::sleep(Duration::from_millis(150)).await;
+            wait_for_calls(&reached, calls).await;
             cancel.cancel();
             Instant::now()
         };
         let (finished, at) = tokio::join!(run, cancelled);
-        assert_ended(&finished.outcome, "EXECUTION_ABORTED", calls);
+        assert_ended(&finished.outcome, "EXECUTION_ABORTED", calls.into());
         assert!(at.elapsed() < Duration::from_secs(3), "{script} ended after {:?}", at.elapsed());
     }
 }
@@ -156,11 +175,14 @@ async fn a_cancelled_run_ends_wherever_it_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_that_closes_ends_its_runs() {
     let runs = runs(Pool::default());
+    let (sink, reached) = reached_calls();
+    let run = |script| runs.execute(request(script), sink.clone(), CancellationToken::new());
     let closing = async {
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        wait_for_calls(&reached, 3).await;
         runs.close();
     };
-    let (endless, waiting, ()) = tokio::join!(execute(&runs, ENDLESS[0]), execute(&runs, ENDLESS[3]), closing);
+    let (endless, waiting, ()) = tokio::join!(run(ENDLESS[0]), run(ENDLESS[3]), closing);
+    let (endless, waiting) = (endless.outcome, waiting.outcome);
     assert_ended(&endless, "POOL_DISPOSED", 1);
     assert_ended(&waiting, "POOL_DISPOSED", 2);
     assert_eq!((endless.logs, waiting.logs), (vec!["began".to_owned()], vec!["began".to_owned()]));
