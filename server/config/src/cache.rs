@@ -12,7 +12,11 @@ use std::time::Duration;
 pub struct CacheConfig {
     /// The tools whose results are cached. The first rule that matches a tool decides.
     pub rules: Vec<CacheRule>,
-    /// How many results at most. The least recently used ones are dropped first.
+    /// Whether results are stored in the database of `store`, encrypted, so that they outlive the process and all servers of one
+    /// database have them; else in memory. Default: `true` with `store.url`, which several servers share.
+    #[schemars(extend("x-default" = "`true` with `store.url`"))]
+    pub persistent: Option<bool>,
+    /// How many results at most. The least recently used ones are dropped first, in a database the oldest ones.
     pub max_entries: usize,
     /// How many bytes of JSON at most, all results together.
     pub max_bytes: usize,
@@ -20,7 +24,7 @@ pub struct CacheConfig {
 
 impl Default for CacheConfig {
     fn default() -> Self {
-        Self { rules: Vec::new(), max_entries: 1_000, max_bytes: 16 * 1024 * 1024 }
+        Self { rules: Vec::new(), persistent: None, max_entries: 1_000, max_bytes: 16 * 1024 * 1024 }
     }
 }
 

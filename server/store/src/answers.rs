@@ -1,8 +1,11 @@
 //! A cache of answers of tools.
 
+mod kept;
+
 use crate::{BoxFuture, StoreError};
 use codecall_base::json::size;
 use codecall_base::tool::ToolResult;
+pub use kept::SqlAnswers;
 use lru::LruCache;
 use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};

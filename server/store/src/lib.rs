@@ -28,7 +28,7 @@ pub mod upkeep;
 mod vault;
 mod vectors;
 
-pub use answers::{AnswerCache, MemoryAnswers};
+pub use answers::{AnswerCache, MemoryAnswers, SqlAnswers};
 pub use approval_requests::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, SqlApprovalRequests};
 pub use approvals::{Approval, ApprovalStore, Approvals, MemoryApprovals, SqlApprovals};
 use codecall_config::Config;
@@ -36,7 +36,7 @@ pub use credentials::{CredentialStore, MemoryCredentials, RecordVersion, Renewal
 pub use database::Database;
 pub use futures_util::future::BoxFuture;
 pub use journals::{JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, SqlJournals, Submitted};
-pub use master_key::MasterKeys;
+pub use master_key::{CachedKeys, MasterKeys};
 pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
 pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
@@ -99,14 +99,27 @@ impl Stores {
         }
     }
 
+    /// Creates the stores of a configuration: in a database where there is one.
+    #[must_use]
+    pub fn of(config: &Config, database: Option<&Database>) -> Self {
+        let stores = Self::in_memory(config);
+        match database {
+            Some(database) => stores.in_database(config, database),
+            None => stores,
+        }
+    }
+
     /// Uses a database: for approvals and credentials, for vectors, for what is known of servers and their results unless
-    /// `serverCache` is disabled, and for long results if `resultStore` says so.
+    /// `serverCache` is disabled, and for long results and answers if `resultStore` and `cache` say so.
     #[must_use]
     pub fn in_database(mut self, config: &Config, database: &Database) -> Self {
         // With Restate, results are made by a worker and read at a server.
         let is_on_engine = config.durable.enabled && config.durable.restate.is_some();
         if is_on_engine || config.result_store.persistent.unwrap_or(database.is_shared()) {
             self.results = Arc::new(SqlResults::new(database.clone(), config.result_store));
+        }
+        if config.chain.cache.persistent.unwrap_or(database.is_shared()) {
+            self.answers = Arc::new(SqlAnswers::new(database.clone(), config));
         }
         if database.is_shared() {
             self.rates = Arc::new(SqlRates::new(database.clone()));

@@ -7,6 +7,8 @@ use crate::database::{Database, Statement};
 use crate::sealed::{KeyRing, KeySource, SealError, ensure_key, sealing_key};
 use crate::{VaultError, now_ms};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// What has become of a key.
 #[derive(Debug)]
@@ -89,6 +91,47 @@ impl MasterKeys {
         let values = [ring.id().as_str().into(), now_ms().into(), registered.as_str().into()];
         database.query(sql, values).await.map_err(|problem| database.error(&problem))?;
         Ok(())
+    }
+}
+
+/// The master keys of a database, which are read again when their file has changed.
+pub struct CachedKeys {
+    database: Database,
+    /// The keys, and when their file was changed.
+    known: Mutex<Option<(Arc<KeyRing>, Option<SystemTime>)>>,
+}
+
+impl CachedKeys {
+    /// Creates the cache; nothing is read yet.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<(Arc<KeyRing>, Option<SystemTime>)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the keys of a source. Makes a key if there is none.
+    ///
+    /// # Errors
+    /// Those of [`MasterKeys::of`].
+    pub async fn get(&self, source: &KeySource) -> Result<Arc<KeyRing>, VaultError> {
+        // Another process may have added a key, with which it seals.
+        let changed = source.changed();
+        if let Some((keys, since)) = &*self.known()
+            && (*since == changed || changed.is_none())
+        {
+            return Ok(Arc::clone(keys));
+        }
+        let MasterKeys { ring, made } = MasterKeys::of(&self.database, source).await?;
+        if let Some(path) = made {
+            tracing::warn!("made a master key, which encrypts what is stored: {}", path.display());
+        }
+        let loaded = Arc::new(ring);
+        // What is written while it is read is read the next time.
+        *self.known() = Some((Arc::clone(&loaded), changed.or_else(|| source.changed())));
+        Ok(loaded)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::database::{Database, Statement};
 use crate::{StoreError, now_ms};
 
 /// What is counted: how it is called, and its rows.
-const COUNTED: [(&str, &str); 9] = [
+const COUNTED: [(&str, &str); 10] = [
     ("secrets", "SELECT count(*) FROM secrets"),
     ("scriptTools", "SELECT count(*) FROM script_tools"),
     ("durableRuns", "SELECT count(*) FROM journaled_runs"),
@@ -14,6 +14,7 @@ const COUNTED: [(&str, &str); 9] = [
     ("approvedTools", "SELECT count(*) FROM tool_approvals"),
     ("credentials", "SELECT count(*) FROM credentials"),
     ("results", "SELECT count(*) FROM results WHERE piece = 0"),
+    ("answers", "SELECT count(*) FROM answers"),
     ("knownServers", "SELECT count(*) FROM known_servers"),
     ("vectors", "SELECT count(*) FROM vectors"),
 ];
@@ -33,7 +34,7 @@ pub async fn counts(database: &Database) -> Result<Vec<(&'static str, i64)>, Sto
     Ok(counts)
 }
 
-/// Deletes long results that have expired, locks that nobody holds, and what was
+/// Deletes long results and answers that have expired, locks that nobody holds, and what was
 /// learned of servers, results and texts and not used for 90 days.
 ///
 /// # Errors
@@ -43,6 +44,7 @@ pub async fn delete_expired(database: &Database) -> Result<(), StoreError> {
     let delete = |sql: &'static str, before: i64| Statement::new(sql, [before.into()]);
     let statements = vec![
         delete("DELETE FROM results WHERE expires < $1", now),
+        delete("DELETE FROM answers WHERE expires < $1", now),
         delete("DELETE FROM credential_locks WHERE until < $1", now),
         delete("DELETE FROM known_servers WHERE written < $1", now - MAX_UNUSED),
         delete("DELETE FROM known_shapes WHERE written < $1", now - MAX_UNUSED),

@@ -265,3 +265,22 @@ async fn a_long_result_outlives_the_server() {
     assert!(next["result"].as_str().is_some_and(|text| text.contains("word word")), "{next}");
     server.end().await;
 }
+
+/// An answer that is cached in the database is given by the next server too.
+#[tokio::test]
+async fn a_cached_answer_outlives_the_server() {
+    let folder = Folder::new();
+    let audit = folder.path("audit.jsonl");
+    let cache = "[cache]\npersistent = true\nrules = [{ tool = \"users:get\", ttl = \"1h\" }]\n";
+    let config = config(&folder, &format!("{cache}[audit]\nfile = {audit:?}\n"));
+    let mut results = Vec::new();
+    for _ in 0..2 {
+        let server = Server::start(&["--demo", "--config", &config]).await;
+        results.push(server.execute("return (await users.get({ id: 'usr_001' })).name").await["result"].clone());
+        server.end().await;
+    }
+    assert!(results[0].is_string() && results[0] == results[1], "{results:?}");
+    let lines = std::fs::read_to_string(&audit).expect("a file");
+    let answered = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["answeredBy"].clone());
+    assert_eq!(answered.collect::<Vec<_>>(), [Value::Null, json!("cache")]);
+}

@@ -21,8 +21,8 @@ use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
-    ApprovalRequest, ApprovalRequests, ApprovalState, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, MasterKeys, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError,
+    ApprovalRequest, ApprovalRequests, ApprovalState, CachedKeys, Database, JournalProblem, JournalStore, JournaledRun,
+    JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError,
 };
 pub use engine::{Begun, CODE, Deployment, Engine, EngineProblem, Found, PEOPLE, SNAPSHOTS};
 use entry::{Entry, last_time, rounds};
@@ -33,7 +33,7 @@ pub use start::{Owner, Start, Started, interpreter};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -48,8 +48,7 @@ pub struct Durable {
     database: Database,
     journals: Arc<dyn JournalStore>,
     requests: Arc<dyn ApprovalRequests>,
-    /// The keys, and when their file was changed.
-    keys: Mutex<Option<(Arc<KeyRing>, Option<SystemTime>)>>,
+    keys: CachedKeys,
     lease: Lease,
     /// Maximum size of a journal, in bytes.
     max_journal_bytes: usize,
@@ -166,7 +165,7 @@ impl Durable {
             database: database.clone(),
             journals: Arc::new(SqlJournals::new(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
-            keys: Mutex::default(),
+            keys: CachedKeys::new(database.clone()),
             lease: Lease { owner: RunId::random().as_str().to_owned(), duration: config.lease },
             max_journal_bytes: config.max_journal_bytes,
             is_serving: AtomicBool::new(false),
@@ -250,26 +249,7 @@ impl Durable {
     /// # Errors
     /// There is a key that cannot be used, or none can be made.
     pub async fn keys(&self, config: &Config) -> Result<Arc<KeyRing>, VaultError> {
-        let source = KeySource::of(config);
-        // Another process may have added a key, with which it seals.
-        let changed = source.changed();
-        if let Some((keys, since)) = &*self.known_keys()
-            && (*since == changed || changed.is_none())
-        {
-            return Ok(Arc::clone(keys));
-        }
-        let MasterKeys { ring, made } = MasterKeys::of(&self.database, &source).await?;
-        if let Some(path) = made {
-            tracing::warn!("made a master key for the journals of waiting runs: {}", path.display());
-        }
-        let loaded = Arc::new(ring);
-        // What is written while it is read is read the next time.
-        *self.known_keys() = Some((Arc::clone(&loaded), changed.or_else(|| source.changed())));
-        Ok(loaded)
-    }
-
-    fn known_keys(&self) -> MutexGuard<'_, Option<(Arc<KeyRing>, Option<SystemTime>)>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        self.keys.get(&KeySource::of(config)).await
     }
 
     /// Returns a journal for a run that may have to wait for a person; `None`: it does not pause.

@@ -92,10 +92,7 @@ impl Hub {
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry, fetcher } = extensions;
         let has_own_stores = stores.is_none();
-        let stores = stores.unwrap_or_else(|| {
-            let stores = Stores::in_memory(&config);
-            database.iter().fold(stores, |stores, database| stores.in_database(&config, database))
-        });
+        let stores = stores.unwrap_or_else(|| Stores::of(&config, database.as_ref()));
         config.secrets.join_logs();
         let metrics = Metrics::new().map_err(|error| Error::Config(error.to_string()))?;
         let durable = database.as_ref().map(|database| Durable::new(database, &config.durable)).transpose();
@@ -124,7 +121,7 @@ impl Hub {
     pub(super) fn successor(&self, mut config: Config) -> Result<Arc<Self>, Error> {
         let mut kept = self.kept.clone();
         if kept.has_own_stores && !config.sections.has_same(&self.config.sections, "cache") {
-            kept.stores.answers = Stores::in_memory(&config).answers;
+            kept.stores.answers = Stores::of(&config, kept.database.as_ref()).answers;
         }
         // What was a secret stays one.
         self.config.secrets.add_from(&config.secrets);

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -183,6 +183,16 @@ const MIGRATIONS: [&str; 8] = [
      CREATE INDEX approval_requests_decided ON approval_requests (run)
          WHERE used = 0 AND state <> 'waiting' AND state <> 'withdrawn';
      CREATE INDEX approval_requests_by_expiry ON approval_requests (state, expires);",
+    // Answers of tools that are given again to the same input.
+    "CREATE TABLE answers (
+         key TEXT PRIMARY KEY,
+         stored BIGINT NOT NULL,
+         expires BIGINT NOT NULL,
+         bytes BIGINT NOT NULL,
+         sealed {bytes} NOT NULL
+     );
+     CREATE INDEX answers_by_age ON answers (stored, bytes);
+     CREATE INDEX answers_by_expiry ON answers (expires);",
 ];
 
 /// The newest version of the tables.

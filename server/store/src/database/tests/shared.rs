@@ -3,12 +3,13 @@
 use super::*;
 use crate::sealed::KeySource;
 use crate::{
-    Approval, ApprovalStore as _, Approvals, CredentialStore as _, Digest, MasterKeys, ServerRecord, ServerStore as _,
-    ShapeStore as _, SqlApprovals, SqlCredentials, SqlServers, SqlShapes, SqlVectors, VaultError, Vector, VectorModel,
-    VectorStore as _, upkeep,
+    AnswerCache as _, Approval, ApprovalStore as _, Approvals, CredentialStore as _, Digest, MasterKeys, ServerRecord,
+    ServerStore as _, ShapeStore as _, SqlAnswers, SqlApprovals, SqlCredentials, SqlServers, SqlShapes, SqlVectors,
+    VaultError, Vector, VectorModel, VectorStore as _, upkeep,
 };
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use codecall_base::tool::ToolResult;
 use codecall_config::{Config, Lifecycle};
 
 const SECRET: &[u8] = b"{\"access_token\": \"very-secret-token\"}";
@@ -25,6 +26,7 @@ pub async fn is_shared(folder: &Folder, open: impl Fn() -> Database) {
     approvals(folder, &open).await;
     records(&open).await;
     vectors(&open).await;
+    answers(folder, &open).await;
     upkeep::delete_expired(&open()).await.expect("deleted");
     let counts = upkeep::counts(&open()).await.expect("counts");
     assert!(counts.contains(&("approvedTools", 5)) && counts.contains(&("knownServers", 1)), "{counts:?}");
@@ -79,6 +81,47 @@ async fn one_master_key(folder: &Folder, open: &impl Fn() -> Database) {
     MasterKeys::renounce(&open(), other).await.expect("another key");
     assert!(MasterKeys::of(&open(), other).await.is_ok() && MasterKeys::of(&open(), first).await.is_err());
     open().query("DELETE FROM master_keys", []).await.expect("deleted");
+}
+
+/// An answer that one server has stored is given by the other one, sealed until it expires, and within bounds.
+async fn answers(folder: &Folder, open: &impl Fn() -> Database) {
+    let mut config = config(folder, "credentials");
+    (config.chain.cache.max_entries, config.chain.cache.max_bytes) = (2, 2_000);
+    let (one, two) = (SqlAnswers::new(open(), &config), SqlAnswers::new(open(), &config));
+    let hours = |count: u64| Duration::from_secs(3_600 * count);
+    let answer = |text: &str| ToolResult::Mcp(serde_json::json!({"content": [{"type": "text", "text": text}]}));
+    let put = async |key: &str, answer: &ToolResult, ttl| one.put(key.into(), answer.clone(), ttl).await;
+    assert_eq!(two.get("users:get {}").await, Ok(None));
+    put("users:get {}", &answer("secret words"), hours(1)).await.expect("stored");
+    assert_eq!(two.get("users:get {}").await, Ok(Some(answer("secret words"))));
+    let rows = open().query("SELECT key, sealed FROM answers", []).await.expect("rows");
+    let has = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    assert!(rows.len() == 1 && !has(rows[0][1].bytes(), b"secret"));
+    assert!(!has(rows[0][0].text().expect("text").as_bytes(), b"users"), "{rows:?}");
+    // A later answer replaces it; plain data stays plain data.
+    let data = ToolResult::Data(serde_json::json!([1, null]));
+    put("users:get {}", &data, hours(1)).await.expect("stored");
+    assert_eq!(two.get("users:get {}").await, Ok(Some(data.clone())));
+    // What was stored first is evicted first, above the number of entries and above the bytes.
+    put("b", &data, hours(3)).await.expect("stored");
+    put("c", &data, hours(2)).await.expect("stored");
+    assert_eq!((two.get("users:get {}").await, two.get("c").await), (Ok(None), Ok(Some(data.clone()))));
+    put("d", &answer(&"x".repeat(1_880)), hours(1)).await.expect("stored");
+    assert_eq!((two.get("b").await, two.get("c").await), (Ok(None), Ok(None)));
+    assert!(two.get("d").await.expect("read").is_some());
+    put("e", &answer(&"x".repeat(2_000)), hours(1)).await.expect("not stored");
+    assert_eq!(two.get("e").await, Ok(None), "it is too large");
+    put("d", &data, Duration::ZERO).await.expect("stored");
+    assert_eq!(two.get("d").await, Ok(None), "it has expired");
+    // In the place of another one it is not opened, and is replaced.
+    put("f", &data, hours(1)).await.expect("stored");
+    open().query("UPDATE answers SET key = 'moved'", []).await.expect("updated");
+    put("g", &data, hours(1)).await.expect("stored");
+    let swap = "UPDATE answers SET sealed = (SELECT sealed FROM answers WHERE key = 'moved') WHERE key <> 'moved'";
+    open().query(swap, []).await.expect("updated");
+    assert!(two.get("g").await.expect_err("refused").0.contains("belongs to another row"));
+    put("g", &data, hours(1)).await.expect("stored");
+    assert_eq!(two.get("g").await, Ok(Some(data)));
 }
 
 async fn credentials(folder: &Folder, open: &impl Fn() -> Database) {
