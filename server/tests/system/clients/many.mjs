@@ -44,7 +44,7 @@ async function drive(number) {
       if (answer.status === 'ok') line = answer.result === name ? { ok: true } : { wrong: answer.result };
       else line = { failed: JSON.stringify(answer) };
     } catch (error) {
-      line = { failed: String(error), mayHaveRun: error.data?.mayHaveRun };
+      line = { failed: [error, error.code, error.cause].filter(Boolean).join(', '), mayHaveRun: error.data?.mayHaveRun };
     }
     process.stdout.write(`${JSON.stringify({ name, ...line })}\n`);
   }
