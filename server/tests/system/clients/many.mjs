@@ -42,7 +42,7 @@ async function drive(number) {
       const { content } = await call({ name: 'codecall_execute', arguments: { script } });
       const answer = JSON.parse(content[0].text);
       if (answer.status === 'ok') line = answer.result === name ? { ok: true } : { wrong: answer.result };
-      else line = { failed: JSON.stringify(answer) };
+      else line = { failed: JSON.stringify(answer), mayHaveRun: answer.error?.toolCalls !== 0 };
     } catch (error) {
       line = { failed: [error, error.code, error.cause].filter(Boolean).join(', '), mayHaveRun: error.data?.mayHaveRun };
     }

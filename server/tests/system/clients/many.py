@@ -17,7 +17,7 @@ async def execute(client, name):
         data = getattr(getattr(error, "error", None), "data", None)
         return {"failed": repr(error), "mayHaveRun": data.get("mayHaveRun") if isinstance(data, dict) else None}
     if answer["status"] != "ok":
-        return {"failed": json.dumps(answer)}
+        return {"failed": json.dumps(answer), "mayHaveRun": answer.get("error", {}).get("toolCalls") != 0}
     return {"ok": True} if answer["result"] == name else {"wrong": answer["result"]}
 
 
