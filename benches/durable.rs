@@ -59,7 +59,9 @@ async fn start_worker(live: &LiveHub) {
     let worker = codecall_restate::Worker::new(live.clone(), restate);
     let (registered, is_registered) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
-        let served = worker.serve(listener, &address, CancellationToken::new(), |_| drop(registered.send(())));
+        let served = worker.serve(listener, &address, CancellationToken::new(), |_| {
+            let _ = registered.send(());
+        });
         served.await.expect("serves");
     });
     is_registered.await.expect("registers");
