@@ -276,7 +276,8 @@ async fn requests_without_a_session_go_on() {
     let ledger = Ledger::default();
     let config = json!({
         "mcpServers": {"modern": {"url": fixture::serve().await}, "ledger": {"url": ledger.start().await}},
-        "interaction": {"taskAfterMs": 300},
+        // Longer than a question takes on a busy machine.
+        "interaction": {"taskAfterMs": 1500},
         "durable": {"enabled": true, "leaseMs": 1000},
     });
     let Some(cluster) = Cluster::start(config).await else { return };
@@ -292,7 +293,7 @@ async fn requests_without_a_session_go_on() {
     let answered = send(&two, "tools/call", request).await;
     assert_eq!(outcome(&answered)["result"], "accept Ada", "{answered}");
 
-    let begun = send(&one, "tools/call", call("await sleep(1200); return 'slept'")).await;
+    let begun = send(&one, "tools/call", call("await sleep(3000); return 'slept'")).await;
     let id = &begun["result"]["taskId"];
     assert!(id.is_string(), "{begun}");
     let ended = until_ended(&two, id).await;
@@ -405,7 +406,9 @@ async fn no_answer_is_wrong_when_a_server_is_killed() {
     let ledger = Ledger::default();
     let config = json!({
         "mcpServers": {"ledger": {"url": ledger.start().await}},
-        "http": {"maxSessions": clients.max(1_000)},
+        // All of them may be at one server, each with a call and a stream.
+        "http": {"maxSessions": clients.max(1_000), "maxConnections": 2 * clients + 1_000},
+        "pool": {"maxQueue": clients.max(256)},
     });
     let Some(mut cluster) = Cluster::start(config).await else { return };
     if !cluster.balance(4).await {

@@ -10,6 +10,7 @@ use crate::support::*;
 use crate::third_party::installed;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -205,6 +206,11 @@ async fn a_run_survives_its_worker_and_its_engine() {
         }
     }
     assert!(kills() < 30 || (interrupted > 0 && repeated > 0), "{interrupted} interrupted, {repeated} repeated");
+    let _ = writeln!(
+        std::io::stdout(),
+        "{} moments: {interrupted} calls were interrupted, {repeated} were made again",
+        kills()
+    );
     assert_eq!(stack.worker.end().await, Some(0));
     assert_eq!(stack.server.end().await, Some(0));
 }

@@ -42,9 +42,9 @@ async function drive(number) {
       const { content } = await call({ name: 'codecall_execute', arguments: { script } });
       const answer = JSON.parse(content[0].text);
       if (answer.status === 'ok') line = answer.result === name ? { ok: true } : { wrong: answer.result };
-      else line = { failed: JSON.stringify(answer) };
+      else line = { failed: JSON.stringify(answer), mayHaveRun: answer.error?.toolCalls !== 0 };
     } catch (error) {
-      line = { failed: String(error), mayHaveRun: error.data?.mayHaveRun };
+      line = { failed: [error, error.code, error.cause].filter(Boolean).join(', '), mayHaveRun: error.data?.mayHaveRun };
     }
     process.stdout.write(`${JSON.stringify({ name, ...line })}\n`);
   }

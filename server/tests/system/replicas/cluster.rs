@@ -69,7 +69,7 @@ impl Cluster {
         drop(listeners);
         let front = ports.pop().expect("one more");
         let mut text = format!(
-            "global\n  maxconn 4000\ndefaults\n  mode http\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n  \
+            "global\n  maxconn 8000\ndefaults\n  mode http\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n  \
              retries 3\n  option redispatch 1\n  retry-on conn-failure\nfrontend front\n  bind 127.0.0.1:{front}\n  \
              default_backend servers\nbackend servers\n  balance roundrobin\n  option httpchk\n  http-check send meth GET uri /readyz ver HTTP/1.1 hdr host localhost\n  \
              timeout check 5s\n  default-server check inter 500ms fall 2 rise 1\n"
