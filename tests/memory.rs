@@ -34,6 +34,23 @@ fn live_data_above_the_limit_ends_the_run() {
     assert_eq!(outcome.result.expect_err("it is too much").code, "MEMORY_LIMIT");
 }
 
+/// Neither handlers nor a function that captures the constant run: it is never seen uninitialized.
+#[test]
+fn an_awaited_result_that_exceeds_the_limit_ends_the_run() {
+    for push in ["list.push('x'.repeat(1e7))", "list.push(list.length, [])"] {
+        for place in ["const x = await PUSH;", "const read = () => x; look = read; const x = await PUSH;"] {
+            let body = place.replace("PUSH", push);
+            let script = format!(
+                "const list = []; let look = () => 0;
+                 try {{ for (;;) {{ {body} }} }} catch {{ return look() }} finally {{ return [look(), list.length] }}"
+            );
+            let failure = failure(&script, 3 << 20);
+            assert_eq!((failure.status.as_str(), &*failure.code), ("runtime_error", "MEMORY_LIMIT"), "{script}");
+            assert!(failure.message.contains("memory limit of 3145728 bytes"), "{}", failure.message);
+        }
+    }
+}
+
 #[test]
 fn a_waiting_run_releases_unused_memory() {
     let script = "
@@ -102,6 +119,9 @@ const FITTING: &[(&str, &str)] = &[
         for (let i = 0; i < 10; i++) { const copy = [...rows, i]; rows = copy.slice(0, 1.5e6) } return rows.length === 1.5e6"),
     ("objects, then strings", "let rows = Array.from({ length: 300000 }, (_, i) => ({ i })); rows = null;
         let texts = []; for (let i = 0; i < 30; i++) texts.push('y'.repeat(1e6)); return texts.length === 30"),
+    ("objects, then awaited results", "let rows = Array.from({ length: 300000 }, (_, i) => ({ i })); rows = null;
+        const texts = []; let n = 0;
+        for (let i = 0; i < 30; i++) { const x = await texts.push('y'.repeat(1e6)); n += x } return n === 465"),
     ("bytes that are dropped", "let n = 0; for (let i = 0; i < 40; i++) n += new Uint8Array(1e7).slice(0, 5e6).length;
         return n === 40 * 5e6"),
     ("buffers that are resized", "const buffer = new ArrayBuffer(1, { maxByteLength: 4e7 }); const all = new Uint8Array(buffer);

@@ -6,6 +6,8 @@
 
 use crate::diagnostic::{Diagnostic, Refusal};
 use crate::span::Span;
+use hashbrown::HashMap;
+use std::sync::LazyLock;
 
 /// A refused name or construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,7 @@ pub fn syntax(word: &str) -> Option<&'static Refused> {
 pub fn name(name: &str) -> Option<&'static Refused> {
     match name {
         "this" | "super" => syntax(name),
-        _ => find(GLOBALS, name),
+        _ => ROWS.get(name).copied(),
     }
 }
 
@@ -79,14 +81,25 @@ pub fn is_refused_everywhere(name: &str) -> bool {
 /// The row of a property that is refused on any object.
 #[must_use]
 pub fn property(name: &str) -> Option<&'static Refused> {
-    find(PROPERTIES, name)
+    property_of(name.as_bytes())
+}
+
+/// The same for a text that may hold lone surrogates.
+pub(crate) fn property_of(name: &[u8]) -> Option<&'static Refused> {
+    PROPERTIES.iter().find(|row| row.name.as_bytes() == name)
 }
 
 /// The row of a static method of a global object: `Object.defineProperty`.
 #[must_use]
 pub fn static_method(object: &str, method: &str) -> Option<&'static Refused> {
+    static_method_of(object.as_bytes(), method.as_bytes())
+}
+
+/// The same for texts that may hold lone surrogates.
+pub(crate) fn static_method_of(object: &[u8], method: &[u8]) -> Option<&'static Refused> {
     STATIC_METHODS.iter().find(|row| {
-        row.name.strip_prefix(object).and_then(|rest| rest.strip_prefix('.')).is_some_and(|name| name == method)
+        let name = row.name.as_bytes();
+        name.get(object.len()) == Some(&b'.') && name.starts_with(object) && name[object.len() + 1..] == *method
     })
 }
 
@@ -105,6 +118,10 @@ pub fn disabled(name: &str, refusal: Refusal, span: Span) -> Diagnostic {
 fn find(table: &'static [Refused], name: &str) -> Option<&'static Refused> {
     table.iter().find(|row| row.name == name)
 }
+
+/// The rows of [`GLOBALS`] by their names: every free name of a script is looked up.
+static ROWS: LazyLock<HashMap<&'static str, &'static Refused>> =
+    LazyLock::new(|| GLOBALS.iter().rev().map(|row| (row.name, row)).collect());
 
 macro_rules! table {
     ($(#[$doc:meta])* $table:ident: $($refusal:ident { $($($name:literal)|+ => $hint:literal,)+ })+) => {

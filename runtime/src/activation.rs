@@ -5,7 +5,7 @@ use crate::builtins::{Body as NativeBody, arg};
 use crate::charge::Buffer;
 use crate::code::{After, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::execute::{Exit, function_of};
-use crate::heap::{Action, Closure, NativeClosure, block};
+use crate::heap::{Action, Captures, Closure, NativeClosure, block};
 use crate::node::{Body, Flow, Node};
 use crate::stack::{Slots, new_slots};
 use crate::thrown::{Cause, Result, Thrown};
@@ -93,18 +93,26 @@ impl Vm {
     /// Fill the slots of a frame behind its parameters, which are filled already.
     #[inline(always)]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+        let fp = &fp[..function.slots as usize];
         // The program relies on variables and temporaries that begin as `undefined`.
-        for slot in &fp[function.parameters as usize..function.slots as usize] {
+        for slot in &fp[function.parameters as usize..] {
             slot.set(Value::UNDEFINED);
         }
         if !function.simple {
-            let captures = &self.heap.closures[closure.index()].captures;
-            for (slot, &capture) in fp[function.first_capture as usize..].iter().zip(&**captures) {
-                slot.set(capture);
-            }
+            self.pass_captures(function, closure, fp);
             if !function.captures_only {
                 self.arrange(function, closure, fp, rest);
             }
+        }
+    }
+
+    /// Store what a function captures in the slots of its frame.
+    #[inline(always)]
+    pub(crate) fn pass_captures(&self, function: &Function, closure: Value, fp: &Slots) {
+        let slots = &fp[function.first_capture as usize..];
+        match &self.heap.closures[closure.index()].captures {
+            Captures::One(capture) => slots[0].set(*capture),
+            Captures::Many(captures) => slots.iter().zip(captures).for_each(|(slot, &capture)| slot.set(capture)),
         }
     }
 
@@ -290,26 +298,37 @@ impl Vm {
         if let Some(&closure) = self.realm.prelude_closures.get(&code) {
             return closure;
         }
-        let closure = self.heap.new_closure(Closure { code, name: None, captures: Box::default() });
+        let closure = self.heap.new_closure(Closure { code, name: None, captures: Captures::default() });
         self.realm.prelude_closures.insert(code, closure);
         closure
     }
 
     /// Execute a body that cannot suspend.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leaf(&mut self, code: FunctionRef, body: &Body, fp: &Slots) -> Result {
         let caller = std::mem::replace(&mut self.stack.current, code);
-        let result = match body {
-            Body::Value(value) => value.eval(self, fp),
-            Body::Tree(statement) => match statement.exec(self, fp) {
-                Flow::Return(value) => Ok(value),
-                Flow::Throw(thrown) => Err(thrown),
-                Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Value::UNDEFINED),
-            },
-            Body::Ops => Ok(Value::UNDEFINED),
-        };
+        // Most callbacks of built-ins are expressions.
+        let result = if let Body::Value(value) = body { value.eval(self, fp) } else { self.statements(body, fp) };
         self.stack.current = caller;
         result
+    }
+
+    #[inline(never)]
+    fn statements(&mut self, body: &Body, fp: &Slots) -> Result {
+        let (statements, value) = match body {
+            Body::Steps(statements, value) => (statements, Some(value)),
+            Body::Tree(statement) => (statement, None),
+            Body::Value(_) | Body::Ops => return Ok(Value::UNDEFINED),
+        };
+        match statements.exec(self, fp) {
+            Flow::Return(value) => Ok(value),
+            Flow::Throw(thrown) => Err(thrown),
+            Flow::Normal | Flow::Break(_) | Flow::Continue => {
+                let Some(value) = value else { return Ok(Value::UNDEFINED) };
+                self.tick()?;
+                value.eval(self, fp)
+            }
+        }
     }
 
     /// Call a leaf many times, with its slots and code looked up once.

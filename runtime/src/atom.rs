@@ -4,14 +4,17 @@
 //! Two texts are equal exactly if their atoms are.
 
 use hashbrown::DefaultHashBuilder;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
-/// The hash of a text in all tables of atoms: a text that is looked up in one after the other is hashed once.
+/// The hash of a text in all tables of atoms: a text that is looked up in one after the other is hashed once. It is that
+/// of the bytes without their number: no key consists of several texts.
 #[inline]
 pub fn hash(text: &[u8]) -> u64 {
     static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-    HASHER.hash_one(text)
+    let mut hasher = HASHER.build_hasher();
+    hasher.write(text);
+    hasher.finish()
 }
 
 /// A property name.

@@ -14,19 +14,24 @@ use crate::atom::Atom;
 use crate::atoms::ProgramTexts;
 use crate::builtins::registry::registry;
 use crate::builtins::tool::fetch;
-use crate::code::{Code, Function, FunctionRef, Handler, Outer};
+use crate::code::{self, Code, Function, FunctionRef, Handler, Outer};
 use crate::linker::Linker;
 use crate::node::{self, Body, Delegate, Expression, Op, OpKind};
+use crate::spare;
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
 use agentscript_lang::program::{
     self, Binary, Callee, Expr, ExprKind, FunctionId, Place, Program, Reference, Slot, StmtKind, TextId,
 };
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 /// Average bytes of a node, with the pointer to it in its parent.
 const NODE_BYTES: usize = 48;
+
+/// How many labels most functions have at most.
+const USUAL_LABELS: usize = 16;
 
 /// Most operations of a list whose memory is kept.
 const MAX_SPARE_OPS: usize = 512;
@@ -57,8 +62,8 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
         bytes: Cell::new(0),
         spare_ops: Cell::new(SPARE_OPS.try_with(Cell::take).unwrap_or_default()),
     };
-    let functions: Vec<Function> =
-        (0..program.functions.len()).map(|id| builder.function(FunctionId(id as u32))).collect();
+    let functions: Vec<Box<Function>> =
+        (0..program.functions.len()).map(|id| Box::new(builder.function(FunctionId(id as u32)))).collect();
     let spare_ops = builder.spare_ops.take();
     if spare_ops.capacity() <= MAX_SPARE_OPS {
         // A thread that ends keeps nothing.
@@ -67,7 +72,7 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let atom = |text: &TextId| atoms[text.0 as usize];
     Code {
-        bytes: builder.bytes.get() + functions.capacity() * size_of::<Function>() + text_bytes,
+        bytes: builder.bytes.get() + functions.len() * size_of::<(Function, Box<Function>)>() + text_bytes,
         functions,
         globals: program.globals.iter().map(atom).collect(),
         iterated: program.iterated.clone(),
@@ -128,7 +133,7 @@ struct Lowering<'b, 'p> {
     function: FunctionId,
     ops: Vec<Op>,
     /// Labels: the number of the operation each is bound to.
-    labels: Vec<u32>,
+    labels: SmallVec<[u32; USUAL_LABELS]>,
     handlers: Vec<Handler>,
     /// The next free temporary, and how many slots the frame has so far.
     temp: u32,
@@ -241,7 +246,7 @@ impl Builder<'_> {
             builder: self,
             function: id,
             ops: self.spare_ops.take(),
-            labels: Vec::new(),
+            labels: SmallVec::new(),
             handlers: Vec::new(),
             temp: function.slots,
             slots: function.slots,
@@ -252,7 +257,8 @@ impl Builder<'_> {
             at: function.span.start,
         };
         let body = lowering.body(function);
-        let ops = lowering.ops.drain(..).collect();
+        let mut ops = spare::list(&code::SPARE_OPS, lowering.ops.len());
+        ops.append(&mut lowering.ops);
         self.spare_ops.set(lowering.ops);
         Function {
             name: function.name.map(|name| self.atom(name)),
@@ -268,6 +274,7 @@ impl Builder<'_> {
             slots: lowering.slots,
             simple: is_simple(function),
             captures_only: captures_only(function),
+            is_direct: captures_only(function) && !matches!(body, Body::Ops),
             body,
             ops,
             span: function.span,
@@ -339,6 +346,13 @@ impl Lowering<'_, '_> {
                 && let StmtKind::Return(Some(value)) = &statement.kind
             {
                 return Body::Value(self.tree(value));
+            }
+            if let [statements @ .., last] = function.body
+                && let StmtKind::Return(Some(value)) = &last.kind
+            {
+                let statements = self.block(statements);
+                self.builder.note(NODE_BYTES);
+                return Body::Steps(statements, self.tree(value));
             }
             return Body::Tree(self.block(function.body));
         }

@@ -4,6 +4,7 @@ use crate::atom::Atom;
 use crate::atoms::ProgramTexts;
 use crate::heap::{block, slab_cost};
 use crate::node::{Body, Op};
+use crate::spare::{self, Spares};
 use crate::stack::Window;
 use crate::value::Value;
 use agentscript_lang::Span;
@@ -56,7 +57,8 @@ impl FunctionRef {
 /// A compiled script, or the prelude.
 pub struct Code {
     /// Its functions; the main function comes first.
-    pub functions: Vec<Function>,
+    #[expect(clippy::vec_box, reason = "no block of a kilobyte is allocated: see `spare`")]
+    pub functions: Vec<Box<Function>>,
     /// About how many bytes it takes.
     pub bytes: usize,
     /// Its texts.
@@ -101,16 +103,29 @@ pub struct Function {
     pub simple: bool,
     /// Whether entering needs nothing but these and what is captured.
     pub captures_only: bool,
+    /// Whether the same is true and nothing in it can suspend.
+    pub is_direct: bool,
     /// What is executed.
     pub body: Body,
     /// The operations, where the body is no tree.
-    pub ops: Box<[Op]>,
+    pub ops: Vec<Op>,
     /// Its span in the source.
     pub span: Span,
     /// Which operations are guarded by which handler, the innermost first.
     pub handlers: Box<[Handler]>,
     /// The variable whose value it calls, where it does nothing else: `() => reject(new Error('late'))`.
     pub settles: Option<Outer>,
+}
+
+thread_local! {
+    /// The memory of lists of operations that were dropped.
+    pub static SPARE_OPS: Spares<Op> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        spare::put_back(&SPARE_OPS, std::mem::take(&mut self.ops));
+    }
 }
 
 /// A variable of an enclosing function.

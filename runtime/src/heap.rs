@@ -126,12 +126,41 @@ pub struct Closure {
     /// Its name where it differs from the one in the code: that of a property with a computed key.
     pub name: Option<Atom>,
     /// What it captured.
-    pub captures: Box<[Value]>,
+    pub captures: Captures,
 }
 
 impl Closure {
     fn cost(&self) -> usize {
-        slab_cost::<Self>() + block(self.captures.len() * 8)
+        let allocated = match &self.captures {
+            Captures::One(_) => 0,
+            Captures::Many(captures) => captures.len(),
+        };
+        slab_cost::<Self>() + block(allocated * 8)
+    }
+}
+
+/// Captured values. A single one, the most frequent case, needs no memory of its own.
+pub enum Captures {
+    /// A single one.
+    One(Value),
+    /// None, or several.
+    Many(Box<[Value]>),
+}
+
+impl Default for Captures {
+    fn default() -> Self {
+        Self::Many(Box::default())
+    }
+}
+
+impl std::ops::Deref for Captures {
+    type Target = [Value];
+    #[inline(always)]
+    fn deref(&self) -> &[Value] {
+        match self {
+            Self::One(capture) => std::slice::from_ref(capture),
+            Self::Many(captures) => captures,
+        }
     }
 }
 

@@ -113,6 +113,7 @@ pub mod regexp;
 mod run;
 mod schedule;
 mod script;
+mod spare;
 mod stack;
 pub mod stateless;
 mod stress;

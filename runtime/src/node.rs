@@ -128,6 +128,8 @@ pub enum Body {
     Ops,
     /// Statements that cannot suspend.
     Tree(AnyStatement),
+    /// The same with `return expression` at their end.
+    Steps(AnyStatement, Expression),
     /// `return expression` that cannot suspend.
     Value(Expression),
 }

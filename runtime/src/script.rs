@@ -11,8 +11,10 @@ use crate::linker::Linker;
 use crate::outcome::Failure;
 use crate::prelude::plain_call;
 use crate::run::Run;
+use crate::spare::{self, Spares};
 use agentscript_lang::ast::Arena;
 use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal, refused};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// How a script is compiled.
@@ -76,11 +78,29 @@ impl Default for CompileOptions {
 
 /// A compiled script: immutable, shared between threads and runs.
 pub struct Script {
-    source: Arc<str>,
+    source: String,
     pub(crate) linker: Linker,
     pub(crate) code: Code,
     /// The names that are switched off.
     pub(crate) disabled: Box<[String]>,
+}
+
+thread_local! {
+    /// The memory of sources that were dropped.
+    static SPARE_SOURCES: Spares<u8> = const { Cell::new(Vec::new()) };
+}
+
+/// A copy of a source.
+fn stored(source: &str) -> String {
+    let mut text = String::from_utf8(spare::list(&SPARE_SOURCES, source.len())).unwrap_or_default();
+    text.push_str(source);
+    text
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        spare::put_back(&SPARE_SOURCES, std::mem::take(&mut self.source).into_bytes());
+    }
 }
 
 /// Why a script was not compiled.
@@ -141,7 +161,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             let missing = intl::MISSING.iter().map(|missing| missing.name.to_owned());
             let disabled = disabled.into_iter().map(|(name, _)| name).chain(missing).collect();
             Ok(Arc::new(Script {
-                source: source.into(),
+                source: stored(source),
                 code: build(&program, Origin::Script { linker: &linker, has_fetch: options.fetch }),
                 linker,
                 disabled,
@@ -165,7 +185,7 @@ impl Script {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let disabled: usize = self.disabled.iter().map(|name| size_of::<String>() + name.len()).sum();
-        size_of::<Self>() + self.source.len() + self.code.bytes + disabled
+        size_of::<Self>() + self.source.capacity() + self.code.bytes + disabled
     }
 
     /// A run of this script that has not begun.

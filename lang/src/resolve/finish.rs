@@ -108,18 +108,33 @@ impl<'p> Resolver<'_, 'p> {
     fn is_plain(&mut self, callee: &Callee<'_>, arguments: &[Argument<'_>]) -> bool {
         let is_tag =
             matches!(arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
-        let call = match callee {
-            Callee::Value(Expr { kind: ExprKind::Global(name), .. }) if !is_tag => PlainCall::Global(self.name(*name)),
-            Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) if !is_tag => {
-                PlainCall::Variable(self.name(variable.name))
+        let known = |call| (self.options.plain_call)(call, self.assumed.iterables);
+        match *callee {
+            Callee::Value(Expr { kind: ExprKind::Global(name), .. }) if !is_tag => {
+                let is_plain = self.texts.facts(name).plain_global;
+                let is_plain = is_plain.unwrap_or_else(|| known(PlainCall::Global(self.name(name))));
+                self.texts.facts(name).plain_global = Some(is_plain);
+                is_plain
+            }
+            Callee::Value(Expr { kind: ExprKind::Read(Variable { name, .. }), .. }) if !is_tag => {
+                let is_plain = self.texts.facts(name).plain_variable;
+                let is_plain = is_plain.unwrap_or_else(|| known(PlainCall::Variable(self.name(name))));
+                self.texts.facts(name).plain_variable = Some(is_plain);
+                is_plain
             }
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
-                PlainCall::Static(self.name(*object), self.name(*name))
+                match self.texts.facts(name).plain_static {
+                    Some((last, is_plain)) if last == object => is_plain,
+                    _ => {
+                        let is_plain = known(PlainCall::Static(self.name(object), self.name(name)));
+                        self.texts.facts(name).plain_static = Some((object, is_plain));
+                        is_plain
+                    }
+                }
             }
-            &Callee::Member(_, name) if !is_tag => return self.is_plain_method(name),
-            Callee::Value(_) | Callee::Member(..) | Callee::Index(..) | Callee::With { .. } => return false,
-        };
-        (self.options.plain_call)(call, self.assumed.iterables)
+            Callee::Member(_, name) if !is_tag => self.is_plain_method(name),
+            Callee::Value(_) | Callee::Member(..) | Callee::Index(..) | Callee::With { .. } => false,
+        }
     }
 
     fn is_plain_method(&mut self, name: TextId) -> bool {

@@ -221,7 +221,7 @@ impl<'p> Resolver<'_, 'p> {
         if facts.refused_property == Some(false) {
             return id;
         }
-        let row = std::str::from_utf8(name).ok().and_then(refused::property);
+        let row = refused::property_of(name);
         facts.refused_property = Some(row.is_some());
         if let Some(row) = row {
             self.refuse(row.at(span));
@@ -285,14 +285,10 @@ impl<'p> Resolver<'_, 'p> {
             return self.refuse(missing.at(span));
         }
         let ExprKind::Global(object) = object.kind else { return };
-        let (Ok(object), Ok(name)) =
-            (std::str::from_utf8(self.texts.get(object)), std::str::from_utf8(self.texts.get(name)))
-        else {
-            return;
-        };
-        if let Some(row) = refused::static_method(object, name) {
+        let (object, name) = (self.texts.get(object), self.texts.get(name));
+        if let Some(row) = refused::static_method_of(object, name) {
             self.refuse(row.at(span));
-        } else if object == "Object" && name == "create" && !arguments.is_some_and(creates_without_prototype) {
+        } else if object == b"Object" && name == b"create" && !arguments.is_some_and(creates_without_prototype) {
             const CREATE: Refused = Refused {
                 name: "Object.create",
                 refusal: Refusal::DisallowedProperty,

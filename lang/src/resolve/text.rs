@@ -65,6 +65,11 @@ pub(super) struct Facts {
     /// Whether calls of the method of this name run no function of the script unless it writes such a property, once
     /// that was looked up.
     pub(super) plain_method: Option<bool>,
+    /// The same for the global and the variable of this name.
+    pub(super) plain_global: Option<bool>,
+    pub(super) plain_variable: Option<bool>,
+    /// The same for the method of this name of a global, with that global, which was looked up last.
+    pub(super) plain_static: Option<(TextId, bool)>,
 }
 
 impl Texts {
@@ -82,7 +87,7 @@ impl Texts {
         loop {
             at &= self.table.0.len() - 1;
             match self.table.0[at] {
-                (known, Some(id)) if known == key && self.list.get(id) == text => return id,
+                (known, Some(id)) if known == key && is_same(self.list.get(id), text) => return id,
                 (_, Some(_)) => at += 1,
                 (_, None) => return self.add(text, key, at),
             }
@@ -90,6 +95,7 @@ impl Texts {
     }
 
     /// One more text, whose place in the table is this.
+    #[inline(never)]
     fn add(&mut self, text: &[u8], key: u32, at: usize) -> TextId {
         let id = TextId(count(self.facts.len()));
         self.list.push(text);
@@ -100,6 +106,9 @@ impl Texts {
             refused_name: None,
             free: None,
             plain_method: None,
+            plain_global: None,
+            plain_variable: None,
+            plain_static: None,
         });
         self.table.0[at] = (key, Some(id));
         if self.facts.len() * 2 > self.table.0.len() {
@@ -145,4 +154,37 @@ fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u32 {
     let mut hasher = hasher.build_hasher();
     hasher.write(text);
     hasher.finish() as u32
+}
+
+/// Whether two texts are the same. Most are short, and are compared without a loop or a call.
+#[inline(always)]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match one.len() {
+        0..4 => one.iter().eq(other),
+        4..8 => one.first_chunk::<4>() == other.first_chunk() && one.last_chunk::<4>() == other.last_chunk(),
+        8..=16 => one.first_chunk::<8>() == other.first_chunk() && one.last_chunk::<8>() == other.last_chunk(),
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same;
+
+    #[test]
+    fn texts_of_all_lengths_are_compared() {
+        let text: Vec<u8> = (0..40).collect();
+        for len in 0..text.len() {
+            let one = &text[..len];
+            assert!(is_same(one, one) && !is_same(one, &text[..=len]));
+            for at in 0..len {
+                let mut other = one.to_vec();
+                other[at] ^= 1;
+                assert!(!is_same(one, &other), "{len} {at}");
+            }
+        }
+    }
 }

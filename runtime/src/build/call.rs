@@ -13,6 +13,7 @@ use crate::node::{
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// Make a node that is generic over its arguments: few of them are an array.
 macro_rules! arguments {
@@ -212,33 +213,34 @@ impl Lowering<'_, '_> {
             true => self.spread_arguments(call.arguments),
             false => self.operand_list(&exprs),
         };
-        let mut nodes = built.into_iter().map(Built::node);
-        let mut next = || nodes.next().unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED)));
+        let mut built = built.into_iter();
+        let mut next = || built.next().unwrap_or(Built::Constant(Constant(Value::UNDEFINED)));
         let callee = match callee {
             Some(callee) => callee,
             None if apply => {
-                let function = next();
-                Callee::Prelude(function, next())
+                let function = next().node();
+                Callee::Prelude(function, next().node())
             }
             None => match &call.callee {
-                program::Callee::Value(_) => Callee::Value(next()),
-                program::Callee::Member(_, name) => Callee::Member(next(), self.builder.atom(*name)),
+                program::Callee::Value(_) => Callee::value(next()),
+                program::Callee::Member(_, name) => Callee::Member(next().node(), self.builder.atom(*name)),
                 program::Callee::Index(..) => {
-                    let object = next();
-                    Callee::Index(object, next())
+                    let object = next().node();
+                    Callee::Index(object, next().node())
                 }
                 program::Callee::With { .. } => {
-                    let function = next();
-                    Callee::With(function, next())
+                    let function = next().node();
+                    Callee::With(function, next().node())
                 }
             },
         };
         let arguments: Box<[Argument]> = if apply {
-            Box::new([Argument { value: next(), spread: Some(Spread::Among) }])
+            Box::new([Argument { value: next().node(), spread: Some(Spread::Among) }])
         } else {
             // As large as it has to be: it is not moved then.
             let mut list = Vec::with_capacity(call.arguments.len());
-            list.extend(nodes.zip(spreads(call.arguments)).map(|(value, spread)| Argument { value, spread }));
+            let values = built.map(Built::node).zip(spreads(call.arguments));
+            list.extend(values.map(|(value, spread)| Argument { value, spread }));
             list.into()
         };
         let spread = arguments.iter().any(|argument| argument.spread.is_some());
@@ -274,7 +276,7 @@ impl Lowering<'_, '_> {
         match &call.callee {
             program::Callee::Value(value) => {
                 self.into_slot(value, function);
-                return Callee::Value(local(function));
+                return Callee::Local(node::Local(function.0 as usize));
             }
             program::Callee::Member(object, name) => {
                 self.into_slot(object, this);
@@ -311,12 +313,15 @@ impl Lowering<'_, '_> {
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument<'_>], expr: &Expr<'_>) -> Built {
         let at = expr.span.start;
         let first = path.first().map_or(known::EMPTY, |&name| self.builder.atom(name));
-        let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
+        let name: Cow<'_, str> = match *path {
+            [name] => self.builder.text(name).into(),
+            _ => path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".").into(),
+        };
         let Some(native) = registry().path(&name) else {
             // A constructor of ECMAScript that is not implemented is an unknown name.
             return match path.len() {
                 1 => Built::from_node(node::Global { name: first, at, typeof_only: false }),
-                _ => Built::from_node(node::NotAConstructor { name, at }),
+                _ => Built::from_node(node::NotAConstructor { name: name.into_owned(), at }),
             };
         };
         let arguments = self.arguments(arguments);
@@ -337,7 +342,7 @@ impl Lowering<'_, '_> {
             Some(
                 NativeBody::Native(_) | NativeBody::Namespace | NativeBody::Accessor { .. } | NativeBody::Resume(..),
             )
-            | None => Built::from_node(node::NotAConstructor { name, at }),
+            | None => Built::from_node(node::NotAConstructor { name: name.into_owned(), at }),
         }
     }
 }

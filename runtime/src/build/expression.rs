@@ -74,10 +74,7 @@ impl Lowering<'_, '_> {
                 }
                 variable => variable.read(),
             },
-            ExprKind::Write(variable, value) => {
-                let variable = self.variable(variable, at);
-                variable.write(self.value(value))
-            }
+            ExprKind::Write(variable, value) => self.write(variable, value, at),
             ExprKind::WriteConst(variable, value) => {
                 let variable = self.variable(variable, at);
                 variable.write_const(self.value(value).node())
@@ -196,10 +193,7 @@ impl Lowering<'_, '_> {
     pub(super) fn effect_tree(&mut self, expr: &Expr<'_>) -> AnyStatement {
         let at = expr.span.start;
         match &expr.kind {
-            ExprKind::Write(variable, value) => {
-                let variable = self.variable(variable, at);
-                variable.write(self.value(value))
-            }
+            ExprKind::Write(variable, value) => self.write(variable, value, at),
             ExprKind::Update { variable, delta, .. } => {
                 // The value is not used, so the prefix form will do.
                 self.variable(variable, at).update(f64::from(*delta), true)
@@ -208,6 +202,20 @@ impl Lowering<'_, '_> {
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
             _ => AnyStatement::from_node(self.tree(expr)),
         }
+    }
+
+    /// `variable = value`
+    fn write<F: Form>(&mut self, variable: &program::Variable, value: &Expr<'_>, at: u32) -> F {
+        let home = self.variable(variable, at);
+        if home.slot().is_none()
+            && let ExprKind::Binary(operator @ (Binary::Add | Binary::Subtract), left, right) = &value.kind
+            && let (ExprKind::Read(read), ExprKind::Number(number)) = (&left.kind, &right.kind)
+            && read.reference.binding == variable.reference.binding
+        {
+            let delta = if *operator == Binary::Add { *number } else { -number };
+            return self.variable(read, left.span.start).step(delta, self.value(value));
+        }
+        home.write(self.value(value))
     }
 
     /// Emit an expression for its effect.

@@ -26,11 +26,14 @@ impl Vm {
         next: Window,
         at: u32,
     ) -> Result<Option<Value>> {
-        let callee = match &call.callee {
-            Callee::Value(function) => function.eval(self, active.fp).map(|function| (function, Value::UNDEFINED)),
-            callee => callee.eval(self, active.fp),
+        let (function, this) = match &call.callee {
+            Callee::Local(function) => (active.fp[function.0].get(), Value::UNDEFINED),
+            Callee::Value(function) => match function.eval(self, active.fp) {
+                Ok(function) => (function, Value::UNDEFINED),
+                Err(thrown) => return Err(thrown.at(self, at)),
+            },
+            callee => callee.eval(self, active.fp).map_err(|thrown| thrown.at(self, at))?,
         };
-        let (function, this) = callee.map_err(|thrown| thrown.at(self, at))?;
         if function.is(Kind::Function) && !call.spread {
             return self.call_function(context, active, call, function, next, at);
         }
@@ -58,6 +61,9 @@ impl Vm {
         let code = self.heap.closures[closure.index()].code;
         let function = context.function(code);
         let (window, slots) = self.behind(context, active, next, function.slots);
+        if function.is_direct {
+            return self.call_direct(function, (code, closure), call, active.fp, slots).map(Some);
+        }
         if function.rest.is_some() {
             self.pass_all(function, closure, call, active.fp, slots)?;
         } else {
@@ -73,6 +79,34 @@ impl Vm {
         }
         let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
         self.begin_call(active, Active { function, fp: slots, pc: 0 }, (code, window), after, at)
+    }
+
+    /// Call a leaf that needs nothing but its arguments and what it captures. Out of line, so that the loop over
+    /// operations keeps its registers.
+    #[inline(never)]
+    fn call_direct(
+        &mut self,
+        function: &Function,
+        (code, closure): (FunctionRef, Value),
+        call: &Call,
+        fp: &Slots,
+        slots: &Slots,
+    ) -> Result {
+        let slots = &slots[..function.slots as usize];
+        let (parameters, others) = slots.split_at(function.parameters as usize);
+        let mut free = parameters.iter();
+        for argument in &call.arguments {
+            let value = argument.value.eval(self, fp)?;
+            if let Some(slot) = free.next() {
+                slot.set(value);
+            }
+        }
+        free.chain(others).for_each(|slot| slot.set(Value::UNDEFINED));
+        if !function.simple {
+            self.pass_captures(function, closure, slots);
+        }
+        self.tick()?;
+        self.leaf(code, &function.body, slots)
     }
 
     /// Call a function that is known at compile time and needs nothing but its arguments.

@@ -6,7 +6,7 @@
 
 use super::object::FAR_COST;
 use super::sparse::SPARSE_ITEM;
-use super::{ByteBuffer, ByteView, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
+use super::{ByteBuffer, ByteView, Captures, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
 use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
@@ -386,7 +386,7 @@ impl Heap {
         self.objects.sweep(&mut marker.objects, |object| object.release());
         bytes += self.far.sweep(&mut marker.far, |_| {}) * FAR_COST;
         self.arrays.sweep(&mut marker.arrays, |array| array.items = Vec::new());
-        self.closures.sweep(&mut marker.closures, |closure| closure.captures = Box::default());
+        self.closures.sweep(&mut marker.closures, |closure| closure.captures = Captures::default());
         bytes += self.native_closures.sweep(&mut marker.native_closures, |_| {}) * NativeClosure::COST;
         bytes += self.cells.sweep(&mut marker.cells, |_| {}) * Self::CELL;
         self.maps.sweep(&mut marker.maps, |map| map.release());

@@ -1,6 +1,6 @@
 //! Calls.
 
-use super::{Body as FunctionBody, Expression, Node, Slots};
+use super::{Body as FunctionBody, Built, Expression, Local, Node, Slots};
 use crate::atom::Atom;
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
@@ -62,6 +62,8 @@ impl Spread {
 
 /// What is called.
 pub enum Callee {
+    /// `f(…)` of a variable in a slot
+    Local(Local),
     /// `f(…)`
     Value(Expression),
     /// `object.name(…)`
@@ -75,9 +77,18 @@ pub enum Callee {
 }
 
 impl Callee {
+    /// `f(…)`
+    pub fn value(function: Built) -> Self {
+        match function {
+            Built::Local(local) => Self::Local(local),
+            function => Self::Value(function.node()),
+        }
+    }
+
     /// The function and its receiver.
     pub fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result<(Value, Value)> {
         match self {
+            Self::Local(function) => Ok((function.eval(vm, fp)?, Value::UNDEFINED)),
             Self::Value(function) => Ok((function.eval(vm, fp)?, Value::UNDEFINED)),
             Self::Member(object, name) => {
                 let object = object.eval(vm, fp)?;

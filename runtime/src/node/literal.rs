@@ -6,7 +6,7 @@ use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::heap::object::INLINE;
-use crate::heap::{Closure, SMALL};
+use crate::heap::{Captures, Closure, SMALL};
 use crate::numeric::NumberText;
 use crate::regexp::Program;
 use crate::thrown::Result;
@@ -372,7 +372,11 @@ pub struct Function {
 
 impl Node for Function {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let captures = self.captures.iter().map(|slot| fp[slot.0 as usize].get()).collect();
+        let capture = |slot: &program::Slot| fp[slot.0 as usize].get();
+        let captures = match &*self.captures {
+            [slot] => Captures::One(capture(slot)),
+            slots => Captures::Many(slots.iter().map(capture).collect()),
+        };
         Ok(vm.heap.new_closure(Closure { code: self.code, name: None, captures }))
     }
 }

@@ -150,6 +150,12 @@ impl Variable {
         }
     }
 
+    /// `variable = variable + delta`, for a variable in a cell or global slot as it is read: `value` is all of what is
+    /// assigned.
+    pub fn step<F: Form>(self, delta: f64, value: Built) -> F {
+        home!(self, home => F::from_node(Step { home, delta, value: value.node() }))
+    }
+
     /// `variable++` and the like; `delta` is 1 or -1.
     pub fn update<F: Form>(self, delta: f64, prefix: bool) -> F {
         let at = self.at;
@@ -210,6 +216,26 @@ impl<H: Home, E: Node> Node for Write<H, E> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = self.value.eval(vm, fp)?;
         self.home.read(vm, fp)?;
+        self.home.write(vm, fp, value);
+        Ok(value)
+    }
+}
+
+/// `variable = variable + delta`: the variable is found once if it holds a number.
+struct Step<H> {
+    home: H,
+    delta: f64,
+    value: Expression,
+}
+
+impl<H: Home> Node for Step<H> {
+    #[inline]
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let old = self.home.read(vm, fp)?;
+        let value = match old.is_number() {
+            true => Value::number(old.as_number() + self.delta),
+            false => self.value.eval(vm, fp)?,
+        };
         self.home.write(vm, fp, value);
         Ok(value)
     }
