@@ -97,7 +97,8 @@ async fn bad_runs_end_at_their_limits() {
     let (bad, good) = tokio::join!(bad, good);
     for (outcome, took) in good {
         assert_eq!(outcome.to_json(), r#"{"status":"ok","result":[[1,2,3],499500,[1,2,3]]}"#);
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        // They have begun 100 ms later, and wait for none of them.
+        assert!(took < Duration::from_millis(TIMEOUT - 100), "{took:?}");
     }
     for ((script, expected), (outcome, took)) in BAD.iter().zip(bad) {
         assert_eq!(ends(&outcome), *expected, "{script}");

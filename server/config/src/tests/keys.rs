@@ -59,7 +59,7 @@ fn every_key_is_found_by_its_names() {
         ("topk", "unknown key 'topk'; did you mean 'topK'?"),
         ("pool.maxRun", "pool: unknown key 'maxRun'; did you mean 'maxRuns'?"),
         ("topK.x", "topK: there are no keys below it"),
-        ("cache.zzz", "cache: unknown key 'zzz'; known are rules, maxEntries, maxBytes"),
+        ("cache.zzz", "cache: unknown key 'zzz'; known are rules, persistent, maxEntries, maxBytes"),
     ] {
         assert_eq!(Key::find(path).expect_err(path), problem);
     }
