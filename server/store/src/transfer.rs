@@ -1,4 +1,5 @@
-//! Everything that a database contains, as lines of JSON: to move it to another database, or to keep a copy.
+//! Everything that a database contains, but what expires soon and what only its servers share, as lines of JSON: to move it to
+//! another database, or to keep a copy.
 //!
 //! The first line says what the file is. Each further one is a row, with bytes in base64. Secrets stay sealed: another
 //! database needs the same master key.
