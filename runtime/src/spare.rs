@@ -1,7 +1,8 @@
 //! Memory of scripts that were dropped, which a thread uses again for its next ones.
 //!
 //! glibc tidies its lists of small freed blocks, of which the code of a dropped script leaves many, whenever it gives a
-//! block of a kilobyte or more. That takes longer than all else that is done for the block.
+//! block of a kilobyte or more. That takes longer than all else that is done for the block. A thread keeps at most
+//! [`MAX_LISTS`] lists of a kind, of [`MAX_BYTES`] each.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -19,7 +20,8 @@ pub type Spares<T> = Cell<Vec<Vec<T>>>;
 /// An empty list for so many items: of exactly this capacity, or at most a third larger, so that it may be used again.
 pub fn list<T>(spares: &'static LocalKey<Spares<T>>, len: usize) -> Vec<T> {
     let capacity = capacity::<T>(len);
-    if capacity * size_of::<T>() < LARGE {
+    // What is not kept is as large as it has to be.
+    if !(LARGE..=MAX_BYTES).contains(&(capacity * size_of::<T>())) {
         return Vec::with_capacity(len);
     }
     // A thread that ends keeps nothing.
@@ -78,6 +80,7 @@ mod tests {
         assert_ne!(other.as_ptr() as usize, memory);
         let again = list(&SPARES, 310);
         assert_eq!((again.as_ptr() as usize, again.len()), (memory, 0));
+        assert_eq!((list(&SPARES, 9).capacity(), list(&SPARES, 10_001).capacity()), (9, 10_001));
     }
 
     #[test]
