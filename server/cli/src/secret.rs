@@ -8,14 +8,16 @@ use codecall_base::files;
 use codecall_config::Config;
 use codecall_config::StoreConfig;
 use codecall_hub::hub::format_time;
-use codecall_store::sealed::{self, KeyRing, KeySource, MASTER_KEY_VARIABLE, SealError};
+use codecall_store::sealed::{self, KeyRing, KeySource, MASTER_KEY_VARIABLE};
 use codecall_store::{Database, MasterKeys, SecretName, SecretStore as _, SqlSecrets};
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 /// Maximum size of a secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
+/// Maximum size of a file of keys, in bytes.
+const MAX_KEYS_BYTES: u64 = 4096;
 
 /// Store, list and delete secrets, which are encrypted at rest.
 #[derive(Args, Debug)]
@@ -69,6 +71,10 @@ enum Command {
         /// runs that the lost key has encrypted cannot be read any more; set them again.
         #[arg(long, conflicts_with = "print")]
         lost: bool,
+        /// Add the keys of a file to the file or the keyring of this machine: those of another server, of a copy, or of the file
+        /// that was used before `store.keyring` was set.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["print", "lost"])]
+        import: Option<PathBuf>,
     },
 }
 
@@ -108,23 +114,31 @@ impl Secret {
                 }
             }
             Command::Rotate => {
+                let source = KeySource::of(&config);
                 let is_variable = std::env::var_os(MASTER_KEY_VARIABLE).is_some_and(|key| !key.is_empty());
                 if !is_variable {
                     // What cannot be decrypted now could not be encrypted again.
-                    KeyRing::load(&config).map_err(failed)?;
-                    let path = sealed::key_file(&config).ok_or_else(|| failed(SealError::NoKey))?;
-                    sealed::add_key(&path).map_err(failed)?;
+                    source.load().map_err(failed)?;
+                    source.add_key().map_err(failed)?;
                 }
-                let keys = KeyRing::load(&config).map_err(failed)?;
+                let keys = source.load().map_err(failed)?;
                 let count = vault.rotate(&keys).await.map_err(failed)?;
-                MasterKeys::replace(&vault.0, &keys, &KeySource::of(&config)).await.map_err(failed)?;
+                MasterKeys::replace(&vault.0, &keys, &source).await.map_err(failed)?;
                 output::notice(&format!("{count} secrets are encrypted with the new key"));
             }
-            Command::Key { lost: false, .. } => drop(keys(&vault.0, &config).await?),
             Command::Key { lost: true, .. } => {
                 let keys = MasterKeys::renounce(&vault.0, &KeySource::of(&config)).await.map_err(failed)?;
-                keys.made.iter().for_each(|path| note_key(path));
+                keys.made.iter().for_each(|place| note_key(place));
             }
+            Command::Key { import: Some(path), .. } => {
+                let text = files::read_text(&path, MAX_KEYS_BYTES).map(Zeroizing::new);
+                let text = text.map_err(|error| failed(format!("{}: {error}", path.display())))?;
+                let source = KeySource::of(&config);
+                source.import(&text, &path.display().to_string()).map_err(failed)?;
+                drop(keys(&vault.0, &config).await?);
+                output::notice(&format!("the keys of {} are in {source}", path.display()));
+            }
+            Command::Key { .. } => drop(keys(&vault.0, &config).await?),
         }
         Ok(CommandStatus::Success)
     }
@@ -138,14 +152,13 @@ fn reference(name: SecretName<'_>, store: &StoreConfig) -> String {
 /// Returns the keys of a database; makes one if there is none.
 async fn keys(database: &Database, config: &Config) -> Result<KeyRing, CommandError> {
     let MasterKeys { ring, made } = MasterKeys::of(database, &KeySource::of(config)).await.map_err(failed)?;
-    made.iter().for_each(|path| note_key(path));
+    made.iter().for_each(|place| note_key(place));
     Ok(ring)
 }
 
-fn note_key(path: &Path) {
+fn note_key(place: &str) {
     output::notice(&format!(
-        "made a master key: {}. Without it stored secrets cannot be read, so keep a copy elsewhere",
-        path.display()
+        "made a master key: {place}. Without it stored secrets cannot be read, so keep a copy elsewhere"
     ));
 }
 

@@ -8,7 +8,7 @@ use codecall_config::IsolationMode;
 use codecall_hub::Extensions;
 use codecall_hub::Hub;
 use codecall_hub::otel::Telemetry;
-use codecall_store::sealed::KeyRing;
+use codecall_store::sealed::KeySource;
 use codecall_store::{Database, SecretName, SecretStore as _, SqlSecrets};
 use codecall_tools::catalogue::mentions;
 use codecall_upstream::Upstream;
@@ -82,7 +82,7 @@ pub fn load_config(path: Option<&Path>) -> Result<Config, CommandError> {
 /// Returns the value of a stored secret that a configuration names.
 pub fn stored_secret(config: &Config, name: &str) -> Result<Option<String>, String> {
     let name = SecretName::parse(name, config.store.workspace()).map_err(|error| error.to_string())?;
-    let keys = KeyRing::load(config).map_err(|error| error.to_string())?;
+    let keys = KeySource::of(config).load().map_err(|error| error.to_string())?;
     let database = Database::configured(config).map_err(|error| error.to_string())?;
     let vault = SqlSecrets(database.ok_or("the store is disabled")?);
     let reading = tokio::task::block_in_place(|| Handle::current().block_on(vault.get(&keys, name)));

@@ -28,6 +28,9 @@ pub struct StoreConfig {
     /// variables `CODECALL_MASTER_KEY` (the key itself) and `CODECALL_MASTER_KEY_FILE` have precedence.
     #[schemars(extend("x-default" = "`master.key` in `stateDir`"))]
     pub key_file: Option<PathBuf>,
+    /// Keeps the master key in the keyring of the system in place of a file: Secret Service (GNOME Keyring, KWallet), Keychain on
+    /// macOS, Credential Manager on Windows. The program must be built with the feature `keyring`, as its packages are.
+    pub keyring: bool,
     /// The workspace of the secrets that this configuration names as `${secret:NAME}`.
     pub workspace: Option<String>,
 }
@@ -43,6 +46,9 @@ impl StoreConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
+        if self.keyring && self.key_file.is_some() {
+            return Err("store: give 'keyring' or 'keyFile', not both".into());
+        }
         if let Some(url) = &self.url {
             if self.path.is_some() {
                 return Err("store: give 'path' or 'url', not both".into());

@@ -1,7 +1,7 @@
 //! Values of secrets for the runs that need them.
 
 use codecall_config::Config;
-use codecall_store::sealed::KeyRing;
+use codecall_store::sealed::KeySource;
 use codecall_store::{BoxFuture, Database, SecretName, SecretStore as _, SqlSecrets};
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -38,7 +38,7 @@ impl SecretSource for StoredSecrets {
             if !listed.iter().any(|entry| entry.name == name) {
                 return Ok(None);
             }
-            let keys = KeyRing::load(&self.config).map_err(|error| error.to_string())?;
+            let keys = KeySource::of(&self.config).load_beside().await.map_err(|error| error.to_string())?;
             vault.get(&keys, SecretName { workspace, name }).await.map_err(|error| error.to_string())
         })
     }

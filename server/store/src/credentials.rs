@@ -132,8 +132,8 @@ impl SqlCredentials {
 
     async fn seal(&self, server: &str, credentials: &[u8]) -> Result<Vec<u8>, StoreError> {
         let MasterKeys { ring, made } = MasterKeys::of(&self.database, &self.keys).await.map_err(store_error)?;
-        if let Some(path) = made {
-            tracing::warn!("made a master key, which encrypts tokens: {}", path.display());
+        if let Some(place) = made {
+            tracing::warn!("made a master key, which encrypts tokens: {place}");
         }
         ring.seal(place(server), credentials).map_err(store_error)
     }

@@ -9,6 +9,8 @@ mod approvals;
 mod credentials;
 pub mod database;
 mod journals;
+mod key_source;
+mod keyring;
 mod master_key;
 mod rates;
 mod replicas;

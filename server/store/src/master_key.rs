@@ -4,9 +4,9 @@
 //! one only for a database that has not got one either.
 
 use crate::database::{Database, Statement};
-use crate::sealed::{KeyRing, KeySource, SealError, ensure_key, sealing_key};
+use crate::key_source::blocking;
+use crate::sealed::{KeyRing, KeySource, SealError, sealing_key};
 use crate::{VaultError, now_ms};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -15,8 +15,8 @@ use std::time::SystemTime;
 pub struct MasterKeys {
     /// The keys.
     pub ring: KeyRing,
-    /// The file of a key that was just made; `None`: there was one.
-    pub made: Option<PathBuf>,
+    /// Where a key is that was just made; `None`: there was one.
+    pub made: Option<String>,
 }
 
 impl MasterKeys {
@@ -25,7 +25,7 @@ impl MasterKeys {
     /// # Errors
     /// The servers of the database have another key, or the key or the database cannot be used.
     pub async fn of(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
-        match source.load() {
+        match source.load_beside().await {
             Ok(ring) => {
                 let registered = register(database, &ring).await?;
                 require(&ring, &registered, source)?;
@@ -37,26 +37,25 @@ impl MasterKeys {
     }
 
     async fn make(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
-        let file = source.file().ok_or(SealError::NoKey)?;
         if let Some(registered) = registered(database).await? {
-            // It may have been made since: first the file is written, then its key is registered.
-            let ring = source.load().map_err(|error| match error {
+            // It may have been made since: first it is written, then it is registered.
+            let ring = source.load_beside().await.map_err(|error| match error {
                 SealError::NoKey => refused(registered.clone(), "", source),
                 other => other,
             })?;
             require(&ring, &registered, source)?;
             return Ok(Self { ring, made: None });
         }
-        let is_made = ensure_key(file)?;
-        let ring = source.load()?;
+        let is_made = ensure_key(source).await?;
+        let ring = source.load_beside().await?;
         let registered = register(database, &ring).await?;
         let fits = require(&ring, &registered, source);
         if is_made && fits.is_err() {
             // Another server was faster. Nothing was sealed with this key, which would be in the way of the other one.
-            let _ = std::fs::remove_file(file);
+            source.discard();
         }
         fits?;
-        Ok(Self { ring, made: is_made.then(|| file.to_owned()) })
+        Ok(Self { ring, made: is_made.then(|| source.to_string()) })
     }
 
     /// Makes the first key of this process, or a new one if it has none, that of the database, whatever was before: its key is
@@ -65,14 +64,11 @@ impl MasterKeys {
     /// # Errors
     /// The key or the database cannot be used.
     pub async fn renounce(database: &Database, source: &KeySource) -> Result<Self, VaultError> {
-        let made = match source.load() {
-            Err(SealError::NoKey) => {
-                let file = source.file().ok_or(SealError::NoKey)?;
-                ensure_key(file)?.then(|| file.to_owned())
-            }
+        let made = match source.load_beside().await {
+            Err(SealError::NoKey) => ensure_key(source).await?.then(|| source.to_string()),
             loaded => loaded.map(|_| None)?,
         };
-        let ring = source.load()?;
+        let ring = source.load_beside().await?;
         let sql = "INSERT INTO master_keys (place, id, registered) VALUES (1, $1, $2) \
                    ON CONFLICT (place) DO UPDATE SET id = excluded.id, registered = excluded.registered";
         let values = [ring.id().as_str().into(), now_ms().into()];
@@ -125,8 +121,8 @@ impl CachedKeys {
             return Ok(Arc::clone(keys));
         }
         let MasterKeys { ring, made } = MasterKeys::of(&self.database, source).await?;
-        if let Some(path) = made {
-            tracing::warn!("made a master key, which encrypts what is stored: {}", path.display());
+        if let Some(place) = made {
+            tracing::warn!("made a master key, which encrypts what is stored: {place}");
         }
         let loaded = Arc::new(ring);
         // What is written while it is read is read the next time.
@@ -185,7 +181,10 @@ fn require(ring: &KeyRing, registered: &str, source: &KeySource) -> Result<(), S
 }
 
 fn refused(registered: String, own: &str, source: &KeySource) -> SealError {
-    let file =
-        source.file().map_or_else(|| "a file that 'store.keyFile' names".into(), |file| file.display().to_string());
-    SealError::NotRegistered { registered, own: own.to_owned(), file }
+    SealError::NotRegistered { registered, own: own.to_owned(), place: source.to_string() }
+}
+
+async fn ensure_key(source: &KeySource) -> Result<bool, SealError> {
+    let source = source.clone();
+    blocking(move || source.ensure_key()).await
 }

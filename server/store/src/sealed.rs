@@ -8,20 +8,15 @@
 //!
 //! Messages contain neither keys nor secrets.
 
-use crate::state::{self, create_folder};
+pub use crate::key_source::KeySource;
+use crate::state;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use codecall_base::files::{self, AtomicFile};
-use codecall_config::Config;
 pub use codecall_config::{MASTER_KEY_FILE_VARIABLE, MASTER_KEY_VARIABLE};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use zeroize::Zeroizing;
 
 /// The version of the format of records.
@@ -34,8 +29,6 @@ const ID_BYTES: usize = 4;
 const SALT_BYTES: usize = 32;
 /// What derived keys are for.
 const PURPOSE: &[u8] = b"codecall secrets 1";
-/// Maximum size of a file of keys, in bytes.
-const MAX_KEY_FILE_BYTES: u64 = 4096;
 /// Maximum number of keys in a ring.
 const MAX_KEYS: usize = 16;
 
@@ -87,6 +80,9 @@ pub enum SealError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The keyring of the system cannot be used.
+    #[error("the keyring of the system, which has the master key (store.keyring), cannot be used: {0}")]
+    Keyring(String),
     /// No key of the ring has sealed the record.
     #[error(
         "the secret was encrypted with another master key (its id is {0}); add that key as a further line of the key's file"
@@ -95,7 +91,7 @@ pub enum SealError {
     /// The servers of the database use another key than this one has.
     #[error(
         "the secrets of the database are encrypted with the master key {registered}, which this server does not have{own}; \
-         copy the file of the master key of a server that has it to {file}, or set CODECALL_MASTER_KEY to that key. If it is \
+         copy the file of the master key of a server that has it to {place}, or set CODECALL_MASTER_KEY to that key. If it is \
          lost, `codecall secret key --lost` makes another one; what was encrypted must then be stored again"
     )]
     NotRegistered {
@@ -104,7 +100,7 @@ pub enum SealError {
         /// What the server has.
         own: String,
         /// Where the key belongs.
-        file: String,
+        place: String,
     },
     /// The record was changed, or belongs to another place.
     #[error("the stored secret is damaged, was changed, or belongs to another row; set it again")]
@@ -143,50 +139,6 @@ impl MasterKey {
     }
 }
 
-/// Where the keys of a process are.
-#[derive(Clone, Debug)]
-pub struct KeySource {
-    file: Option<PathBuf>,
-}
-
-impl KeySource {
-    /// Returns that of a configuration.
-    #[must_use]
-    pub fn of(config: &Config) -> Self {
-        Self { file: key_file(config) }
-    }
-
-    /// Reads the keys: those of the variable [`MASTER_KEY_VARIABLE`], else of the file that [`MASTER_KEY_FILE_VARIABLE`] or
-    /// the configuration names, else of `master.key` in the folder of the state.
-    ///
-    /// # Errors
-    /// There is no key, or one that cannot be used.
-    pub fn load(&self) -> Result<KeyRing, SealError> {
-        if let Some(text) = std::env::var_os(MASTER_KEY_VARIABLE).filter(|text| !text.is_empty()) {
-            let text = Zeroizing::new(text.into_string().unwrap_or_default());
-            return KeyRing::parse(&text, MASTER_KEY_VARIABLE);
-        }
-        self.file.as_deref().map_or(Err(SealError::NoKey), KeyRing::read)
-    }
-
-    /// Returns that of a file.
-    pub(crate) fn of_file(file: PathBuf) -> Self {
-        Self { file: Some(file) }
-    }
-
-    /// Returns the file of the keys; `None`: there is no folder for it.
-    #[must_use]
-    pub fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
-    }
-
-    /// Returns when the file was changed last; `None`: there is none.
-    #[must_use]
-    pub fn changed(&self) -> Option<SystemTime> {
-        self.file.as_ref()?.metadata().and_then(|metadata| metadata.modified()).ok()
-    }
-}
-
 /// The keys that seal and open secrets.
 pub struct KeyRing {
     /// The first one seals. Never empty.
@@ -201,14 +153,6 @@ impl fmt::Debug for KeyRing {
 }
 
 impl KeyRing {
-    /// Reads the keys of a configuration, as [`KeySource::load`] does.
-    ///
-    /// # Errors
-    /// There is no key, or one that cannot be used.
-    pub fn load(config: &Config) -> Result<Self, SealError> {
-        KeySource::of(config).load()
-    }
-
     /// Parses keys in base64, one a line. Empty lines, and those that begin with `#`, are ignored. `from` says where they
     /// are from, for messages.
     ///
@@ -220,20 +164,6 @@ impl KeyRing {
         match keys {
             Some(keys) if (1..=MAX_KEYS).contains(&keys.len()) => Ok(Self { keys }),
             Some(_) | None => Err(SealError::MalformedKey { from: from.to_owned() }),
-        }
-    }
-
-    /// Reads a file of keys.
-    ///
-    /// # Errors
-    /// The file does not exist ([`SealError::NoKey`]), others than its owner may read it, or it has no key.
-    pub fn read(path: &Path) -> Result<Self, SealError> {
-        let problem = |problem: String| SealError::KeyFile { path: path.display().to_string(), problem };
-        require_private(path).map_err(problem)?;
-        match files::read_text(path, MAX_KEY_FILE_BYTES).map(Zeroizing::new) {
-            Ok(text) => Self::parse(&text, &path.display().to_string()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(SealError::NoKey),
-            Err(error) => Err(problem(error.to_string())),
         }
     }
 
@@ -340,88 +270,6 @@ pub fn new_key() -> Result<Zeroizing<String>, SealError> {
     Ok(Zeroizing::new(BASE64_STANDARD.encode(*key)))
 }
 
-/// Writes a new key as the first line of a file, which only its owner can read, before the keys that it has. The new one
-/// seals from now on; the others still open.
-///
-/// # Errors
-/// The file cannot be read or written.
-pub fn add_key(path: &Path) -> Result<(), SealError> {
-    let _lock = lock(path)?;
-    write_key(path)
-}
-
-/// Writes a key to a file that has none. Of several processes that do so at once one writes it. Returns whether this one has.
-///
-/// # Errors
-/// The file cannot be read or written, or it has something else than keys.
-pub fn ensure_key(path: &Path) -> Result<bool, SealError> {
-    let _lock = lock(path)?;
-    match KeyRing::read(path) {
-        Ok(_) => Ok(false),
-        Err(SealError::NoKey) => write_key(path).map(|()| true),
-        Err(error) => Err(error),
-    }
-}
-
-/// Waits until no other process changes a file of keys. The lock is a file beside it, because the file itself is replaced.
-fn lock(path: &Path) -> Result<File, SealError> {
-    let problem =
-        |error: std::io::Error| SealError::KeyFile { path: path.display().to_string(), problem: error.to_string() };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        create_folder(folder).map_err(problem)?;
-    }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".lock");
-    let file = files::open_append(Path::new(&beside)).map_err(problem)?;
-    file.lock().map_err(problem)?;
-    Ok(file)
-}
-
-fn write_key(path: &Path) -> Result<(), SealError> {
-    let problem = |problem: String| SealError::KeyFile { path: path.display().to_string(), problem };
-    require_private(path).map_err(problem)?;
-    let before = match files::read_text(path, MAX_KEY_FILE_BYTES).map(Zeroizing::new) {
-        // A file that is no file of keys is not changed.
-        Ok(text) => KeyRing::parse(&text, &path.display().to_string()).map(|_| text)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => Zeroizing::new(String::new()),
-        Err(error) => return Err(problem(error.to_string())),
-    };
-    let text = Zeroizing::new(format!("{}\n{}", *new_key()?, *before));
-    KeyRing::parse(&text, &path.display().to_string())?;
-    let written = AtomicFile::create(path).and_then(|mut file| file.write(text.as_bytes()));
-    written.map_err(|error| problem(error.to_string()))
-}
-
-/// Returns the file of the master key: the one that [`MASTER_KEY_FILE_VARIABLE`] names, else the configuration, else
-/// `master.key` in the folder of the state. `None`: there is no such folder.
-#[must_use]
-pub fn key_file(config: &Config) -> Option<PathBuf> {
-    match std::env::var_os(MASTER_KEY_FILE_VARIABLE).filter(|path| !path.is_empty()) {
-        Some(path) => Some(path.into()),
-        None => {
-            let configured = config.store.key_file.clone();
-            configured.or_else(|| state::folder(config).map(|folder| folder.join("master.key")))
-        }
-    }
-}
-
-/// Requires that only the owner of a file can read it. A file that does not exist is all right.
-#[cfg(unix)]
-fn require_private(path: &Path) -> Result<(), String> {
-    use std::os::unix::fs::PermissionsExt as _;
-    match path.metadata() {
-        Ok(metadata) if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 => {
-            Err("others than its owner may read or write it; `chmod 600` it".into())
-        }
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-fn require_private(_: &Path) -> Result<(), String> {
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -492,44 +340,5 @@ mod tests {
             assert_eq!(error, SealError::MalformedKey { from: "KEY".into() });
             assert!(text.is_empty() || !error.to_string().contains(text));
         }
-    }
-
-    #[test]
-    fn one_of_several_processes_makes_the_first_key() {
-        for attempt in 0..20 {
-            let folder = std::env::temp_dir().join(format!("codecall-first-key-{}-{attempt}", std::process::id()));
-            let path = folder.join("master.key");
-            let keys = std::thread::scope(|scope| {
-                let threads: Vec<_> =
-                    (0..8).map(|_| scope.spawn(|| (ensure_key(&path), KeyRing::read(&path)))).collect();
-                threads.into_iter().map(|thread| thread.join().expect("ended")).collect::<Vec<_>>()
-            });
-            assert_eq!(keys.iter().filter(|(made, _)| *made == Ok(true)).count(), 1);
-            let sealed = keys[0].1.as_ref().expect("a key").seal(PLACE, b"secret").expect("sealed");
-            for (made, keys) in &keys {
-                assert!(made.is_ok() && keys.as_ref().expect("a key").open(PLACE, &sealed).is_ok());
-            }
-            std::fs::remove_dir_all(&folder).expect("removed");
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_file_of_keys_is_private() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let folder = std::env::temp_dir().join(format!("codecall-sealed-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        let path = folder.join("inner/master.key");
-        assert_eq!(KeyRing::read(&path).err(), Some(SealError::NoKey));
-        add_key(&path).expect("written");
-        let first = KeyRing::read(&path).expect("a key");
-        let sealed = first.seal(PLACE, b"secret").expect("sealed");
-        assert_eq!(path.metadata().expect("a file").permissions().mode() & 0o777, 0o600);
-        add_key(&path).expect("a second key");
-        let both = KeyRing::read(&path).expect("two keys");
-        assert!(!both.is_current(&sealed) && both.open(PLACE, &sealed).is_ok());
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("changed");
-        assert!(matches!(KeyRing::read(&path), Err(SealError::KeyFile { .. })));
-        std::fs::remove_dir_all(&folder).expect("removed");
     }
 }

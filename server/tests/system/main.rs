@@ -27,6 +27,8 @@ mod init;
 mod interactive;
 #[cfg(target_os = "linux")]
 mod isolation;
+#[cfg(all(target_os = "linux", feature = "keyring"))]
+mod keyring;
 mod large_data;
 #[cfg(unix)]
 mod model;
