@@ -5,6 +5,7 @@
 //! `CODECALL_RESTATE` it is Restate that keeps them, with a worker in this process.
 
 use codecall::store::Database;
+use codecall::tool::ToolDefinition;
 use codecall::upstream::UpstreamCall;
 use codecall::upstream::inline::Inline;
 use codecall::{Config, Extensions, Hub, LiveHub, meta};
@@ -72,11 +73,19 @@ async fn start_worker(_live: &LiveHub) {
     assert!(std::env::var_os("CODECALL_RESTATE").is_none(), "CODECALL_RESTATE needs the feature restate");
 }
 
-/// A tool that answers at once.
+/// A tool that answers at once. With `CODECALL_READ_ONLY` it says that it only reads, so that its calls may be repeated.
 fn users() -> Inline {
-    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    let read_only = std::env::var_os("CODECALL_READ_ONLY").map(|_| ("readOnlyHint".to_owned(), json!(true)));
+    let definition = ToolDefinition {
+        app: "users".into(),
+        name: "get".into(),
+        description: "Returns a user".into(),
+        input_schema: json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}),
+        annotations: read_only.into_iter().collect(),
+        ..ToolDefinition::default()
+    };
     let get = |call: UpstreamCall| async move { Ok(json!({"id": call.input["id"], "name": "Ada", "role": "admin"})) };
-    Inline::new("users").tool("get", "Returns a user", schema, get)
+    Inline::new("users").define(definition, get)
 }
 
 #[cfg(feature = "postgres")]
