@@ -19,6 +19,7 @@ use codecall::tool::{Example, ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::inline::Inline;
 use codecall::upstream::{BoxFuture, ResourcesAndPrompts, Upstream, UpstreamCall, UpstreamNotification};
 use codecall::{Config, Extensions, Hub, LiveHub, meta};
+use futures_util::{StreamExt as _, stream};
 use rmcp::model::*;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -39,8 +40,11 @@ const SECRET: &str = "late-Zq3/7+x&9Kd_5w";
 /// The same for other hubs: the logs of a process are redacted with the secrets of all its hubs.
 const OTHER_SECRET: &str = "other-9Kd_5w-Zq3";
 
-/// How many random secrets a server has.
-const SECRETS_OF_A_ROUND: usize = 2;
+/// How many servers have random secrets, and how many of them at once.
+const ROUNDS: u64 = 6;
+const AT_ONCE: usize = 2;
+/// How long the secrets of a server are at least.
+const BYTES_OF_A_ROUND: usize = 24;
 /// How often a secret is told in two encodings within each other.
 const PAIRS: usize = 4;
 const MAX_PAIR_BYTES: usize = 400;
@@ -60,11 +64,13 @@ struct Told {
     text: String,
     /// Everywhere else.
     deep: String,
+    /// In an answer that comes in small pieces, each of which is searched with what is held back.
+    streamed: String,
 }
 
 impl Told {
     fn only(secret: &str) -> Self {
-        Self { name: secret.to_owned(), text: secret.to_owned(), deep: secret.to_owned() }
+        Self { name: secret.to_owned(), text: secret.to_owned(), deep: secret.to_owned(), streamed: secret.to_owned() }
     }
 
     /// Returns a literal of a script.
@@ -218,7 +224,8 @@ impl World {
         let folder = Folder::new();
         let failed = || ModelReply::Error(500, json!({"error": {"message": told.deep}}));
         let answer = || ModelReply::Message(json!({"role": "assistant", "content": told.deep}));
-        let round = || [answer(), answer(), answer(), failed()];
+        let streamed = || ModelReply::Message(json!({"role": "assistant", "content": told.streamed}));
+        let round = || [answer(), answer(), streamed(), failed()];
         let model = Model::start((0..rounds).flat_map(|_| round())).await;
         let audit = folder.path("audit.jsonl");
         let config = config(&json!({
@@ -399,6 +406,26 @@ impl World {
         ]
     }
 
+    /// A stored tool whose code has the secret in it: it is stored as it is, and masked where it is shown.
+    async fn script_tools(&self) -> Vec<Way> {
+        const NOTE: &str = "/v1/tools/scripts/note";
+        let code = |value: &Value| {
+            let head = "/*---\ndescription = \"Notes\"\n---*/\nasync function execute() {\n  return";
+            json!({"code": format!("{head} {value};\n}}\n"), "author": self.told.name})
+        };
+        let mut stored = Vec::new();
+        for value in [self.told.literal(), json!(1), self.told.literal()] {
+            stored.push(self.send("PUT", NOTE, &code(&value)).await);
+        }
+        assert!(stored.iter().all(|stored| stored["version"].is_number()), "{stored:?}");
+        vec![
+            ("a stored tool", self.get(NOTE).await),
+            ("its versions", self.get(&format!("{NOTE}/versions")).await),
+            ("a stored tool on the page", self.get("/ui/script-tool?name=note").await),
+            ("a version on the page", self.get("/ui/script-tool?name=note&version=1").await),
+        ]
+    }
+
     /// What cannot contain text of tools or scripts. It only has to be clean.
     async fn figures(&self) -> Vec<Way> {
         let paths =
@@ -430,10 +457,10 @@ impl World {
     }
 
     async fn meta_tools(&self) -> Vec<Way> {
-        let (handle, cut) = self.store_long_result().await;
+        let (handle, bytes, cut) = self.store_long_result().await;
         let mut ways = vec![
             ("the first piece of a long result", cut),
-            ("another piece of it", self.piece(&handle).await),
+            ("another piece of it", self.piece(&handle, bytes / 2).await),
             ("codecall_search", self.call("codecall_search", json!({"query": "signs in"})).await),
             ("codecall_describe", self.call("codecall_describe", json!({"toolNames": ["leak:tell"]})).await),
             (
@@ -512,13 +539,13 @@ impl World {
     }
 
     /// The bytes of the database.
-    fn stored(&self) -> Vec<Way> {
+    fn stored(&self) -> [(&'static str, String); 2] {
         let read = |file| std::fs::read(self.folder.path(file)).unwrap_or_default();
         // What is not a text becomes a sign that no secret has, and the texts between stay as they are.
-        let text = |bytes: Vec<u8>| Value::from(String::from_utf8_lossy(&bytes));
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let database = read("codecall.db");
         assert!(database.starts_with(b"SQLite format 3"), "there is no database");
-        vec![("the database", text(database)), ("what is added to it", text(read("codecall.db-wal")))]
+        [("the database", text(database)), ("what is added to it", text(read("codecall.db-wal")))]
     }
 
     async fn files(&mut self) -> Vec<Way> {
@@ -539,21 +566,20 @@ impl World {
     }
 
     /// Runs a script whose result is too long. Returns the handle, and the answer.
-    async fn store_long_result(&self) -> (String, Value) {
+    async fn store_long_result(&self) -> (String, u64, Value) {
         let script = format!("return {}.repeat({})", json!(self.repeated()), 5 + 1_000 / self.repeated().len());
         let limits = json!({"maxResultBytes": 1_000});
         let answer = self.call("codecall_execute", json!({"script": script, "limits": limits})).await;
         let text = answer["content"][0]["text"].as_str().expect("a text");
         let data: Value = serde_json::from_str(text).expect("JSON");
         let handle = data["truncated"]["handle"].as_str().expect("a handle").to_owned();
-        (handle, answer)
+        (handle, data["truncated"]["bytes"].as_u64().expect("a length"), answer)
     }
 
-    /// Returns a piece of a long result, which begins and ends in a secret.
-    async fn piece(&self, handle: &str) -> Value {
-        let length = self.repeated().len();
-        let limit = 3 * length;
-        self.call("codecall_execute", json!({"handle": handle, "offset": length / 2, "limit": limit})).await
+    /// Returns a piece of a long result.
+    async fn piece(&self, handle: &str, offset: u64) -> Value {
+        let limit = 3 * self.repeated().len();
+        self.call("codecall_execute", json!({"handle": handle, "offset": offset, "limit": limit})).await
     }
 
     async fn record(&self, script: &str) -> String {
@@ -569,16 +595,22 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_way_out_lets_a_secret_pass_that_was_added_later() {
     let mut world = World::start(Told::only(SECRET), 2, &[]).await;
-    let ways = world.ways_out().await;
+    let mut ways = world.ways_out().await;
+    ways.extend(world.script_tools().await);
     let useless: Vec<_> = ways.iter().filter(|(_, left)| !left.to_string().contains(SECRET)).collect();
     assert!(ways.len() > 40 && useless.is_empty(), "they do not show what is to be redacted: {useless:#?}");
-    let (handle, _) = world.store_long_result().await;
+    let (handle, ..) = world.store_long_result().await;
     world.hub.secrets().add(SECRET).expect("long enough");
-    let ways = world.ways_out().await;
+    let mut ways = world.ways_out().await;
+    ways.extend(world.script_tools().await);
     let is_clean = |left: &str| left.contains("[secret]") && !left.contains(SECRET);
     let leaks: Vec<_> = ways.iter().filter(|(_, left)| !is_clean(&left.to_string())).collect();
     assert!(ways.len() > 40 && leaks.is_empty(), "{leaks:#?}");
-    let piece = world.piece(&handle).await.to_string();
+    let figures = world.figures().await;
+    let leaks: Vec<_> = figures.iter().filter(|(_, left)| left.to_string().contains(SECRET)).collect();
+    assert!(leaks.is_empty(), "{leaks:#?}");
+    // It begins and ends in a secret.
+    let piece = world.piece(&handle, world.repeated().len() as u64 / 2).await.to_string();
     assert!(!piece.contains("late") && !piece.contains("9Kd_5w") && piece.contains("[secret] and more"), "{piece}");
     // Clients are told that the descriptions have changed.
     until("the notification", || world.recorded.changes.load(Ordering::Relaxed) > 0).await;
@@ -599,37 +631,80 @@ fn random_told(random: &mut Random, secrets: &[String]) -> (Told, Needles) {
         secrets.iter().flat_map(|secret| [0; PAIRS].map(|_| (secret, pair(secret, random)))).collect();
     pairs.retain(|(_, pair)| pair.text.len() <= MAX_PAIR_BYTES);
     pairs.iter().for_each(|(secret, pair)| needles.add(secret, pair));
+    let some = spellings(&secrets[0]).into_iter().filter(|_| random.below(4) == 0).collect();
+    let streamed = written(some, random);
     let deep = written(pairs.into_iter().map(|(_, pair)| pair).collect(), random) + &text;
-    (Told { name: secrets[0].clone(), text, deep }, needles)
+    (Told { name: secrets[0].clone(), text, deep, streamed }, needles)
 }
 
-/// Every way out, with secrets that are known from the start, in every spelling.
+/// Every way out, with secrets that are known from the start, in every spelling. `CODECALL_TEST_SEED` and
+/// `CODECALL_TEST_ROUNDS` make other secrets, and more.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_way_out_lets_random_secrets_pass() {
     let number = |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().expect("a number"));
     let seed = number("CODECALL_TEST_SEED", 1);
-    for round in 0..number("CODECALL_TEST_ROUNDS", 4) {
-        let mut random = Random(seed.wrapping_add(round));
-        let secrets: Vec<String> = (0..SECRETS_OF_A_ROUND).map(|_| random.secret()).collect();
-        let (told, needles) = random_told(&mut random, &secrets);
-        let t = std::time::Instant::now();
-        let mut world = World::start(told, 1, &secrets).await;
-        let mut ways = world.ways_out().await;
-        let shown = ways.len();
-        ways.extend(world.figures().await);
-        world.hub.close().await;
-        ways.extend(world.stored());
-        eprintln!(
-            "XX {:?} {} bytes {}",
-            t.elapsed(),
-            world.told.deep.len(),
-            ways.iter().map(|(_, w)| w.to_string().len()).sum::<usize>()
-        );
-        let leaks: BTreeSet<_> =
-            ways.iter().filter_map(|(name, left)| Some((name, needles.find(&left.to_string())?))).collect();
-        assert!(leaks.is_empty(), "CODECALL_TEST_SEED={} {secrets:?}: {leaks:#?}", seed.wrapping_add(round));
-        let silent: Vec<_> = ways[..shown].iter().filter(|(_, left)| !left.to_string().contains("[secret]")).collect();
-        assert!(silent.is_empty(), "they do not show what is to be redacted: {silent:#?}");
+    let mut rounds = stream::iter(seed..seed + number("CODECALL_TEST_ROUNDS", ROUNDS))
+        .map(|seed| tokio::spawn(random_round(seed)))
+        .buffer_unordered(AT_ONCE);
+    while let Some(round) = rounds.next().await {
+        round.expect("no leak");
+    }
+}
+
+async fn random_round(seed: u64) {
+    let mut random = Random(seed);
+    let mut secrets = vec![random.secret()];
+    while secrets.iter().map(String::len).sum::<usize>() < BYTES_OF_A_ROUND {
+        secrets.push(random.secret());
+    }
+    let (told, needles) = random_told(&mut random, &secrets);
+    let mut world = World::start(told, 1, &secrets).await;
+    let mut ways = world.ways_out().await;
+    let silent: Vec<_> = ways.iter().filter(|(_, left)| !left.to_string().contains("[secret]")).collect();
+    assert!(silent.is_empty(), "CODECALL_TEST_SEED={seed}: they do not show what is to be redacted: {silent:#?}");
+    ways.extend(world.figures().await);
+    world.hub.history().expect("a history").flush().await;
+    let stored = world.stored();
+    // Their code is what its author has written, and is stored as it is.
+    ways.extend(world.script_tools().await);
+    world.hub.close().await;
+    let texts = ways.into_iter().map(|(name, left)| match left {
+        Value::String(text) => (name, text),
+        left => (name, left.to_string()),
+    });
+    let leaks: BTreeSet<_> =
+        texts.chain(stored).filter_map(|(name, text)| Some((name, needles.find(&text)?.to_owned()))).collect();
+    assert!(leaks.is_empty(), "CODECALL_TEST_SEED={seed} {secrets:?}: {leaks:#?}");
+}
+
+/// What an MCP server writes to its stderr is a part of the log, and of the reason why it has ended.
+#[tokio::test]
+async fn no_line_of_the_log_has_a_random_secret() {
+    let (folder, mut random, mut needles) = (Folder::new(), Random(7), Needles::default());
+    let (mut environment, mut lines) = (Map::new(), Vec::new());
+    while environment.len() < 4 {
+        let secret = random.secret();
+        // No variable of an environment has it.
+        if secret.contains('\0') || secret.len() > 60 {
+            continue;
+        }
+        let own = spellings(&secret);
+        own.iter().for_each(|spelling| needles.add(&secret, spelling));
+        lines.push(written(own, &mut random));
+        environment.insert(format!("KEY_{}", environment.len()), secret.into());
+    }
+    let output = folder.file("output", lines.join("\n") + "\n");
+    // The last lines are those of the message.
+    let tells = json!({"command": "sh", "args": ["-c", "cat \"$0\" >&2", output], "env": environment});
+    let config = folder.file("config.json", json!({"mcpServers": {"leak": tells}}).to_string());
+    for format in ["text", "json"] {
+        let words = ["-v", "--log-format", format, "--config", &config];
+        let server = Server::start(&words).await;
+        let failed = server.call("codecall_execute", json!({"script": "return await callTool('leak:a', {})"})).await;
+        let failed = json!(failed.expect("a result")).to_string();
+        let stderr = server.end().await;
+        assert!(stderr.matches("[secret]").count() > 10, "{stderr}");
+        assert_eq!((needles.find(&stderr), needles.find(&failed)), (None, None), "{stderr}\n{failed}");
     }
 }
 

@@ -33,7 +33,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// The spellings of secrets of which a part may stand beside a mark: those that one encoding makes.
+/// The spellings of secrets of which a part may stand beside a mark: those that one encoding makes, also within JSON.
 pub(super) struct Spellings {
     secrets: Vec<String>,
     /// Only made when a text has a mark: they take many times the memory of the secrets.
@@ -53,8 +53,6 @@ impl Spellings {
         let mut spellings = Vec::new();
         for secret in secrets {
             spellings.push(secret.clone());
-            let json = Value::from(secret.as_str()).to_string();
-            spellings.push(json[1..json.len() - 1].to_owned());
             for (set, is_form) in [(NON_ALPHANUMERIC, false), (COMPONENT, false), (COMPONENT, true)] {
                 let percent = utf8_percent_encode(secret, set).to_string();
                 let percent = if is_form { percent.replace("%20", "+") } else { percent };
@@ -76,6 +74,9 @@ impl Spellings {
                 }
             }
         }
+        // What is cut is often JSON.
+        let in_json: Vec<String> = spellings.iter().map(|spelling| json(spelling)).collect();
+        spellings.extend(in_json);
         spellings.sort_unstable();
         spellings.dedup();
         spellings.retain(|spelling| spelling.len() > MIN_PART_BYTES);
@@ -140,6 +141,12 @@ fn with_lower_escapes(percent: &str) -> String {
     out
 }
 
+/// Returns a text as in a string of JSON.
+fn json(text: &str) -> String {
+    let json = Value::from(text).to_string();
+    json[1..json.len() - 1].to_owned()
+}
+
 fn html(text: &str, apostrophe: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     escaped.replace('\'', apostrophe)
@@ -179,10 +186,11 @@ mod tests {
             ("czNjcmV0… (90 bytes, cut) …", "[secret]… (90 bytes, cut) …"),
             ("s3cret \\\"V… x", "[secret]… x"),
             ("&#115;&#51;&#99;… x", "[secret]… x"),
-            ("s3cret &quot;V… (90 bytes, cut) …#x6d;&#x6F;&#x72;&#x65;", "[secret]… (90 bytes, cut) …#x6d;[secret]"),
+            ("s3cret &quot;V… (90 bytes, cut) …#x6D;&#x6F;&#x72;&#x65;", "[secret]… (90 bytes, cut) …[secret]"),
             ("\\u0073\\u0033\\u00… x", "[secret]… x"),
             ("s3cret+%22V%C3%A… (90 bytes, cut) …c3%a4lue%22%2fwith%2bmore", "[secret]… (90 bytes, cut) …[secret]"),
             ("%73%33%63… x", "[secret]… x"),
+            (r"\\u0073\\u0033\\u00… x", "[secret]… x"),
         ] {
             assert_eq!(mask(text).as_deref(), Some(expected), "{text}");
         }
