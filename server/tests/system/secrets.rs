@@ -41,10 +41,10 @@ const SECRET: &str = "late-Zq3/7+x&9Kd_5w";
 const OTHER_SECRET: &str = "other-9Kd_5w-Zq3";
 
 /// How many servers have random secrets, and how many of them at once.
-const ROUNDS: u64 = 6;
-const AT_ONCE: usize = 2;
+const ROUNDS: u64 = 3;
+const AT_ONCE: usize = 3;
 /// How long the secrets of a server are at least.
-const BYTES_OF_A_ROUND: usize = 24;
+const BYTES_OF_A_ROUND: usize = 16;
 /// How often a secret is told in two encodings within each other.
 const PAIRS: usize = 4;
 const MAX_PAIR_BYTES: usize = 400;
@@ -125,7 +125,7 @@ impl Upstream for Leaky {
             app: "leak".into(),
             name: name.into(),
             title: Some(format!("With {short}")),
-            description: format!("Signs in with {told}"),
+            description: format!("Signs in with {short}: {told}"),
             input_schema: json!({"type": "object", "description": told, "properties": {"a": {"default": told}}}),
             output_schema: Some(json!({"type": "object", "description": told})),
             annotations: Map::from_iter([("title".into(), short.as_str().into())]),

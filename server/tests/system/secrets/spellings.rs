@@ -53,10 +53,11 @@ impl Random {
     pub fn secret(&mut self) -> String {
         let others: Vec<char> = self.pick(&OTHERS).chars().collect();
         let letters: Vec<char> = ALPHANUMERIC.chars().collect();
-        let length = match self.below(5) {
-            0 | 1 => MIN_CHARS + self.below(6),
-            2 | 3 => 12 + self.below(30),
-            _ => 42 + self.below(MAX_BYTES - 42),
+        // Long ones are rare: a text with all their spellings takes a server of tests many seconds.
+        let length = match self.below(20) {
+            0..=11 => MIN_CHARS + self.below(6),
+            12..=18 => 12 + self.below(20),
+            _ => 32 + self.below(MAX_BYTES - 32),
         };
         let mut secret = String::new();
         for at in 0..length {
@@ -76,6 +77,9 @@ impl Random {
         secret
     }
 }
+
+/// Appends a text in an encoding.
+type Encode<'a> = &'a dyn Fn(&mut String, &str);
 
 /// A secret as it may be written.
 #[derive(Clone, Debug)]
@@ -154,7 +158,7 @@ fn spellings_within(before: &str, text: &str, after: &str) -> Vec<Spelling> {
         |write: fn(&mut String, char)| move |out: &mut String, text: &str| text.chars().for_each(|c| write(out, c));
     let of_bytes =
         |write: fn(&mut String, u8)| move |out: &mut String, text: &str| text.bytes().for_each(|byte| write(out, byte));
-    let encodings: [(&str, &dyn Fn(&mut String, &str)); 10] = [
+    let encodings: [(&str, Encode<'_>); 10] = [
         ("plain", &as_it_is),
         ("JSON", &of_chars(json)),
         ("JSON, each letter", &of_chars(unit_escapes)),
@@ -166,7 +170,7 @@ fn spellings_within(before: &str, text: &str, after: &str) -> Vec<Spelling> {
         ("hex", &of_bytes(|out, byte| written_as(out, format_args!("{byte:02x}")))),
         ("hex in capitals", &of_bytes(|out, byte| written_as(out, format_args!("{byte:02X}")))),
     ];
-    let encoded = |encode: &dyn Fn(&mut String, &str), text: &str| {
+    let encoded = |encode: Encode<'_>, text: &str| {
         let mut out = String::new();
         encode(&mut out, text);
         out
