@@ -147,6 +147,7 @@ impl Decide {
         let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
         let by = format!("{} (command line)", user.as_deref().unwrap_or("a person"));
         let decision = Decision { is_approved, by, reason: self.reason };
+        let decision = decision.without_secrets(&config.secrets.redactor());
         let (request, is_done) = match requests.decide(&self.id, &decision).await.map_err(failed)? {
             Decided::Done(request) => (request, true),
             Decided::TooLate(request) => (request, false),

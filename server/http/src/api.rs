@@ -1,17 +1,20 @@
 //! The JSON endpoints for stateless steps.
 
-use super::error::ErrorResponse;
+use super::error::{ErrorResponse, HttpError};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use codecall_base::call::with_client;
+use codecall_base::offload;
 use codecall_hub::hub::{LiveHub, Status};
 use codecall_hub::stateless::{ClientToolset, Evaluate, Refusal};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// `POST /v1/evaluate`: takes one step of a run. The status is 200 if the step was taken, even if the run has failed.
 pub async fn evaluate(State(hub): State<LiveHub>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
@@ -53,6 +56,26 @@ pub async fn typescript(body: Bytes) -> Result<Json<Value>, ErrorResponse> {
         tools.tools().iter().map(|tool| json!({"tool": tool.name, "function": tools.names().function(&tool.name)}));
     let functions: Vec<Value> = functions.collect();
     Ok(Json(json!({"typescript": tools.declarations(), "functions": functions})))
+}
+
+/// Masks the secrets in a response of JSON, also in its error. The store may have what it returns since a time when they were
+/// not known.
+pub async fn without_secrets(State(hub): State<LiveHub>, response: Response) -> Response {
+    let secrets = hub.get().secrets().redactor();
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == b"application/json");
+    if secrets.is_empty() || !is_json {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, usize::MAX).await else {
+        return HttpError::Internal.into_response();
+    };
+    let text = String::from_utf8_lossy(&body);
+    match offload::run(text.len(), || secrets.redact_json(&text)).await {
+        Ok(Cow::Borrowed(_)) => Response::from_parts(head, body.into()),
+        Ok(Cow::Owned(clean)) => Response::from_parts(head, clean.into()),
+        Err(_) => HttpError::Internal.into_response(),
+    }
 }
 
 /// Deserializes a body.

@@ -71,8 +71,11 @@ pub async fn decide(
     body: Bytes,
 ) -> Result<Json<Value>, ErrorResponse> {
     let Decide { decision, reason, by } = read(&body)?;
+    // Before it is cut: without its end, a secret is not found.
+    let by = by.map(|by| hub.get().secrets().redactor().redact_text(&by).into_owned());
     let by = by.map_or_else(|| "http".to_owned(), |by| format!("{} (http)", codecall_base::text::truncate(&by, 100)));
     let decision = Decision { is_approved: decision == Verdict::Approve, by, reason };
+    let decision = decision.without_secrets(&hub.get().secrets().redactor());
     match requests(&hub)?.decide(&id, &decision).await.map_err(unavailable)? {
         Decided::Done(request) => Ok(Json(json!({"decided": true, "approval": request}))),
         Decided::TooLate(request) => Ok(Json(json!({"decided": false, "approval": request}))),

@@ -202,17 +202,20 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
     mcp.session_store = sessions.store();
     let mcp = StreamableHttpService::new(move || Ok(handler.for_session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(live)?);
-    Ok(Router::new()
-        .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)))
-        .route("/v1/evaluate", post(api::evaluate))
+    let masked = Router::new()
         .route("/v1/tools/typescript", post(api::typescript))
         .route("/v1/status", get(api::status))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", get(approvals::show).post(approvals::decide))
-        .route("/metrics", get(api::metrics))
-        .route(READY_PATH, get(api::readiness))
         .merge(scripts::router())
         .merge(runs::router())
+        .layer(axum::middleware::map_response_with_state(live.clone(), api::without_secrets));
+    Ok(Router::new()
+        .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)))
+        .route("/v1/evaluate", post(api::evaluate))
+        .route("/metrics", get(api::metrics))
+        .route(READY_PATH, get(api::readiness))
+        .merge(masked)
         .with_state(live.clone())
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(chat::models))

@@ -116,8 +116,9 @@ async fn events(
             };
             if now != last {
                 last = now.clone();
-                let name = if is_outcome { "outcome" } else { "status" };
-                let event = Event::default().event(name).data(now.to_string());
+                let (name, data) = (if is_outcome { "outcome" } else { "status" }, now.to_string());
+                // Secrets may have been added since it was stored.
+                let event = Event::default().event(name).data(live.get().secrets().redactor().redact_json(&data));
                 return Some((Ok(event), (live, run, None, last, is_outcome)));
             }
         }

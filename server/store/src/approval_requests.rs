@@ -5,6 +5,7 @@
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::{BoxFuture, StoreError};
+use codecall_base::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a reason, in bytes.
@@ -103,6 +104,16 @@ pub struct Decision {
     pub by: String,
     /// Why.
     pub reason: Option<String>,
+}
+
+impl Decision {
+    /// Masks secrets in what a person has said. It is stored, and the agent sees the reason.
+    #[must_use]
+    pub fn without_secrets(mut self, secrets: &Redactor) -> Self {
+        secrets.redact_string(&mut self.by);
+        self.reason.iter_mut().for_each(|reason| secrets.redact_string(reason));
+        self
+    }
 }
 
 /// What came of a decision.

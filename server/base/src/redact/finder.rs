@@ -22,6 +22,8 @@ const GAP: u8 = 0xff;
 const MAX_GROUP: usize = 8;
 /// How much of the end of a text is not decoded alone, in bytes.
 const MAX_TAIL: usize = 24;
+/// How long an escape is whose characters are escapes themselves, in bytes: `\ud83d\udd11` as `&#92;&#117;` and so on.
+const MAX_ESCAPE: usize = 80;
 /// Maximum length of a sequence of separators within hex, in bytes: `, 0x` and a line break with indentation.
 const MAX_SEPARATOR_BYTES: usize = 16;
 
@@ -116,10 +118,22 @@ impl SecretFinder {
         let window = &text.as_bytes()[first..];
         // What is decoded only together with what follows it: a group of base64, an escape, a separator.
         let mut open = window.len().saturating_sub(MAX_TAIL);
-        self.open(&Layer { bytes: Cow::Borrowed(window), spans: Vec::new() }, window.len(), 0, &mut open);
+        // The first escape that is near.
+        let escape = |at: usize| {
+            let near = at.saturating_sub(MAX_ESCAPE);
+            let lead = window[near..at].iter().position(|byte| matches!(byte, b'\\' | b'%' | b'&'));
+            lead.map_or(at, |lead| near + lead)
+        };
+        open = open.min(escape(window.len()));
+        let plain = Layer { bytes: Cow::Borrowed(window), spans: Vec::new() };
+        self.open(&plain, window.len(), MAX_TAIL, 0, &mut open);
         // A group of base64 is not decoded if its first letters have left.
         let is_letter = |byte: &&u8| BASE64[usize::from(**byte)] < SKIPPABLE || matches!(**byte, b'\r' | b'\n');
-        let with_group = |at: usize| at - window[..at].iter().rev().take(MAX_GROUP).take_while(is_letter).count();
+        let with_group = |at: usize| {
+            let letters = window[..at].iter().rev().take(MAX_GROUP).take_while(is_letter).count();
+            // Its letters may be escapes.
+            escape(at).min(at - letters)
+        };
         open = with_group(open);
         // Nor does a secret leave in two parts.
         for found in self.find(window).into_iter().rev() {
@@ -131,12 +145,13 @@ impl SecretFinder {
         text.floor_char_boundary(first + open)
     }
 
-    fn open(&self, layer: &Layer<'_>, end: usize, layers: usize, open: &mut usize) {
+    /// `tail` is how much of the end may not be decoded.
+    fn open(&self, layer: &Layer<'_>, end: usize, tail: usize, layers: usize, open: &mut usize) {
         let mut start = 0;
         for run in layer.bytes.split(|byte| *byte == GAP) {
             // After what is decoded there may be the beginning of an escape, which is not.
             let ends = (1..=run.len()).rev().take(if layers == 0 { 1 } else { MAX_TAIL });
-            for end_of in ends.take_while(|of| layer.span(start + of - 1).1 as usize + MAX_TAIL >= end) {
+            for end_of in ends.take_while(|of| layer.span(start + of - 1).1 as usize + tail >= end) {
                 let begins = |text: &String| {
                     let mut lengths = (1..text.len().min(end_of + 1)).rev();
                     lengths.find(|&length| run[..end_of].ends_with(&text.as_bytes()[..length]))
@@ -151,11 +166,11 @@ impl SecretFinder {
             return;
         }
         for escapes in escapes(layer) {
-            self.open(&unescape(layer, escapes, b'+'), end, layers + 1, open);
+            self.open(&unescape(layer, escapes, b'+'), end, MAX_ESCAPE, layers + 1, open);
         }
         // Nothing is too short to be the beginning of a secret.
         for inner in [decode_form(layer), decode_base64(layer, 1), decode_hex(layer, 1)].into_iter().flatten() {
-            self.open(&inner, end, layers + 1, open);
+            self.open(&inner, end, tail, layers + 1, open);
         }
     }
 

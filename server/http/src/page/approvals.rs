@@ -138,6 +138,7 @@ pub async fn decide(visit: &Visit) -> Response {
     };
     let reason = visit.form.filled("reason").map(str::to_owned);
     let decision = Decision { is_approved, by: CLIENT.into(), reason };
+    let decision = decision.without_secrets(&visit.hub.secrets().redactor());
     match approvals.decide(visit.form.get("id").unwrap_or_default(), &decision).await {
         Ok(Decided::Done(_)) => see_other("/ui/approvals"),
         Ok(Decided::TooLate(call)) => wrong(&format!("It is too late: the call is {}.", call.state.as_str())),

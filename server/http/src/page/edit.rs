@@ -32,10 +32,10 @@ pub fn editor(visit: &Visit, draft: &Draft<'_>) -> Markup {
         form.edit method="post" action="/ui/script" data-check="/ui/check" {
             (csrf(visit))
             @if draft.is_sync { input type="hidden" name="sync" value="1"; }
-            (text_area(draft.script, "Script"))
+            (text_area(&visit.clean(draft.script), "Script"))
             div.fields {
                 label { "Parameters (a JSON object, " code { "codecallContext" } ")"
-                    textarea name="parameters" rows="4" spellcheck="false" { "\n" (draft.parameters) }
+                    textarea name="parameters" rows="4" spellcheck="false" { "\n" (visit.clean(draft.parameters)) }
                 }
                 label { "Language"
                     select name="language" {
@@ -91,7 +91,7 @@ pub async fn run(visit: &Visit) -> Response {
         replays: None,
     };
     let refuse = |text: &str| {
-        let content = html! { p.alert role="alert" { (text) } (editor(visit, &draft)) };
+        let content = html! { p.alert role="alert" { (visit.clean(text)) } (editor(visit, &draft)) };
         page_with(visit, StatusCode::BAD_REQUEST, "New script", &content)
     };
     if draft.script.trim().is_empty() {

@@ -1,5 +1,6 @@
 //! Pairs of names and values, of addresses and forms; the filter of runs in them.
 
+use codecall_base::redact::Redactor;
 use codecall_hub::hub::parse_time;
 use codecall_store::RunFilter;
 use url::form_urlencoded;
@@ -21,6 +22,11 @@ impl Pairs {
     /// Returns the first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns them without secrets, to show them again.
+    pub fn without_secrets(&self, secrets: &Redactor) -> Self {
+        Self(self.0.iter().map(|(name, value)| (name.clone(), secrets.redact_text(value).into_owned())).collect())
     }
 
     /// Returns the first value of a name that is not blank, without spaces around it.

@@ -47,7 +47,7 @@ pub async fn list(visit: &Visit) -> Response {
     let filter = match filter(&visit.query, PAGE + 1) {
         Ok(filter) => filter,
         Err(wrong) => {
-            let content = html! { (filters) p.alert role="alert" { (wrong) } };
+            let content = html! { (filters) p.alert role="alert" { (visit.clean(&wrong)) } };
             return page_with(visit, StatusCode::BAD_REQUEST, "Runs", &content);
         }
     };
@@ -91,7 +91,8 @@ pub async fn list(visit: &Visit) -> Response {
 
 /// Creates the form of the filters.
 fn filters(visit: &Visit) -> Markup {
-    let value = |name: &str| visit.query.filled(name).unwrap_or_default();
+    let query = visit.query.without_secrets(&visit.hub.secrets().redactor());
+    let value = |name: &str| query.filled(name).unwrap_or_default();
     let select = |name: &str, any: &str, known: &[&str]| {
         let chosen = value(name);
         html! {

@@ -185,7 +185,7 @@ fn versions(visit: &Visit, name: &str, versions: &[StoredVersion]) -> Markup {
         section aria-labelledby="versions" {
             h2 #versions { "Versions" }
             @for (at, version) in versions.iter().take(MAX_VERSIONS).enumerate() {
-                @let before = versions.get(at + 1).map(|before| lines(&before.code.code)).unwrap_or_default();
+                @let before = versions.get(at + 1).map(|before| lines(&visit.clean(&before.code.code))).unwrap_or_default();
                 details {
                     summary { "Version " (version.version) ", " (time(version.stored_ms)) ", " (visit.clean(&version.author)) }
                     p { a href=(address("/ui/script-tool", [("name", name), ("version", &version.version.to_string())])) { "Edit version " (version.version) } }
@@ -207,7 +207,10 @@ fn editor(visit: &Visit, status: StatusCode, draft: &Draft, problems: &[Problem]
     let Draft { name, file, saved, code, .. } = draft;
     let name_of_file = file.file_name().unwrap_or_default().to_string_lossy();
     let lines = |text: &str| -> Vec<String> { text.split_terminator('\n').map(str::to_owned).collect() };
-    let changes = if saved.is_empty() || saved == code { Vec::new() } else { unified(&lines(saved), &lines(code)) };
+    let changes = match saved.is_empty() || saved == code {
+        true => Vec::new(),
+        false => unified(&lines(&visit.clean(saved)), &lines(&visit.clean(code))),
+    };
     let app = &visit.hub.config().script_tools.app;
     let full = format!("{app}:{name}");
     let content = html! {

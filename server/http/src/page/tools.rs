@@ -106,6 +106,7 @@ pub async fn show(visit: &Visit, called: Option<(StatusCode, Markup)>) -> Respon
         .filter(|(key, _)| definition.annotations.get(*key) == Some(&true.into()))
         .map(|(_, note)| note)
         .collect();
+    let typed = visit.form.without_secrets(&visit.hub.secrets().redactor());
     let (code, result) = called.map_or((StatusCode::OK, None), |(code, result)| (code, Some(result)));
     let content = html! {
         p.lead { "App " code { (definition.app) } ", " (definition.source) @for note in notes { ", " (note) } }
@@ -117,10 +118,10 @@ pub async fn show(visit: &Visit, called: Option<(StatusCode, Markup)>) -> Respon
                 form.call method="post" action="/ui/tool" {
                     (csrf(visit))
                     input type="hidden" name="name" value=(name);
-                    (fields(&definition.input_schema, &visit.form))
+                    (fields(&definition.input_schema, &typed))
                     details { summary { "Input as JSON instead" }
                         label for="json" { "A JSON object; what is above is then not used" }
-                        textarea #json name="json" rows="5" spellcheck="false" { "\n" (visit.form.get("json").unwrap_or_default()) }
+                        textarea #json name="json" rows="5" spellcheck="false" { "\n" (typed.get("json").unwrap_or_default()) }
                     }
                     div.buttons { button { "Call" } }
                 }
@@ -151,7 +152,7 @@ pub async fn call(visit: &Visit) -> Response {
     let input = match input(&entry.definition.input_schema, &visit.form) {
         Ok(input) => input,
         Err(wrong) => {
-            let result = html! { p.alert role="alert" { (wrong) } };
+            let result = html! { p.alert role="alert" { (visit.clean(&wrong)) } };
             return show(visit, Some((StatusCode::BAD_REQUEST, result))).await;
         }
     };

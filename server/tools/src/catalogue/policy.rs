@@ -38,7 +38,12 @@ impl<'a> Policy<'a> {
         if is_reserved(&tool.full_name()) || !own.selects(tool) {
             return None;
         }
-        let cleaned = hidden::cleaned(tool).map(Arc::new);
+        // Without a character that is hidden, the rest of a secret is not found.
+        let cleaned = hidden::cleaned(tool).map(|cleaned| {
+            let mut definition = ToolDefinition::clone(tool);
+            self.secrets.redact_definition(&mut definition);
+            Arc::new(if self.secrets.is_empty() { cleaned } else { hidden::cleaned(&definition).unwrap_or(definition) })
+        });
         let is_cleaned = cleaned.is_some();
         let definition = self.described(cleaned.as_ref().unwrap_or(tool));
         if is_reserved(&definition.full_name()) || !self.rules.include.selects_any(&[tool, &definition]) {

@@ -216,6 +216,7 @@ impl Gate<'_> {
         {
             let by = format!("client {}", request.client.as_deref().unwrap_or("without a name"));
             let decision = Decision { is_approved, by, reason };
+            let decision = decision.without_secrets(&self.pipeline.secrets.redactor());
             match self.requests.decide(&request.id, &decision).await? {
                 // If somebody else was faster, that decision holds.
                 Decided::Done(decided) | Decided::TooLate(decided) => request = decided,

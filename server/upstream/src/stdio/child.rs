@@ -140,7 +140,7 @@ impl Child {
         let last_output = Arc::new(Mutex::new(VecDeque::new()));
         let redactor = StderrRedactor {
             secrets: Arc::clone(secrets),
-            environment: Redactor::new(config.env.values().map(|value| &**value)),
+            environment: Redactor::new(config.env.values().flat_map(|value| value.lines().chain([&**value]))),
         };
         let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, redactor, Arc::clone(&last_output)));
         #[cfg(unix)]
@@ -217,7 +217,8 @@ impl Drop for Child {
 /// Redacts the stderr of a child.
 struct StderrRedactor {
     secrets: Arc<SecretRegistry>,
-    /// All values of its environment, also those that are obviously not secrets.
+    /// All values of its environment, also those that are obviously not secrets, and their lines: what it writes is read line
+    /// by line.
     environment: Redactor,
 }
 
