@@ -71,7 +71,7 @@ async fn main() {
     let address = format!("http://{}", listener.local_addr().expect("an address"));
     let endpoint = Endpoint::builder().bind(BareRun).bind(BareTool).build();
     tokio::spawn(async move { HttpServer::new(endpoint).serve(listener).await });
-    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let client = codecall::http::client(Duration::from_secs(60)).expect("a client");
     let registered = post(&client, &format!("{admin}/deployments"), &json!({"uri": address})).await;
     assert!(registered["id"].is_string(), "{registered}");
     let (client, restate, prefix) = (Arc::new(client), Arc::new(restate), std::process::id());
