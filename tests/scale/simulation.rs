@@ -342,7 +342,8 @@ impl Simulation {
         let key =
             std::fs::read_dir(self.folder.path()).expect("a folder").filter_map(Result::ok).map(|entry| entry.path());
         let key = key.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "key"));
-        let keys = KeyRing::read(&key.expect("a master key")).expect("keys");
+        let text = std::fs::read_to_string(key.expect("a master key")).expect("readable");
+        let keys = KeyRing::parse(&text, "the file").expect("keys");
         let journals = SqlJournals::new(self.world.database.clone());
         let ids = self.people.block_on(self.world.database.query("SELECT id FROM journaled_runs", [])).expect("ids");
         let mut seen = vec![false; self.plan_runs];

@@ -155,14 +155,15 @@ fn select<'a>(snapshot: &'a Snapshot, patterns: &[String]) -> Vec<&'a Pending> {
 
 /// Describes tools as diffs, for a terminal.
 fn described(tools: &[&Pending], redactor: &Redactor) -> Vec<String> {
-    tools.iter().flat_map(|tool| describe(tool)).map(|line| redactor.redact_text(&line).into_owned()).collect()
+    tools.iter().flat_map(|tool| describe(tool, redactor)).collect()
 }
 
 /// Describes a tool as a diff between what was approved and what it is.
-fn describe(tool: &Pending) -> Vec<String> {
+fn describe(tool: &Pending, redactor: &Redactor) -> Vec<String> {
     let approved = if tool.approved.is_some() { "approved" } else { "/dev/null" };
-    let mut out = vec![format!("--- {} ({approved})", tool.name), format!("+++ {} (now)", tool.name)];
-    out.extend(tool.diff());
+    let name = redactor.redact_text(&tool.name);
+    let mut out = vec![format!("--- {name} ({approved})"), format!("+++ {name} (now)")];
+    out.extend(tool.diff(redactor));
     out.push(String::new());
     out
 }

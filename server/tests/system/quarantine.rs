@@ -165,3 +165,20 @@ async fn hidden_text_does_not_reach_models() {
     assert!(listed.stderr.contains("looks like that of the tool 'a:read'"), "{listed:?}");
     assert!(listed.stderr.contains("characters that cannot be seen"), "{listed:?}");
 }
+
+/// A secret with line breaks is in no line of a diff.
+#[tokio::test]
+async fn a_diff_of_lines_shows_no_secret() {
+    let folder = Folder::new();
+    let description = "Open the box with\nfirst-part-4711\nother-part-0815\nand care";
+    let server = UpstreamServer::start(vec![tool("open", description)]).await;
+    let config = config(&folder, &server, json!(true));
+    let mut with_secret: Value =
+        serde_json::from_str(&std::fs::read_to_string(&config).expect("readable")).expect("JSON");
+    let key = json!({"API_KEY": "first-part-4711\nother-part-0815"});
+    with_secret["mcpServers"]["other"] = json!({"command": "true", "env": key});
+    let config = folder.file("secret.json", with_secret.to_string());
+    let pending = codecall(&["tools", "pending", "--config", &config]).await;
+    assert!(pending.stdout.contains("Open the box with\n+  [secret]\n+  and care"), "{pending:?}");
+    assert!(!pending.stdout.contains("first-part") && !pending.stdout.contains("other-part"), "{pending:?}");
+}

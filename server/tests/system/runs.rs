@@ -95,10 +95,12 @@ async fn bad_runs_end_at_their_limits() {
         join_all((0..30).map(|_| execute(&hub, GOOD, Policy::preset(Preset::Secure)))).await
     };
     let (bad, good) = tokio::join!(bad, good);
+    let endless_runs = BAD.iter().zip(&bad).filter(|((_, expected), _)| expected.starts_with("timeout"));
+    let first_end = endless_runs.map(|(_, (_, took))| *took).min().expect("an endless run");
     for (outcome, took) in good {
         assert_eq!(outcome.to_json(), r#"{"status":"ok","result":[[1,2,3],499500,[1,2,3]]}"#);
-        // They have begun 100 ms later, and wait for none of them.
-        assert!(took < Duration::from_millis(TIMEOUT - 100), "{took:?}");
+        // They have begun 100 ms later, and wait for none of them, however busy the machine is.
+        assert!(took + Duration::from_millis(100) < first_end, "{took:?}, an endless run {first_end:?}");
     }
     for ((script, expected), (outcome, took)) in BAD.iter().zip(bad) {
         assert_eq!(ends(&outcome), *expected, "{script}");

@@ -409,6 +409,14 @@ impl Shared {
             has_failed = self.remembered.connections() == connections && !has_failed;
             let seconds = backoff.as_secs();
             let login = self.login_needed();
+            // Before others know it: a command ends then.
+            match &login {
+                Some(login) if !std::mem::replace(&mut was_login_needed, true) => {
+                    tracing::warn!(app = self.app, "{login}")
+                }
+                Some(_) => {}
+                None => was_login_needed = false,
+            }
             self.disconnected(login.clone().unwrap_or_else(|| {
                 format!("The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s", self.app)
             }));
@@ -425,16 +433,8 @@ impl Shared {
             }
             // The output of the child may contain anything, so only the log gets it.
             match &login {
-                Some(login) => {
-                    if !std::mem::replace(&mut was_login_needed, true) {
-                        tracing::warn!(app = self.app, "{login}");
-                    }
-                    backoff = MAX_BACKOFF / 2;
-                }
-                None => {
-                    was_login_needed = false;
-                    tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}");
-                }
+                Some(_) => backoff = MAX_BACKOFF / 2,
+                None => tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}"),
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}

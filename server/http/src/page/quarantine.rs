@@ -13,9 +13,6 @@ use std::fmt::Write as _;
 pub fn show(visit: &Visit) -> Response {
     let snapshot = visit.hub.catalogue().snapshot();
     let redactor = visit.hub.secrets().redactor();
-    let lines = |tool: &Pending| -> Vec<String> {
-        tool.diff().iter().map(|line| redactor.redact_text(line).into_owned()).collect()
-    };
     let content = html! {
         @if visit.hub.catalogue().watch().is_none() {
             p.empty { "No tool waits for approval: the configuration has no " code { "quarantine" } "." }
@@ -25,7 +22,7 @@ pub fn show(visit: &Visit) -> Response {
         @for (at, tool) in snapshot.pending().iter().enumerate() {
             section.pending aria-labelledby={ "pending-" (at) } {
                 h2 #{ "pending-" (at) } { code { (tool.name) } @if tool.approved.is_some() { " has changed" } @else { " is new" } }
-                (diff(&lines(tool)))
+                (diff(&tool.diff(&redactor)))
                 form method="post" action="/ui/quarantine" {
                     (csrf(visit))
                     input type="hidden" name="name" value=(tool.name);

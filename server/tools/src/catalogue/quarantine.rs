@@ -3,6 +3,7 @@
 //! A tool is compared by a digest of all that a model reads of it. What is kept back is not in the index and in no list;
 //! who calls it by its name is told so.
 
+use codecall_base::redact::Redactor;
 use codecall_base::text::diff::unified;
 use codecall_base::tool::ToolDefinition;
 use codecall_config::Quarantine;
@@ -76,11 +77,13 @@ impl Pending {
         &self.own_name
     }
 
-    /// Returns the lines of a unified diff between what was approved and what it is.
+    /// Returns the lines of a unified diff between what was approved and what it is. Secrets are masked before a text is divided
+    /// into lines: one with line breaks is found in no line.
     #[must_use]
-    pub fn diff(&self) -> Vec<String> {
-        let old = self.approved.as_deref().map(lines).unwrap_or_default();
-        unified(&old, &lines(&self.definition))
+    pub fn diff(&self, secrets: &Redactor) -> Vec<String> {
+        let shown = |definition: &str| lines(&secrets.redact_json(definition));
+        let old = self.approved.as_deref().map(shown).unwrap_or_default();
+        unified(&old, &shown(&self.definition))
     }
 }
 
