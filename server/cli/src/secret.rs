@@ -16,8 +16,6 @@ use zeroize::Zeroizing;
 
 /// Maximum size of a secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
-/// Maximum size of a file of keys, in bytes.
-const MAX_KEYS_BYTES: u64 = 4096;
 
 /// Store, list and delete secrets, which are encrypted at rest.
 #[derive(Args, Debug)]
@@ -131,7 +129,7 @@ impl Secret {
                 keys.made.iter().for_each(|place| note_key(place));
             }
             Command::Key { import: Some(path), .. } => {
-                let text = files::read_text(&path, MAX_KEYS_BYTES).map(Zeroizing::new);
+                let text = files::read_text(&path, sealed::MAX_KEY_FILE_BYTES).map(Zeroizing::new);
                 let text = text.map_err(|error| failed(format!("{}: {error}", path.display())))?;
                 let source = KeySource::of(&config);
                 source.import(&text, &path.display().to_string()).map_err(failed)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zeroize::Zeroizing;
 
 /// Maximum size of a file of keys, in bytes.
-const MAX_KEY_FILE_BYTES: u64 = 4096;
+pub const MAX_KEY_FILE_BYTES: u64 = 4096;
 /// How often a keyring is read again. It does not say when another process has changed it.
 const KEYRING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -112,10 +112,10 @@ impl KeySource {
         place.add(keys)
     }
 
-    /// Removes keys of no use, which were just made.
+    /// Removes a file of keys of no use, which was just made. The keyring keeps them: another store may have begun to use them.
     pub(crate) fn discard(&self) {
-        if let Some(place) = &self.place {
-            place.remove();
+        if let Some(KeyPlace::File(path)) = &self.place {
+            let _ = std::fs::remove_file(path);
         }
     }
 
@@ -189,13 +189,6 @@ impl KeyPlace {
                 written.map_err(problem).map_err(|problem| SealError::KeyFile { path: self.to_string(), problem })
             }
             Self::Keyring { .. } => keyring::write(&text).map_err(SealError::Keyring),
-        }
-    }
-
-    fn remove(&self) {
-        match self {
-            Self::File(path) => drop(std::fs::remove_file(path)),
-            Self::Keyring { .. } => keyring::remove(),
         }
     }
 

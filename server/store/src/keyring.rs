@@ -25,14 +25,6 @@ pub fn write(keys: &str) -> Result<(), String> {
     entry()?.set_password(keys).map_err(|error| told(&error))
 }
 
-/// Removes the entry, if there is one.
-#[cfg(feature = "keyring")]
-pub fn remove() {
-    if let Ok(entry) = entry() {
-        let _ = entry.delete_credential();
-    }
-}
-
 /// How the entry is found, as `secret-tool lookup service codecall username 'master key'` names it.
 #[cfg(feature = "keyring")]
 fn entry() -> Result<keyring_core::Entry, String> {
@@ -85,7 +77,3 @@ pub fn read() -> Result<Option<Zeroizing<String>>, String> {
 pub fn write(_: &str) -> Result<(), String> {
     Err(MISSING.into())
 }
-
-/// Does nothing: the program is built without the feature `keyring`.
-#[cfg(not(feature = "keyring"))]
-pub const fn remove() {}

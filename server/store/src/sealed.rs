@@ -8,7 +8,7 @@
 //!
 //! Messages contain neither keys nor secrets.
 
-pub use crate::key_source::KeySource;
+pub use crate::key_source::{KeySource, MAX_KEY_FILE_BYTES};
 use crate::state;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -40,9 +40,12 @@ impl<'a> Policy<'a> {
         }
         // Without a character that is hidden, the rest of a secret is not found.
         let cleaned = hidden::cleaned(tool).map(|cleaned| {
+            if self.secrets.is_empty() {
+                return Arc::new(cleaned);
+            }
             let mut definition = ToolDefinition::clone(tool);
             self.secrets.redact_definition(&mut definition);
-            Arc::new(if self.secrets.is_empty() { cleaned } else { hidden::cleaned(&definition).unwrap_or(definition) })
+            Arc::new(hidden::cleaned(&definition).unwrap_or(definition))
         });
         let is_cleaned = cleaned.is_some();
         let definition = self.described(cleaned.as_ref().unwrap_or(tool));
