@@ -1,6 +1,7 @@
 //! A run of a script, as a workflow whose key is the id of the run.
 
 use crate::engine::{self, RestateEngine};
+use crate::journal;
 use crate::worker::Worker;
 use codecall_base::call::with_client;
 use codecall_base::tool::ErrorCode;
@@ -9,19 +10,10 @@ use codecall_hub::meta::{kept, kept_failure};
 use codecall_runs::EngineStart;
 use codecall_store::now_ms;
 use restate_sdk::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The state of a run that has begun.
 const BEGUN: &str = "begun";
-
-/// What the worker that begins a run notes first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct First {
-    interpreter: String,
-    at_ms: i64,
-}
 
 /// The workflow of runs.
 pub struct Code(pub Arc<Worker>);
@@ -32,29 +24,36 @@ impl Code {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, start: Json<Start>) -> Result<Json<String>, HandlerError> {
         let Json(start) = start;
-        let name = format!("begin {}", start.request());
-        let first = First { interpreter: interpreter().to_owned(), at_ms: now_ms() };
-        let Json(first) = ctx.run(move || async move { Ok(Json(first)) }).name(name).await?;
-        if first.interpreter != interpreter() {
+        let begun = match journal::attempt().state_set(BEGUN) {
+            Some(begun) => {
+                serde_json::from_slice(&begun).map_err(|error| Worker::refuse(ctx.key(), error.to_string()))?
+            }
+            None => Begun {
+                invocation: ctx.invocation_id().to_owned(),
+                request: start.request().to_owned(),
+                interpreter: interpreter().to_owned(),
+                at_ms: now_ms(),
+            },
+        };
+        if begun.interpreter != interpreter() {
             let why = format!(
                 "REPLAY_MISMATCH: the run was begun by {}, and this worker is {}: start a worker of that version at this \
                  address, or cancel the run",
-                first.interpreter,
+                begun.interpreter,
                 interpreter()
             );
             return Err(Worker::refuse(ctx.key(), why));
         }
-        if start.interpreter() != first.interpreter {
+        if start.interpreter() != begun.interpreter {
             let message = format!(
                 "The run cannot go on: it was submitted by {}, and the worker is {}; use servers and workers of one version",
                 start.interpreter(),
-                first.interpreter
+                begun.interpreter
             );
             return Ok(Json(kept_failure(ErrorCode::ReplayMismatch, &message)));
         }
-        let begun = Begun { invocation: ctx.invocation_id().to_owned(), request: start.request().to_owned() };
+        let began_ms = begun.at_ms;
         ctx.set(BEGUN, Json(begun));
-        let digest = start.request().to_owned();
         let directory = self.0.directory(start.tools()).await;
         let directory = directory.map_err(|why| Worker::refuse(ctx.key(), why))?;
         let hub = self.0.hub_of(start.owner()).map_err(|why| Worker::refuse(ctx.key(), why))?;
@@ -74,11 +73,11 @@ impl Code {
             client: client.as_deref().map(str::to_owned),
             owner,
             directory: Arc::clone(&directory),
-            began_ms: first.at_ms,
+            began_ms,
             limit_ms: limit_ms.unwrap_or(u64::MAX),
         };
         let mut engine = RestateEngine::new(&ctx, of);
-        let begin = EngineStart { seed, began_ms: first.at_ms, directory };
+        let begin = EngineStart { seed, began_ms, directory };
         let running = async {
             let finished = hub.runs().execute_on(request, begin, &mut engine).await?;
             if let Some(durable) = hub.durable().filter(|_| hub.needs_approval()) {
@@ -96,9 +95,7 @@ impl Code {
             outcome = running => outcome.map_err(|error| Worker::refuse(ctx.key(), error.0))?,
             () = self.0.ending() => return Err("the worker ends; another one goes on with the run".into()),
         };
-        // It has times in it, and Restate compares it with that of an earlier attempt.
-        let ending = ctx.run(move || async move { Ok(Json(outcome)) }).name(format!("end {digest}"));
-        Ok(ending.await.unwrap_or_else(|_| Json(kept_failure(ErrorCode::ExecutionAborted, "The run was cancelled"))))
+        Ok(Json(outcome))
     }
 
     /// Returns what the run has said when it began.

@@ -10,7 +10,10 @@
 
 mod code;
 mod engine;
+mod http;
+mod journal;
 mod people;
+mod protocol;
 mod snapshots;
 mod tools;
 mod worker;

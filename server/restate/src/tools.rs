@@ -1,5 +1,6 @@
 //! One call of a tool, as an invocation of its own.
 
+use crate::journal;
 use crate::worker::Worker;
 use agentscript::{Call, CallId, CallKind, ToolError};
 use codecall_base::call::with_client;
@@ -11,7 +12,6 @@ use codecall_store::now_ms;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -97,48 +97,42 @@ impl Tools {
     async fn call(&self, ctx: Context<'_>, call: Json<ToolCall>) -> Result<Json<Answer>, HandlerError> {
         let Json(call) = call;
         let _in_progress = self.0.begin_call();
-        // Every way out but the answer itself says the same in each attempt: Restate compares what was said before.
-        let cancelled = || Json(Answer { what: aborted(&call.tool), at_ms: 0 });
-        let is_repeated = match call.is_noted {
-            true => match begin(&ctx, &call).await {
-                Ok(is_repeated) => is_repeated,
-                Err(_) => return Ok(cancelled()),
-            },
-            false => false,
-        };
-        let (cancel, is_answered) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
-        let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let (worker, made) = (Arc::clone(&self.0), call.clone());
-        let (token, answered) = (cancel.clone(), Arc::clone(&is_answered));
-        // Noted before it is answered: what was made is not made again, whatever happens to the answer.
-        let making = ctx.run(move || async move {
-            let answer = make(&worker, made, is_repeated, token).await;
-            answered.store(true, Ordering::SeqCst);
-            answer.map(Json)
-        });
-        let mut making = std::pin::pin!(making.name(format!("call {} {}", call.tool, call.digest)));
+        let cancelled = || Json(Answer { what: aborted(&call.tool), at_ms: now_ms() });
+        let attempt = journal::attempt();
+        let is_repeated = call.is_noted && attempt.has_run();
         // Nobody sends it: an invocation that is cancelled while it waits for it is told so.
         let mut signal = std::pin::pin!(ctx.signal::<String>("cancel"));
-        let made = std::future::poll_fn(|context| {
-            if let Poll::Ready(made) = making.as_mut().poll(context) {
-                return Poll::Ready(Some(made));
+        // Notes that the call begins: a step that never ends.
+        let note = ctx.run(std::future::pending::<HandlerResult<()>>);
+        let mut note = std::pin::pin!(note.name(format!("begin {} {}", call.tool, call.digest)));
+        if call.is_noted {
+            let mut is_stored = std::pin::pin!(attempt.run_stored());
+            let is_noted = std::future::poll_fn(|context| {
+                if note.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(false);
+                }
+                if is_repeated || is_stored.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(true);
+                }
+                signal.as_mut().poll(context).map(|_| false)
+            });
+            if !is_noted.await {
+                return Ok(cancelled());
             }
-            // Once the tool has answered, what Restate sends is for the future of the call.
-            if !is_answered.load(Ordering::SeqCst) && signal.as_mut().poll(context).is_ready() {
-                return Poll::Ready(None);
-            }
-            Poll::Pending
-        });
-        match made.await {
-            Some(Ok(answer)) => Ok(answer),
-            Some(Err(_)) => Ok(cancelled()),
+        }
+        let cancel = CancellationToken::new();
+        let _cancelled_when_dropped = cancel.clone().drop_guard();
+        let mut making = std::pin::pin!(make(&self.0, call.clone(), is_repeated, cancel.clone()));
+        let made = tokio::select! {
+            biased;
+            made = &mut making => Some(made),
+            _ = signal => None,
+        };
+        match made {
+            Some(answer) => Ok(Json(answer?)),
             None => {
                 cancel.cancel();
-                let told = std::future::poll_fn(|context| {
-                    let is_ready = making.as_mut().poll(context).is_ready() || is_answered.load(Ordering::SeqCst);
-                    if is_ready { Poll::Ready(()) } else { Poll::Pending }
-                });
-                let _ = tokio::time::timeout(CANCEL_GRACE, told).await;
+                let _ = tokio::time::timeout(CANCEL_GRACE, making).await;
                 Ok(cancelled())
             }
         }
@@ -149,15 +143,6 @@ impl Tools {
 fn aborted(tool: &str) -> AnswerKind {
     let message = format!("The call of tool '{tool}' was cancelled");
     Made::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message))).into()
-}
-
-/// Notes that a call begins. Returns whether it had begun before.
-async fn begin(ctx: &Context<'_>, call: &ToolCall) -> Result<bool, TerminalError> {
-    let mine = RunId::random().as_str().to_owned();
-    let noted = mine.clone();
-    let name = format!("begin {} {}", call.tool, call.digest);
-    let first: String = ctx.run(move || async move { Ok(noted) }).name(name).await?;
-    Ok(first != mine)
 }
 
 /// Makes a call.

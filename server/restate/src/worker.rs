@@ -1,6 +1,7 @@
 //! A worker: serves the services to Restate, and passes on what people decide.
 
 use crate::code::Code;
+use crate::http;
 use crate::people::People;
 use crate::snapshots::Snapshots;
 use crate::tools::Tools;
@@ -10,7 +11,6 @@ use codecall_hub::hub::{EngineProblem, Hub, Owner, RestateClient, interpreter};
 use codecall_store::{ApprovalState, StoreError};
 use restate_sdk::endpoint::{Endpoint, HandlerOptions, ServiceOptions};
 use restate_sdk::errors::HandlerError;
-use restate_sdk::http_server::HttpServer;
 use restate_sdk::service::IntoServiceDefinition as _;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -92,11 +92,7 @@ impl Worker {
         cancel: CancellationToken,
         registered: impl FnOnce(&str),
     ) -> Result<(), EngineProblem> {
-        let worker = Arc::clone(self);
-        let ended = self.ended.clone();
-        let serving = tokio::spawn(async move {
-            HttpServer::new(worker.endpoint()).serve_with_cancel(listener, ended.cancelled()).await;
-        });
+        let serving = tokio::spawn(http::serve(self.endpoint(), listener, self.ended.clone()));
         let following = async {
             registered(&self.restate.register(address).await?);
             self.follow().await;

@@ -290,6 +290,17 @@ impl Durable {
         Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request, self.now_ms()), true))))
     }
 
+    /// Submits a run to Restate, and returns its outcome if it ends within so long. `None`: whether it was taken is not known; to
+    /// submit it again does no harm.
+    pub async fn run_within(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest, wait: Duration) -> Option<String> {
+        let engine = self.engine.as_ref()?;
+        let start = start_of(engine, hub, request).await.ok()?;
+        match engine.run(id.as_str(), &start, wait).await {
+            Ok(Found::Ended(outcome)) => Some(outcome),
+            Ok(Found::Open | Found::Unknown) | Err(_) => None,
+        }
+    }
+
     /// Stores a run that this process, or another one, begins as soon as it can. `Known`: there is one of its id.
     ///
     /// # Errors
@@ -530,6 +541,12 @@ async fn submit_to(
     id: &RunId,
     request: &ExecuteRequest,
 ) -> Result<Submitted, JournalProblem> {
+    let start = start_of(engine, hub, request).await?;
+    Ok(if engine.submit(id.as_str(), &start).await? { Submitted::Stored } else { Submitted::Known })
+}
+
+/// Returns what a run on Restate begins with, whose tools are stored there.
+async fn start_of(engine: &Engine, hub: &Hub, request: &ExecuteRequest) -> Result<String, JournalProblem> {
     if !can_be_journaled(request) {
         return Err(JournalProblem::Engine("runs of this kind are not durable".into()));
     }
@@ -542,8 +559,7 @@ async fn submit_to(
     let digest = digest.map_err(|busy| JournalProblem::Engine(busy.to_string()))?;
     engine.store_tools(&digest, bytes).await?;
     let start = Start::new(hub, request, &digest);
-    let start = serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?;
-    Ok(if engine.submit(id.as_str(), &start).await? { Submitted::Stored } else { Submitted::Known })
+    Ok(serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?)
 }
 
 impl From<EngineProblem> for JournalProblem {

@@ -95,11 +95,20 @@ async fn execute_on_engine(
     cancel: CancellationToken,
 ) -> Answer {
     let id = durable.id_for(hub, RunId::random());
+    let look = if hub.needs_approval() { ENGINE_LOOK } else { OUTCOME_WAIT };
+    // Most runs end soon: one request is less work than two.
+    let outcome = tokio::select! {
+        outcome = durable.run_within(hub, &id, &script, look) => outcome,
+        () = cancel.cancelled() => None,
+        () = hub.runs_end() => None,
+    };
+    if let Some(outcome) = outcome {
+        return ended(&outcome);
+    }
     if let Err(problem) = durable.submit(hub, &id, &script).await {
         return Answer::refused(format!("The run cannot be submitted (durable.restate): {problem}"));
     }
     loop {
-        let look = if hub.needs_approval() { ENGINE_LOOK } else { OUTCOME_WAIT };
         let standing = tokio::select! {
             standing = durable.standing_within(hub, &id, look) => standing,
             () = cancel.cancelled() => {

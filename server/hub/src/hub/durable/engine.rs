@@ -56,11 +56,16 @@ pub enum EngineProblem {
 
 /// What a run says of itself when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Begun {
     /// Its invocation, to which signals are sent.
     pub invocation: String,
     /// The digest of its request.
     pub request: String,
+    /// The version of the interpreter that has begun it.
+    pub interpreter: String,
+    /// When it began, in milliseconds since 1970.
+    pub at_ms: i64,
 }
 
 /// Where a run stands at Restate.
@@ -177,6 +182,19 @@ impl Engine {
         }
     }
 
+    /// Sends a run, and returns where it stands once it has ended or after so long. `Open`: it may not have been taken.
+    ///
+    /// # Errors
+    /// Restate does not take it.
+    pub async fn run(&self, run: &str, start: &str, wait: Duration) -> Result<Found, EngineProblem> {
+        let request = self.http.post(format!("{}/{CODE}/{run}/run", self.ingress));
+        let request = request.header("content-type", "application/json").body(start.to_owned());
+        match tokio::time::timeout(wait, self.send(request)).await {
+            Ok(received) => found(&received?),
+            Err(_) => Ok(Found::Open),
+        }
+    }
+
     /// Returns what a run has said when it began; waits a while for it to begin.
     ///
     /// # Errors
@@ -235,24 +253,7 @@ impl Engine {
             }
             Err(_) => return Ok(Found::Open),
         };
-        match received.status {
-            200 => match serde_json::from_slice::<String>(&received.body) {
-                Ok(outcome) => Ok(Found::Ended(outcome)),
-                Err(_) => Err(unexpected(200, &received.text())),
-            },
-            470 => Ok(Found::Open),
-            404 => Ok(Found::Unknown),
-            // A run that was killed has no outcome of its own.
-            409 | 500 if received.text().contains("\"message\"") => {
-                let answer: Value = serde_json::from_slice(&received.body).unwrap_or_default();
-                let why = answer["message"].as_str().unwrap_or_default();
-                let error =
-                    json!({"code": "EXECUTION_ABORTED", "message": format!("Restate has ended the run: {why}")});
-                let content = json!({"status": "runtime_error", "error": error});
-                Ok(Found::Ended(json!({"content": content, "isError": true}).to_string()))
-            }
-            status => Err(unexpected(status, &received.text())),
-        }
+        found(&received)
     }
 
     /// Stores a directory of tools, unless that was done today.
@@ -395,6 +396,27 @@ pub struct Deployment {
     pub is_latest: bool,
     /// How many runs and calls are there.
     pub open: u64,
+}
+
+/// Returns where a run stands, of what the ingress says of its outcome.
+fn found(received: &Received) -> Result<Found, EngineProblem> {
+    match received.status {
+        200 => match serde_json::from_slice::<String>(&received.body) {
+            Ok(outcome) => Ok(Found::Ended(outcome)),
+            Err(_) => Err(unexpected(200, &received.text())),
+        },
+        470 => Ok(Found::Open),
+        404 => Ok(Found::Unknown),
+        // A run that was killed has no outcome of its own.
+        409 | 500 if received.text().contains("\"message\"") => {
+            let answer: Value = serde_json::from_slice(&received.body).unwrap_or_default();
+            let why = answer["message"].as_str().unwrap_or_default();
+            let error = json!({"code": "EXECUTION_ABORTED", "message": format!("Restate has ended the run: {why}")});
+            let content = json!({"status": "runtime_error", "error": error});
+            Ok(Found::Ended(json!({"content": content, "isError": true}).to_string()))
+        }
+        status => Err(unexpected(status, &received.text())),
+    }
 }
 
 fn unexpected(status: u16, text: &str) -> EngineProblem {
