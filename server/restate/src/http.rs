@@ -12,6 +12,8 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::graceful::GracefulShutdown;
 use restate_sdk::endpoint::{Endpoint, HandleOptions, ProtocolMode, ResponseBody};
+use std::convert::Infallible;
+use std::error::Error;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +25,16 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until it is cancelled.
 pub async fn serve(endpoint: Endpoint, listener: TcpListener, cancel: CancellationToken) {
+    serve_with(move |request| answer(endpoint.clone(), request), listener, cancel).await;
+}
+
+/// Answers requests until it is cancelled.
+async fn serve_with<Answer, Answering, B>(answer: Answer, listener: TcpListener, cancel: CancellationToken)
+where
+    Answer: Fn(Request<Incoming>) -> Answering + Clone + Send + 'static,
+    Answering: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
     let graceful = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
@@ -33,9 +45,8 @@ pub async fn serve(endpoint: Endpoint, listener: TcpListener, cancel: Cancellati
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let endpoint = endpoint.clone();
-        let service =
-            service_fn(move |request| answer(endpoint.clone(), request).map(Ok::<_, std::convert::Infallible>));
+        let answer = answer.clone();
+        let service = service_fn(move |request| answer(request).map(Ok::<_, Infallible>));
         let connection = http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
@@ -76,3 +87,6 @@ fn said<B: Body>(status: StatusCode, body: Bytes) -> Response<Either<B, Full<Byt
     *response.status_mut() = status;
     response
 }
+
+#[cfg(test)]
+mod tests;
