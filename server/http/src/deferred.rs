@@ -47,9 +47,12 @@ pub async fn resolved(mut response: Response) -> Response {
     let Some(coming) = Later::take(&mut response) else { return response };
     let mut headers = std::mem::take(response.headers_mut());
     drop(response);
-    let mut response = coming.await;
     // That of the empty one.
     headers.remove(CONTENT_LENGTH);
-    response.headers_mut().extend(headers);
+    let headers = (!headers.is_empty()).then(|| Box::new(headers));
+    let mut response = coming.await;
+    if let Some(headers) = headers {
+        response.headers_mut().extend(*headers);
+    }
     response
 }
