@@ -32,7 +32,9 @@ where
 /// # Errors
 /// The configuration of the model server is unusable.
 pub fn router(hub: &Arc<Hub>, cancel: &CancellationToken) -> Result<axum::Router, Error> {
-    codecall_http::router(&Arc::clone(hub).into(), SocketAddr::from(([127, 0, 0, 1], 8931)), None, cancel)
+    let address = SocketAddr::from(([127, 0, 0, 1], 8931));
+    let router = codecall_http::router(&Arc::clone(hub).into(), address, None, cancel)?;
+    Ok(router.layer(axum::middleware::map_response(codecall_http::resolved)))
 }
 
 /// Returns the upstream at the other end of these streams, like a child process that is not restarted; `None` if the

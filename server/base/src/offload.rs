@@ -42,7 +42,8 @@ impl From<Busy> for crate::tool::ToolError {
 /// # Errors
 /// The data is large, and there was no permit in time.
 pub async fn run<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Result<T, Busy> {
-    let _permit = if bytes > INLINE_LIMIT { Some(acquire_permit().await?) } else { None };
+    // In a box: most data is small, and whoever waits for something else later would have room for this.
+    let _permit = if bytes > INLINE_LIMIT { Some(Box::pin(acquire_permit()).await?) } else { None };
     Ok(run_without_permit(bytes, work))
 }
 

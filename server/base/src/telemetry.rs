@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 const MAX_STATE_BYTES: usize = 512;
 
 tokio::task_local! {
-    static CURRENT: Option<TraceContext>;
+    static CURRENT: Option<Arc<TraceContext>>;
 }
 
 static SINK: OnceLock<Arc<dyn SpanSink>> = OnceLock::new();
@@ -69,13 +69,13 @@ fn is_state(state: &str) -> bool {
 
 /// Returns the trace context of the current task.
 #[must_use]
-pub fn current() -> Option<TraceContext> {
+pub fn current() -> Option<Arc<TraceContext>> {
     CURRENT.try_with(Clone::clone).ok().flatten()
 }
 
 /// Runs a future with a trace context. Tasks that it spawns do not inherit it.
 // An async function would hold the future twice.
-pub fn within<F: Future>(context: Option<TraceContext>, future: F) -> impl Future<Output = F::Output> + use<F> {
+pub fn within<F: Future>(context: Option<Arc<TraceContext>>, future: F) -> impl Future<Output = F::Output> + use<F> {
     CURRENT.scope(context, future)
 }
 
@@ -155,7 +155,7 @@ pub fn install(sink: Arc<dyn SpanSink>) -> bool {
 
 /// A span in progress, which ends when it is dropped. Without a sink, it only has the context of its parent.
 pub struct Span {
-    context: Option<TraceContext>,
+    context: Option<Arc<TraceContext>>,
     recording: Option<Box<Recording>>,
 }
 
@@ -182,31 +182,32 @@ impl Span {
     /// Begins the span of a request. `parent` is the trace context that its client has sent.
     #[must_use]
     pub fn begin_request(parent: Option<TraceContext>, name: impl FnOnce() -> String) -> Self {
+        let parent = parent.map(Arc::new);
         let Some(sink) = SINK.get() else { return Self { context: parent, recording: None } };
         Self::child(&**sink, parent, None, SpanKind::Server, name)
     }
 
     fn child(
         sink: &dyn SpanSink,
-        parent: Option<TraceContext>,
+        parent: Option<Arc<TraceContext>>,
         is_sampled: Option<bool>,
         kind: SpanKind,
         name: impl FnOnce() -> String,
     ) -> Self {
         let trace = parent.as_ref().map_or_else(|| u128::from_le_bytes(random()) | 1, |parent| parent.trace);
-        let is_sampled = is_sampled.unwrap_or_else(|| sink.samples(trace, parent.as_ref()));
+        let is_sampled = is_sampled.unwrap_or_else(|| sink.samples(trace, parent.as_deref()));
         let span = u64::from_le_bytes(random()) | 1;
-        let (parent, state) = parent.map_or((None, None), |parent| (Some(parent.span), parent.state));
+        let (parent, state) = parent.map_or((None, None), |parent| (Some(parent.span), parent.state.clone()));
         let recording = is_sampled.then(|| {
             let (began, since) = (SystemTime::now(), Instant::now());
             Box::new(Recording { parent, name: name(), kind, began, since, attributes: Vec::new(), failure: None })
         });
-        Self { context: Some(TraceContext { trace, span, is_sampled, state }), recording }
+        Self { context: Some(Arc::new(TraceContext { trace, span, is_sampled, state })), recording }
     }
 
     /// Returns the trace context of its parts.
     #[must_use]
-    pub fn context(&self) -> Option<TraceContext> {
+    pub fn context(&self) -> Option<Arc<TraceContext>> {
         self.context.clone()
     }
 
@@ -245,6 +246,7 @@ impl Drop for Span {
             return;
         };
         let Recording { parent, name, kind, began, since, attributes, failure } = *recording;
+        let context = TraceContext::clone(&context);
         sink.record(SpanData { context, parent, name, kind, began, duration: since.elapsed(), attributes, failure });
     }
 }
@@ -297,7 +299,7 @@ mod tests {
         let span = Span::begin_request(context.clone(), || unreachable!("there is no sink"));
         assert!(!span.is_recorded());
         let inner = within(span.context(), async { Span::begin(SpanKind::Client, String::new).context() }).await;
-        assert_eq!(inner, context);
+        assert_eq!(inner.as_deref(), context.as_ref());
         assert_eq!(current(), None);
     }
 }

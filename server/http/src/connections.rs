@@ -4,6 +4,7 @@
 //! client does not read a response. If there are too many connections, a new one evicts the one that is idle for the
 //! longest time. A connection with an active request is never evicted; if all have one, the new connection gets 503.
 
+use super::deferred;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderValue, Request, Uri};
@@ -15,6 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -126,15 +128,22 @@ impl Connections {
         let service = service_fn(move |request: Request<Incoming>| {
             let active = ActiveRequest::new(&connections, &served);
             let response = router.call(detached(request).map(Body::new));
+            // In a box, because it has room for the request.
+            let response = Box::pin(response);
             async move {
-                response.await.map(|response| response.map(|body| Body::new(TrackedBody { body, _active: active })))
+                let response = match response.await {
+                    Ok(response) => deferred::resolved(response.map(Body::new)).await,
+                    Err(never) => match never {},
+                };
+                Ok::<_, Infallible>(response.map(|body| Body::new(TrackedBody { body, _active: active })))
             }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
-        let served = graceful.watch(served);
+        // In a box: the task would hold it twice.
+        let served = Box::pin(graceful.watch(served));
         let connections = Arc::clone(self);
         tokio::spawn(async move {
             if let Some(Err(error)) = connection.evicted.run_until_cancelled(served).await {

@@ -220,15 +220,15 @@ pub async fn call(
 }
 
 /// Does the same for a client that tools can ask.
-pub async fn call_for(
+pub fn call_for(
     hub: &Hub,
     name: &str,
     arguments: Value,
     client: Client,
     sink: EventSink,
     cancel: CancellationToken,
-) -> Option<Answer> {
-    call_with(hub, name, arguments, (client, Delivery::InPieces), sink, cancel).await
+) -> impl Future<Output = Option<Answer>> + Send {
+    call_with(hub, name, arguments, (client, Delivery::InPieces), sink, cancel)
 }
 
 /// Does the same for a command, which gets a long result whole.
@@ -249,7 +249,8 @@ async fn call_with(
         return None;
     }
     let pipeline = hub.pipeline();
-    let mut answer = match pipeline.before_meta(tool.id()).await {
+    // What a request does not wait for is in boxes, as is its answer.
+    let mut answer = match Box::pin(pipeline.before_meta(tool.id())).await {
         Ok(()) => tool.answer(Request { hub, arguments, client, delivery, sink, cancel }).await,
         Err(error) => {
             let refused = Answer::refused_with(&error);
@@ -265,7 +266,7 @@ async fn call_with(
         // Its calls were logged without the secrets of that time.
         answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
     };
-    let redacted = offload::run(weight, redact).await;
+    let redacted = Box::pin(offload::run(weight, redact)).await;
     Some(redacted.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 

@@ -4,7 +4,10 @@
 //! stream of the request whose task it is. A client without a session gets its questions as the result of its request
 //! ([`suspended`](super::suspended)).
 
+use super::is_modern;
 use super::notifications::NOTIFY_TIMEOUT;
+use super::queue::{NotSent, Receiver, Sender, queue};
+use super::suspended;
 use codecall_base::client::{Answering, Client, Method, PageDone, Port, Question, TaskUpdate, Unanswered, Waits};
 use codecall_config::InteractionConfig;
 use codecall_upstream::notifications::PAGE_DONE;
@@ -16,14 +19,13 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-/// Messages of tools in the queue of a request.
+/// Maximum number of messages of tools in the queue of a request. Questions are always sent: each has a call that waits.
 const QUEUE_CAPACITY: usize = 16;
 
-/// What the tools of a request send to its client: in boxes, because a queue has room for many from the start.
-pub type Messages = mpsc::Receiver<Box<Message>>;
+/// What the tools of a request send to its client: in boxes, because a queue has room for some as soon as it has one.
+pub type Messages = Receiver<Box<Message>>;
 
 /// What a tool sends to the client of its request.
 pub enum Message {
@@ -59,7 +61,7 @@ struct RequestPort {
     can_be_task: bool,
     /// The client, if it has a session. Without one, it learns by its next request that a page is done.
     session: Option<Peer<RoleServer>>,
-    messages: mpsc::Sender<Box<Message>>,
+    messages: Sender<Box<Message>>,
 }
 
 impl Port for RequestPort {
@@ -84,7 +86,7 @@ impl Port for RequestPort {
             let gone = |_| Unanswered::Refused("the client's request has ended".into());
             let (answer, receiver) = oneshot::channel();
             let asked = Box::new(Message::Asked(Asked { question, answer }));
-            self.messages.send(asked).await.map_err(|_| gone(()))?;
+            self.messages.send(asked, usize::MAX).map_err(|_| gone(()))?;
             receiver.await.map_err(|_| gone(()))?
         })
     }
@@ -106,8 +108,7 @@ impl Port for RequestPort {
 
     fn task_changed(&self, update: TaskUpdate) -> bool {
         // One that finds no room is lost: the next one says how far the task is then.
-        self.can_be_task
-            && !matches!(self.messages.try_send(Box::new(Message::Task(update))), Err(TrySendError::Closed(_)))
+        self.can_be_task && self.messages.send(Box::new(Message::Task(update)), QUEUE_CAPACITY) != Err(NotSent::Closed)
     }
 }
 
@@ -118,7 +119,7 @@ pub fn of_request(
     config: InteractionConfig,
     can_be_task: bool,
 ) -> (Client, Messages) {
-    let (messages, receiver) = mpsc::channel(QUEUE_CAPACITY);
+    let (messages, receiver) = queue();
     let capabilities = context.client_capabilities().and_then(|own| serde_json::to_value(own).ok());
     let log_level = context.meta.log_level().and_then(|level| serde_json::to_value(level).ok());
     let port = RequestPort {
@@ -127,10 +128,7 @@ pub fn of_request(
         client: number,
         waits: Waits::new(config.max_wait),
         can_be_task,
-        session: context
-            .protocol_version()
-            .is_none_or(|version| version.as_str() < "2026-07-28")
-            .then(|| context.peer.clone()),
+        session: (!is_modern(context)).then(|| context.peer.clone()),
         messages,
     };
     (Client::new(Arc::new(port)), receiver)
@@ -177,17 +175,40 @@ pub fn of_session(peer: &Peer<RoleServer>, number: u64, config: InteractionConfi
     Some(Client::new(Arc::new(SessionPort { peer: peer.clone(), capabilities, client: number, waits })))
 }
 
-/// Asks a client with a session. The future must be polled in the task of its request. It ends after the last question.
-pub async fn ask_session(peer: Peer<RoleServer>, mut messages: Messages) {
+/// Waits for an answer, and asks a client with a session meanwhile. It must be polled in the task of the request.
+// It waits for the first question on its own, as most requests have none.
+pub fn while_asked(
+    mut answer: suspended::Answering,
+    peer: Peer<RoleServer>,
+    mut messages: Messages,
+) -> suspended::Answering {
+    Box::pin(async move {
+        let first = tokio::select! {
+            answer = &mut answer => return answer,
+            first = messages.recv() => first,
+        };
+        let Some(first) = first else { return answer.await };
+        let asking = Box::pin(ask_session(peer, first, messages));
+        tokio::select! {
+            answer = &mut answer => answer,
+            () = asking => answer.await,
+        }
+    })
+}
+
+/// Asks a client with a session. It ends after the last question.
+async fn ask_session(peer: Peer<RoleServer>, first: Box<Message>, mut messages: Messages) {
     // In boxes, because it has room for one more future than it has.
     let mut asking = FuturesUnordered::new();
+    let mut next = Some(first);
     loop {
+        match next.take().map(|message| *message) {
+            Some(Message::Asked(asked)) => asking.push(Box::pin(ask(&peer, asked))),
+            // It knows no tasks.
+            Some(Message::Task(_)) | None => {}
+        }
         tokio::select! {
-            Some(message) = messages.recv() => match *message {
-                Message::Asked(asked) => asking.push(Box::pin(ask(&peer, asked))),
-                // It knows no tasks.
-                Message::Task(_) => {}
-            },
+            Some(message) = messages.recv() => next = Some(message),
             Some(()) = asking.next() => {}
             else => return,
         }

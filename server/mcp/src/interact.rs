@@ -10,7 +10,6 @@ use codecall_base::telemetry;
 use codecall_base::tool::{ErrorCode, ToolError};
 use codecall_hub::hub::LiveHub;
 use codecall_tools::pipeline::canonical;
-use codecall_upstream::BoxFuture;
 use codecall_upstream::mcp::URL_REQUIRED;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
@@ -27,13 +26,13 @@ use tokio_util::sync::CancellationToken;
 const SUSPENDED_AFTER_WAIT: Duration = Duration::from_secs(60);
 
 /// The work of a request. In a box: each future that it is moved through would hold it twice.
-pub type Start = Box<dyn FnOnce(Client, EventSink, CancellationToken) -> BoxFuture<'static, suspended::Answer> + Send>;
+pub type Start = Box<dyn FnOnce(Client, EventSink, CancellationToken) -> suspended::Answering + Send>;
 
 impl Handler {
     /// Answers a request whose tools can ask its client: `start` is its work. A client with a session is asked meanwhile. One
     /// without gets the questions as the result, and repeats the request with `repeated`. If it `can_be_task`, and takes
     /// long or becomes a task of a server, a client that knows tasks gets one.
-    pub(super) async fn interact(
+    pub(super) fn interact(
         &self,
         context: &RequestContext<RoleServer>,
         subject: Subject,
@@ -41,77 +40,79 @@ impl Handler {
         sink: EventSink,
         can_be_task: bool,
         start: Start,
-    ) -> suspended::Answer {
+    ) -> suspended::Answering {
         let form = AnswerForm::of_request(self.hub().config().structured, context);
         let mut span = trace::begin(context, &subject);
         let trace = span.context();
         let start: Start =
             Box::new(move |client, sink, cancel| Box::pin(telemetry::within(trace, start(client, sink, cancel))));
         let config = self.hub().config().interaction;
-        let is_modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
+        let is_modern = super::is_modern(context);
         let (responses, state) = repeated;
         let knows_tasks = context.client_capabilities().is_some_and(|own| own.supports_tasks());
         let can_be_task = can_be_task && is_modern && knows_tasks;
         let (client, messages) = client::of_request(context, self.number, config, can_be_task);
         let task_after = can_be_task.then_some(config.task_after);
-        let answering: BoxFuture<'_, suspended::Answer> = match state {
+        let answering = match state {
             Some(state) => self.continued(state, subject, responses, sink, context, task_after),
             None if is_modern && (client.can_be_asked() || task_after.is_some()) => {
                 let work = Work::begin(subject, form, messages, |sink, cancel| start(client, sink, cancel));
-                Box::pin(self.proceed(work, responses, sink, &context.ct, task_after))
+                self.proceed(work, responses, sink, context, task_after)
             }
             None => {
-                let mut answer = start(client, sink, context.ct.child_token());
-                let asking = client::ask_session(context.peer.clone(), messages);
-                Box::pin(async move {
-                    tokio::select! {
-                        answer = &mut answer => answer,
-                        () = asking => answer.await,
-                    }
-                })
+                let answer = start(client, sink, context.ct.child_token());
+                client::while_asked(answer, context.peer.clone(), messages)
             }
         };
-        let answer = answering.await;
-        trace::describe_answer(&mut span, &answer);
-        answer
+        if !span.is_recorded() {
+            return answering;
+        }
+        Box::pin(async move {
+            let answer = answering.await;
+            trace::describe_answer(&mut span, &answer);
+            answer
+        })
     }
 
     /// Goes on with the work of a repeated request, at whichever replica it is.
-    fn continued<'a>(
-        &'a self,
+    fn continued(
+        &self,
         state: String,
         subject: Subject,
         responses: Option<InputResponses>,
         sink: EventSink,
-        context: &'a RequestContext<RoleServer>,
+        context: &RequestContext<RoleServer>,
         task_after: Option<Duration>,
-    ) -> BoxFuture<'a, suspended::Answer> {
+    ) -> suspended::Answering {
         if let Some(elsewhere) = &self.elsewhere
             && let Some((replica, state)) = elsewhere.other(&state)
         {
+            let (elsewhere, cancel) = (Arc::clone(elsewhere), context.ct.clone());
             let (replica, state) = (replica.to_owned(), state.to_owned());
             return Box::pin(async move {
                 let responses = responses.unwrap_or_default();
                 let proceeding = elsewhere.proceed(&replica, &state, subject, responses, task_after);
                 let cancelled = || Err(ErrorData::internal_error("the request was cancelled", None));
-                context.ct.run_until_cancelled(proceeding).await.unwrap_or_else(cancelled)
+                Box::new(cancel.run_until_cancelled(proceeding).await.unwrap_or_else(cancelled))
             });
         }
         match self.suspended.take(elsewhere::unnamed(&state), &subject) {
-            Ok(work) => Box::pin(self.proceed(work, responses, sink, &context.ct, task_after)),
-            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Ok(work) => self.proceed(work, responses, sink, context, task_after),
+            Err(error) => Box::pin(std::future::ready(Box::new(Err(error)))),
         }
     }
 
-    async fn proceed(
+    fn proceed(
         &self,
         work: Work,
         responses: Option<InputResponses>,
         sink: EventSink,
-        cancel: &CancellationToken,
+        context: &RequestContext<RoleServer>,
         task_after: Option<Duration>,
-    ) -> suspended::Answer {
-        self.proceeding().proceed(work, responses.unwrap_or_default(), sink, cancel, task_after).await
+    ) -> suspended::Answering {
+        let (proceeding, cancel) = (self.proceeding(), context.ct.clone());
+        let responses = responses.unwrap_or_default();
+        Box::pin(async move { Box::new(proceeding.proceed(work, responses, sink, &cancel, task_after).await) })
     }
 
     /// Returns what goes on with the work of requests.

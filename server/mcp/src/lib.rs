@@ -8,37 +8,38 @@
 
 mod answer_form;
 mod client;
+mod detached;
 mod elsewhere;
 mod instructions;
 mod interact;
 mod notifications;
+mod queue;
 mod resources;
 mod run_events;
 mod serve;
+mod service;
 mod suspended;
 mod tasks;
+mod tool_calls;
 mod tool_changes;
 mod tool_list;
 mod trace;
 mod transport;
 
-use answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
-use codecall_base::call::with_client;
-use codecall_base::client::Client;
-use codecall_base::event::EventSink;
-use codecall_base::offload;
-use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
+use answer_form::AnswerForm;
+use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_hub::hub::{Hub, LiveHub};
 use codecall_hub::meta;
 use codecall_upstream::BoxFuture;
+pub use detached::{ClientMessages, DetachedCall, Detachment};
 use elsewhere::Elsewhere;
-use interact::{Subject, client_error, wrong_result};
+use interact::{Subject, wrong_result};
 use notifications::{Peers, Subscriptions};
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use run_events::Level;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 pub use serve::{serve, serve_stdio, serve_stdio_until};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,6 +50,11 @@ use tool_list::MetaTools;
 
 /// The methods of MCP that a server of tools has, for messages.
 const METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
+
+/// Whether a request is one of the protocol without sessions.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
 
 /// The handler of one connection.
 #[derive(Clone)]
@@ -142,45 +148,6 @@ impl Handler {
             let forwarding = notifications::forward(self.hub().notifications(), peers, subscriptions);
             tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
         }
-    }
-
-    /// Calls a meta-tool or a listed tool; `None` if there is no tool of that name.
-    async fn call(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        form: AnswerForm,
-        client: Client,
-        sink: EventSink,
-        cancel: CancellationToken,
-    ) -> Option<Result<CallToolResult, ErrorData>> {
-        if meta::find(name).is_some() {
-            let answer = meta::call_for(&self.hub(), name, Value::Object(arguments), client, sink, cancel).await?;
-            return Some(Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, form))));
-        }
-        // Other requests do not hold its state.
-        let result = Box::pin(self.hub().direct_for(name, arguments, client, sink, cancel)).await?;
-        let structured = self.hub().config().structured;
-        let convert = |result: ToolResult| {
-            offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
-        };
-        Some(match result {
-            Ok(result) => Ok(convert(result)),
-            Err(error) => client_error(&error).map_or_else(|| Ok(error_result(error)), Err),
-        })
-    }
-
-    /// Says that there is no tool of this name.
-    fn unknown_tool(&self, name: &str) -> ErrorData {
-        let hub = self.hub();
-        let meta_tools = self.meta_tools.of(&hub);
-        let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
-        let more = match hub.catalogue().snapshot().listed().len() {
-            0 => String::new(),
-            more => format!(", and {more} more in the list of tools"),
-        };
-        let message = format!("Unknown tool '{name}'. The tools of this server are {}{more}", known.join(", "));
-        ErrorData::invalid_params(message, Some(json!({"tools": known})))
     }
 
     /// Waits for the upstreams, for a request about resources or prompts.
@@ -300,59 +267,27 @@ impl ServerHandler for Handler {
         tool_list::page(&hub, &self.meta_tools.of(&hub), request.and_then(|request| request.cursor))
     }
 
-    async fn call_tool(
+    fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let _request = self.hub().begin_request();
-        let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
-        let answered = CancellationToken::new();
-        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
-        let arguments = request.arguments.unwrap_or_default();
-        if request.name.len() > MAX_NAME_BYTES {
-            let length = request.name.len();
-            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        if let Some(level) = context.meta.log_level() {
-            self.hub().set_log_level(level);
-        }
-        let (handler, name) = (self.clone(), request.name.into_owned());
-        let form = AnswerForm::of_request(self.hub().config().structured, &context);
-        let subject = Subject::new("tools/call", &name, &arguments);
-        let repeated = (request.input_responses, request.request_state);
-        let info = context.peer.peer_info();
-        let requester = info.map(|info| format!("{} {}", info.client_info.name, info.client_info.version));
-        let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
-        let answer = self.interact(
-            &context,
-            subject,
-            repeated,
-            sink,
-            true,
-            Box::new(move |client, sink, cancel| {
-                Box::pin(async move {
-                    let calling = handler.call(&name, arguments, form, client, sink, cancel);
-                    match with_client(requester, calling).await {
-                        Some(result) => result.map(ServerResult::CallToolResult),
-                        None => Err(handler.unknown_tool(&name)),
-                    }
-                })
-            }),
-        );
-        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
-        let forwarding = Box::pin(forwarding);
-        let forwarding = Box::pin(async {
-            self.input_ended.run_until_cancelled(forwarding).await;
-        });
-        // The answer is in a box as well, because it is large, and each future that passes it on has room for it.
-        let answer = Box::pin(async { Box::new(answer.await) });
-        match (*run_events::after_events(answer, forwarding, &answered).await)? {
-            ServerResult::CallToolResult(result) => Ok(result.into()),
-            ServerResult::InputRequiredResult(result) => Ok(result.into()),
-            ServerResult::CreateTaskResult(created) => Ok(created.into()),
-            _ => Err(wrong_result()),
+    ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send + '_ {
+        let answer: suspended::Answering = match Detachment::of(&context) {
+            Some(detachment) => {
+                detachment.put(self, request, context);
+                // Nobody gets this one.
+                let answer = Ok(ServerResult::CallToolResult(CallToolResult::default()));
+                Box::pin(std::future::ready(Box::new(answer)))
+            }
+            None => self.answer_call(request, context),
+        };
+        async move {
+            match (*answer.await)? {
+                ServerResult::CallToolResult(result) => Ok(result.into()),
+                ServerResult::InputRequiredResult(result) => Ok(result.into()),
+                ServerResult::CreateTaskResult(created) => Ok(created.into()),
+                _ => Err(wrong_result()),
+            }
         }
     }
 
@@ -433,11 +368,12 @@ impl ServerHandler for Handler {
             false,
             Box::new(move |client, _, cancel| {
                 Box::pin(async move {
-                    resources::get_prompt(&hub, request, client, cancel).await.map(ServerResult::GetPromptResult)
+                    let result = resources::get_prompt(&hub, request, client, cancel).await;
+                    Box::new(result.map(ServerResult::GetPromptResult))
                 })
             }),
         );
-        match Box::pin(answer).await? {
+        match (*answer.await)? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(result.into()),
             _ => Err(wrong_result()),
@@ -479,11 +415,12 @@ impl ServerHandler for Handler {
             false,
             Box::new(move |client, _, cancel| {
                 Box::pin(async move {
-                    resources::read(&hub, &uri, &client, &cancel).await.map(ServerResult::ReadResourceResult)
+                    let result = resources::read(&hub, &uri, &client, &cancel).await;
+                    Box::new(result.map(ServerResult::ReadResourceResult))
                 })
             }),
         );
-        match Box::pin(answer).await? {
+        match (*answer.await)? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(result.into()),
             _ => Err(wrong_result()),

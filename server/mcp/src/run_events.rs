@@ -2,6 +2,8 @@
 //! and as notifications that the script sends.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
+use super::is_modern;
+use super::queue::queue;
 use agentscript::Message;
 use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
 use codecall_upstream::BoxFuture;
@@ -23,22 +25,27 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns the answer after the events before it have been forwarded.
 ///
 /// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread
-/// may hold a sink, and a client may not read, but neither delays the answer for long.
+/// may hold a sink, and a client may not read, but neither delays the answer for long. When `stop` is cancelled, no more events
+/// are forwarded.
 ///
 /// The futures are in boxes, because a request that waits would hold each of them twice.
 pub async fn after_events<T>(
-    mut answer: BoxFuture<'_, T>,
-    mut forwarding: BoxFuture<'_, ()>,
-    answered: &CancellationToken,
-) -> T {
+    mut answer: BoxFuture<'static, Box<T>>,
+    mut forwarding: BoxFuture<'static, ()>,
+    answered: CancellationToken,
+    stop: CancellationToken,
+) -> Box<T> {
     tokio::select! {
         answer = &mut answer => {
             answered.cancel();
-            let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarding).await;
-            answer
+            let forwarded = Box::pin(stop.run_until_cancelled(forwarding));
+            let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarded).await;
+            return answer;
         }
-        () = &mut forwarding => answer.await,
+        () = &mut forwarding => {}
+        () = stop.cancelled() => drop(forwarding),
     }
+    answer.await
 }
 
 /// The severity of a log message: 0 is `debug`.
@@ -84,10 +91,10 @@ pub fn event_sink(
     single: bool,
     answered: CancellationToken,
 ) -> (EventSink, impl Future<Output = ()> + use<>) {
-    // In boxes, because a queue has room for many from the start.
-    let (sender, mut receiver) = mpsc::channel::<Box<RunEvent>>(QUEUE_CAPACITY);
+    // In boxes, because a queue has room for some as soon as it has one.
+    let (sender, mut receiver) = queue::<Box<RunEvent>>();
     let token = context.meta.get_progress_token();
-    let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
+    let modern = is_modern(context);
     // Without a session, a request gets log messages only if it names a level.
     let min_level = match (context.meta.log_level(), modern) {
         (Some(level), _) => Some(Level::from(level)),
@@ -96,7 +103,7 @@ pub fn event_sink(
     };
     // The progress of a single tool may begin at 0, and each step must be greater than the one before.
     let progress = if single { -1.0 } else { 0.0 };
-    let peer = context.peer.clone();
+    let outlet = Outlet::of(context);
     let (has_progress, has_log) = (token.is_some(), min_level.is_some());
     let sink: EventSink = Some(Arc::new(move |event| {
         let is_wanted = match &event {
@@ -108,10 +115,11 @@ pub fn event_sink(
             }
         };
         if is_wanted {
-            let _ = sender.try_send(Box::new(event));
+            let _ = sender.send(Box::new(event), QUEUE_CAPACITY);
         }
     }));
-    let mut forwarder = Forwarder { peer, token, min_level, single, progress, has_upstream_progress: false, run: None };
+    let mut forwarder =
+        Forwarder { outlet, token, min_level, single, progress, has_upstream_progress: false, run: None };
     let forwarding = async move {
         loop {
             let next = tokio::select! {
@@ -130,8 +138,32 @@ pub fn event_sink(
     (sink, forwarding)
 }
 
+/// Where notifications of a request go.
+#[derive(Clone)]
+pub enum Outlet {
+    /// To the client, by rmcp.
+    Peer(Peer<RoleServer>),
+    /// To the stream of the request.
+    Stream(mpsc::Sender<Box<ServerJsonRpcMessage>>),
+}
+
+impl Outlet {
+    fn of(context: &RequestContext<RoleServer>) -> Self {
+        let stream = context.extensions.get::<Self>().cloned();
+        stream.unwrap_or_else(|| Self::Peer(context.peer.clone()))
+    }
+
+    /// Sends a notification, unless the client is gone.
+    async fn send(&self, notification: ServerNotification) {
+        match self {
+            Self::Peer(peer) => drop(peer.send_notification(notification).await),
+            Self::Stream(stream) => drop(stream.send(Box::new(ServerJsonRpcMessage::notification(notification))).await),
+        }
+    }
+}
+
 struct Forwarder {
-    peer: Peer<RoleServer>,
+    outlet: Outlet,
     token: Option<ProgressToken>,
     /// The lowest level of log messages; `None` if the client wants none.
     min_level: Option<Level>,
@@ -200,7 +232,7 @@ impl Forwarder {
             RunEvent::Message(Message::Notify { event, payload }) => {
                 let params = self.with_run_id(json!({"event": event, "payload": parse_json(&payload)}));
                 let notification = CustomNotification::new("notifications/codecall/event", Some(params));
-                let _ = self.peer.send_notification(ServerNotification::CustomNotification(notification)).await;
+                self.outlet.send(ServerNotification::CustomNotification(notification)).await;
             }
         }
     }
@@ -227,7 +259,7 @@ impl Forwarder {
             (self.progress, self.has_upstream_progress) = (progress, true);
             let mut params = ProgressNotificationParam::new(token.clone(), progress);
             (params.total, params.message) = (total, message);
-            let _ = self.peer.notify_progress(params).await;
+            self.outlet.send(ServerNotification::ProgressNotification(ProgressNotification::new(params))).await;
         }
     }
 
@@ -236,7 +268,7 @@ impl Forwarder {
         if let Some(token) = &self.token {
             self.progress += 1.0;
             let params = ProgressNotificationParam::new(token.clone(), self.progress).with_message(text);
-            let _ = self.peer.notify_progress(params).await;
+            self.outlet.send(ServerNotification::ProgressNotification(ProgressNotification::new(params))).await;
         }
     }
 
@@ -244,7 +276,8 @@ impl Forwarder {
         if self.min_level.is_some_and(|min_level| Level::from(level) >= min_level) {
             let mut params = LoggingMessageNotificationParam::new(level, data());
             params.logger = Some(logger.into());
-            let _ = self.peer.notify_logging_message(params).await;
+            let notification = LoggingMessageNotification::new(params);
+            self.outlet.send(ServerNotification::LoggingMessageNotification(notification)).await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Serving one client on a pair of streams, such as standard input and output.
 
-use super::{Handler, transport};
+use super::{Handler, service, transport};
 use codecall_base::error::Error;
 use codecall_hub::hub::{Hub, LiveHub};
 use rmcp::ServiceExt;
@@ -63,7 +63,7 @@ where
     let handler = Handler { is_only, ..Handler::new(hub) };
     let transport = transport::LineTransport::new(streams, handler.input_ended.clone(), stop);
     let (suspended, tasks) = (Arc::clone(&handler.suspended), handler.tasks.clone());
-    let served = match handler.serve(transport).await {
+    let served = match service::Service(handler).serve(transport).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
         // A client that disconnects before its first message is no error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

@@ -37,6 +37,9 @@ const MAX_ATTEMPTS: usize = 3;
 /// The result of a request.
 pub type Answer = Result<ServerResult, ErrorData>;
 
+/// The future of a result, which is in a box because each future that passes it on has room for it.
+pub type Answering = BoxFuture<'static, Box<Answer>>;
+
 /// How far the work of a request has come.
 pub enum Proceeded {
     /// The request is answered.
@@ -53,7 +56,7 @@ pub struct Suspended(Mutex<HashMap<String, (Instant, Work)>>);
 pub struct Work {
     /// What is requested. The repeated request must request the same.
     subject: Subject,
-    task: JoinHandle<Answer>,
+    task: JoinHandle<Box<Answer>>,
     messages: Messages,
     /// How far the task is that the server has made of it.
     server_task: Option<TaskUpdate>,
@@ -173,7 +176,7 @@ impl Work {
         subject: Subject,
         form: AnswerForm,
         messages: Messages,
-        start: impl FnOnce(EventSink, CancellationToken) -> BoxFuture<'static, Answer>,
+        start: impl FnOnce(EventSink, CancellationToken) -> Answering,
     ) -> Self {
         let (cancel, sink) = (CancellationToken::new(), Arc::new(Mutex::new(None::<Arc<dyn Fn(_) + Send + Sync>>)));
         let (current, run) = (Arc::clone(&sink), Arc::<OnceLock<RunId>>::default());
@@ -323,8 +326,8 @@ fn refuse(asked: Asked) {
     let _ = asked.answer.send(Err(Unanswered::Refused(reason)));
 }
 
-fn answer(result: Result<Answer, JoinError>) -> Answer {
-    result.unwrap_or_else(|_| Err(ErrorData::internal_error("the request has crashed", None)))
+fn answer(result: Result<Box<Answer>, JoinError>) -> Answer {
+    result.map_or_else(|_| Err(ErrorData::internal_error("the request has crashed", None)), |answer| *answer)
 }
 
 /// Returns the name of a question: that of its upstream, if there is one.

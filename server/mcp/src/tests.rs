@@ -3,6 +3,7 @@
 use super::*;
 use codecall_config::{Config, Structured};
 use codecall_upstream::inline::Inline;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 

@@ -34,7 +34,6 @@ const MAX_INPUT_BYTES: usize = 2_048;
 const MAX_MESSAGE_BYTES: usize = 500;
 
 /// Makes the tool calls of one run.
-#[derive(Clone)]
 pub struct Calls {
     pub pipeline: Arc<Pipeline>,
     /// The only tools that the run may call; `None`: all.
@@ -53,7 +52,7 @@ pub struct Calls {
     /// How the client names itself; `None`: that is not known.
     pub requester: Option<Arc<str>>,
     /// The span of the run.
-    pub trace: Option<TraceContext>,
+    pub trace: Option<Arc<TraceContext>>,
 }
 
 /// The end of a call.
@@ -67,7 +66,13 @@ pub struct CallEnd {
 
 impl Calls {
     /// Makes a call when there is a permit for it, unless it is cancelled before. `pause` is there if it can pause.
-    pub async fn make(self, call: Call, cancel: CancellationToken, pause: Option<Arc<CallPause>>) -> CallEnd {
+    // What it is called with is behind pointers, because the future and those in it hold it twice.
+    pub async fn make(
+        self: Arc<Self>,
+        call: Box<Call>,
+        cancel: CancellationToken,
+        pause: Option<Arc<CallPause>>,
+    ) -> CallEnd {
         let id = call.id;
         let permit = tokio::select! {
             biased;
@@ -85,11 +90,11 @@ impl Calls {
 
     async fn call(
         &self,
-        call: Call,
+        call: Box<Call>,
         cancel: CancellationToken,
         pause: Option<Arc<CallPause>>,
     ) -> Result<String, ToolError> {
-        let Call { id, kind, tool, input: text, timeout_ms } = call;
+        let Call { id, kind, tool, input: text, timeout_ms } = *call;
         let name = truncate(&tool, MAX_NAME_BYTES);
         if !self.context.check_size(&format!("The input of tool '{name}'"), text.len()) {
             return Err(aborted(name));
@@ -108,7 +113,7 @@ impl Calls {
             }
             Err(busy) => return Err(busy.into()),
         };
-        let call = ToolCall {
+        let call = Box::new(ToolCall {
             tool,
             input,
             context: CallContext {
@@ -121,7 +126,7 @@ impl Calls {
             },
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),
-        };
+        });
         let fetch = match (kind, &self.fetch) {
             (CallKind::Fetch, None) => {
                 let message = "The script has no fetch";
@@ -149,11 +154,11 @@ impl Calls {
         }))
     }
 
-    async fn call_tool(&self, call: ToolCall, fetch: Option<Arc<Entry>>) -> Result<String, ToolError> {
+    async fn call_tool(&self, call: Box<ToolCall>, fetch: Option<Arc<Entry>>) -> Result<String, ToolError> {
         let tool = call.tool.clone();
         // The task of the call does not inherit who has made the request.
         let calling: BoxFuture<'_, _> = match &fetch {
-            Some(fetch) => Box::pin(self.pipeline.fetch(fetch, call)),
+            Some(fetch) => Box::pin(self.pipeline.fetch(fetch, *call)),
             None => Box::pin(self.pipeline.data(call)),
         };
         let calling = telemetry::within(self.trace.clone(), async move {

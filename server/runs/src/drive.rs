@@ -4,7 +4,7 @@ use super::calls::{CallEnd, CallLog, Calls};
 use super::context::RunContext;
 use super::executor::{Evaluation, StartInputs};
 use super::finished::redact_input;
-use super::journal::{Past, PastRound, Pause, RunJournal, check_replayed};
+use super::journal::{JournalError, Past, PastRound, Pause, RunJournal, check_replayed};
 use super::queue::{SLICE, Step, Task};
 use super::request::ExecuteRequest;
 use super::{Runs, refused};
@@ -14,6 +14,7 @@ use codecall_base::client::Client;
 use codecall_base::offload;
 use codecall_base::telemetry;
 use codecall_base::tool::ErrorCode;
+use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -95,7 +96,7 @@ pub(super) struct Driver<'a> {
     context: &'a Arc<RunContext>,
     log: &'a Arc<CallLog>,
     waiting: &'a mut Waiting,
-    calls: Calls,
+    calls: Arc<Calls>,
     journal: Option<Arc<dyn RunJournal>>,
     can_pause: bool,
     can_sleep: bool,
@@ -123,11 +124,11 @@ impl<'a> Driver<'a> {
         context: &'a Arc<RunContext>,
         log: &'a Arc<CallLog>,
         waiting: &'a mut Waiting,
-    ) -> (Self, Task) {
+    ) -> (Box<Self>, Task) {
         let fetch = request.fetch.take().and_then(|rules| runs.pipeline.fetch_of_run(rules));
         request.policy.fetch = fetch.is_some();
         let journal = request.journal;
-        let calls = Calls {
+        let calls = Arc::new(Calls {
             pipeline: Arc::clone(&runs.pipeline),
             allowed: request.allowed_tools.map(Into::into),
             apps: request.allowed_apps.map(Into::into),
@@ -139,7 +140,7 @@ impl<'a> Driver<'a> {
             client: request.client,
             requester: call::client(),
             trace: telemetry::current(),
-        };
+        });
         let start = StartInputs {
             script: request.script,
             language: request.language,
@@ -180,21 +181,19 @@ impl<'a> Driver<'a> {
             has_own_clock: is_recorded_in_real_time,
             journal,
         };
-        (driver, Task::Begin(Arc::clone(&runs.executor), Box::new(start)))
+        (Box::new(driver), Task::Begin(Arc::clone(&runs.executor), Box::new(start)))
     }
 
     /// Drives the run to its end.
-    pub(super) async fn drive(mut self, mut task: Task) -> Outcome {
+    // In a box, because the future holds what it is called with twice.
+    pub(super) async fn drive(mut self: Box<Self>, mut task: Task) -> Outcome {
         loop {
             let (mut run, progress) = match self.slice(task).await {
                 Ok(progressed) => progressed,
                 Err(outcome) => return *outcome,
             };
             self.set_clock(&*run);
-            let lookups = run.take_lookups();
-            if let Some(journal) = self.journal.as_ref().filter(|_| !lookups.is_empty())
-                && let Err(error) = journal.append_lookups(lookups).await
-            {
+            if let Err(error) = self.append_lookups(&mut *run).await {
                 return error.into();
             }
             self.withdraw(run.take_cancelled());
@@ -226,6 +225,15 @@ impl<'a> Driver<'a> {
                 Ok(events) => task = Task::Resume(run, events),
                 Err(outcome) => return *outcome,
             }
+        }
+    }
+
+    /// Notes in the journal what the run has looked up.
+    fn append_lookups(&self, run: &mut dyn Evaluation) -> BoxFuture<'_, Result<(), JournalError>> {
+        let lookups = run.take_lookups();
+        match self.journal.as_ref().filter(|_| !lookups.is_empty()) {
+            Some(journal) => journal.append_lookups(lookups),
+            None => Box::pin(std::future::ready(Ok(()))),
         }
     }
 
@@ -294,7 +302,8 @@ impl<'a> Driver<'a> {
             let cancel = self.context.cancel.child_token();
             self.cancels.insert(call.id, cancel.clone());
             let pause = self.can_pause.then(|| Arc::new(CallPause::new(call.id.0, is_repeated)));
-            self.pending.calls.spawn(self.calls.clone().make(call, cancel, pause).in_current_span());
+            let calling = Arc::clone(&self.calls).make(Box::new(call), cancel, pause);
+            self.pending.calls.spawn(calling.in_current_span());
         }
         Ok(None)
     }

@@ -238,7 +238,7 @@ impl Runs {
         let pause = Arc::new(CallPause::new(call.id.0, is_repeated));
         let scope = RunScope { id: run, depth: 0, permit: None, pause: None };
         let context = RunContext::new(scope, &self.memory, self.pool, None, cancel.clone());
-        let calls = Calls {
+        let calls = Arc::new(Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: allowed_tools.map(Into::into),
             apps: allowed_apps.map(Into::into),
@@ -250,8 +250,8 @@ impl Runs {
             client: Client::default(),
             requester: call::client(),
             trace: codecall_base::telemetry::current(),
-        };
-        let end = calls.make(call, cancel, Some(Arc::clone(&pause))).await;
+        });
+        let end = calls.make(Box::new(call), cancel, Some(Arc::clone(&pause))).await;
         match (context.reason(), pause.approval()) {
             (Some((code, message)), _) => Made::Ends(code, message.to_owned()),
             (None, Some(approval)) if end.is_paused => Made::Waits(approval.to_owned()),

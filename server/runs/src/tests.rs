@@ -367,7 +367,7 @@ async fn an_answer_that_is_too_long_is_a_failure_of_its_call() {
 #[tokio::test]
 async fn calls_wait_their_turn_and_fail_alone() {
     let runs = runs(Pool::default());
-    let calls = Calls {
+    let calls = Arc::new(Calls {
         pipeline: Arc::clone(&runs.pipeline),
         allowed: None,
         apps: None,
@@ -385,18 +385,20 @@ async fn calls_wait_their_turn_and_fail_alone() {
         fetch: None,
         requester: None,
         trace: None,
-    };
-    let call = |id, tool: &str, input: &str| Call {
-        id: CallId(id),
-        kind: agentscript::CallKind::Tool,
-        tool: tool.into(),
-        input: input.into(),
-        timeout_ms: 20,
+    });
+    let call = |id, tool: &str, input: &str| {
+        Box::new(Call {
+            id: CallId(id),
+            kind: agentscript::CallKind::Tool,
+            tool: tool.into(),
+            input: input.into(),
+            timeout_ms: 20,
+        })
     };
     let mut pending = JoinSet::new();
-    pending.spawn(calls.clone().make(call(0, "users:slow", "{}"), CancellationToken::new(), None));
-    pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#), CancellationToken::new(), None));
-    pending.spawn(calls.clone().make(call(2, "users:get", "[1]"), CancellationToken::new(), None));
+    pending.spawn(Arc::clone(&calls).make(call(0, "users:slow", "{}"), CancellationToken::new(), None));
+    pending.spawn(Arc::clone(&calls).make(call(1, "users:get", r#"{"a":1}"#), CancellationToken::new(), None));
+    pending.spawn(Arc::clone(&calls).make(call(2, "users:get", "[1]"), CancellationToken::new(), None));
     let mut ended = pending.join_all().await;
     ended.sort_by_key(|end| end.id);
     assert_eq!(ended[0].result.as_ref().expect_err("too slow").code, "TOOL_TIMEOUT");

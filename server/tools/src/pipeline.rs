@@ -201,8 +201,8 @@ impl Pipeline {
     /// # Errors
     /// The call is refused or the tool fails.
     // A call is in a box from the start: each future that it is moved through would hold it twice.
-    pub fn data(&self, call: ToolCall) -> impl Future<Output = Result<Value, ToolError>> + Send + '_ {
-        self.data_of(Box::new(call))
+    pub fn data(&self, call: impl Into<Box<ToolCall>>) -> impl Future<Output = Result<Value, ToolError>> + Send {
+        self.data_of(call.into())
     }
 
     async fn data_of(&self, call: Box<ToolCall>) -> Result<Value, ToolError> {
@@ -270,14 +270,15 @@ impl Pipeline {
     }
 
     async fn checked_call(&self, mut call: Box<ToolCall>) -> Result<ToolResult, ToolError> {
-        let length = check_name_length(&mut call.tool);
+        // Errors are in boxes while others wait.
+        let length = check_name_length(&mut call.tool).map_err(Box::new);
         if length.is_ok() && call.context.caller != Caller::Direct {
             let known = call.context.cancel.run_until_cancelled(self.catalogue.wait_for_tool(&call.tool));
             // If it is still not known, `find` says why.
             let _ = tokio::time::timeout(call.context.timeout, known).await;
         }
         let snapshot = self.catalogue.snapshot();
-        let found = length.and_then(|()| self.find(&snapshot, &call));
+        let found = length.and_then(|()| self.find(&snapshot, &call).map_err(Box::new));
         let definition = found.as_ref().ok().map(|entry| Arc::clone(&entry.definition));
         let result = self.enter(&snapshot, found, call).await;
         if let (Ok(result), Some(tool)) = (&result, definition) {
@@ -290,7 +291,7 @@ impl Pipeline {
     async fn enter(
         &self,
         snapshot: &Snapshot,
-        found: Result<&Arc<Entry>, ToolError>,
+        found: Result<&Arc<Entry>, Box<ToolError>>,
         call: Box<ToolCall>,
     ) -> Result<ToolResult, ToolError> {
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
@@ -308,7 +309,7 @@ impl Pipeline {
         };
         let result = match found {
             Ok(entry) => self.pass(snapshot, entry, call, &sent, &mut trace).await,
-            Err(error) => Err(error),
+            Err(error) => Err(*error),
         };
         let result = match result {
             Ok(result) => self.cleaned_result(result, &sent).await,
@@ -349,68 +350,100 @@ impl Pipeline {
         if let Some(Value::Object(input)) = offload::run(work, admitted).await?? {
             call.input = input;
         }
-        // A question may be one of another call, so the end of this one does not withdraw it.
-        let ended = call.context.cancel.clone();
-        let what = format!("Tool '{}'", entry.name);
-        let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
-        let client = Arc::new(client.passing_task(call.context.caller != Caller::Script));
+        let client = {
+            // A question may be one of another call, so the end of this one does not withdraw it.
+            let ended = call.context.cancel.clone();
+            let what = format!("Tool '{}'", entry.name);
+            let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
+            Arc::new(client.passing_task(call.context.caller != Caller::Script))
+        };
+        // In boxes is what few calls need, as all would have room for it.
         if self.may_wait(entry, &call) {
-            // In a box: few calls need it, and all would have room for it.
             Box::pin(self.approved(entry, &call, &client)).await?;
         }
         call.context.client = Client::new(Arc::<CallClient>::clone(&client));
-        let known = HookCall {
-            id: trace.id(),
-            name: entry.name.clone(),
-            tool: Arc::clone(&entry.definition),
-            context: call.context.clone(),
-        };
-        let mut input = std::mem::take(&mut call.input);
-        let mut passed = self.hooks.len();
-        let mut early = None;
+        if self.hooks.is_empty() {
+            return self.reach_checked(entry, call, &client, trace).await;
+        }
+        Box::pin(async move {
+            let known = HookCall {
+                id: trace.id(),
+                name: entry.name.clone(),
+                tool: Arc::clone(&entry.definition),
+                context: call.context.clone(),
+            };
+            let input = std::mem::take(&mut call.input);
+            let (passed, asked) = self.before(&known, input, trace).await;
+            let result = match asked {
+                Ok(input) => {
+                    call.input = input;
+                    self.reach_checked(entry, call, &client, trace).await
+                }
+                Err(early) => *early,
+            };
+            self.after(&known, passed, result).await
+        })
+        .await
+    }
+
+    /// Asks the hooks before a call. Returns how many have let it pass, and its input, or the answer of the one that has not.
+    async fn before(
+        &self,
+        known: &HookCall,
+        mut input: Map<String, Value>,
+        trace: &mut CallTrace<'_>,
+    ) -> (usize, Result<Map<String, Value>, Box<Result<ToolResult, ToolError>>>) {
         for (at, hook) in self.hooks.iter().enumerate() {
-            let begun = offload::run(weight_of(&input), || hook.before(&known, input)).await;
+            let begun = offload::run(weight_of(&input), || hook.before(known, input)).await;
             let answer = match begun {
                 Ok(answer) => answer.await,
                 Err(busy) => Err(busy.into()),
             };
             match answer {
-                Ok(Before::Go(changed)) => {
-                    input = changed;
-                    continue;
-                }
+                Ok(Before::Go(changed)) => input = changed,
                 Ok(Before::Answer(result)) => {
                     trace.answered_by(hook.name());
-                    early = Some(Ok(result));
+                    return (at, Err(Box::new(Ok(result))));
                 }
-                Err(error) => early = Some(Err(error)),
+                Err(error) => return (at, Err(Box::new(Err(error)))),
             }
-            passed = at;
-            input = Map::new();
-            break;
         }
-        let mut result = match early {
-            Some(result) => result,
-            None => {
-                call.input = input;
-                match self.reach(entry, call, &client, trace).await {
-                    Ok(result) => {
-                        let work = check::work(entry.output_validator(), result.value());
-                        let checked = || check::output(entry, result, self.check_output);
-                        offload::run(work, checked).await.unwrap_or_else(|busy| Err(busy.into()))
-                    }
-                    Err(error) => Err(bound::error(error)),
-                }
-            }
-        };
+        (self.hooks.len(), Ok(input))
+    }
+
+    /// Passes a result to the hooks that have let its call pass, the last one first.
+    async fn after(
+        &self,
+        known: &HookCall,
+        passed: usize,
+        mut result: Result<ToolResult, ToolError>,
+    ) -> Result<ToolResult, ToolError> {
         for hook in self.hooks[..passed].iter().rev() {
             let weight = result.as_ref().map_or(0, |result| weight(result.value()));
-            result = match offload::run(weight, || hook.after(&known, result)).await {
+            result = match offload::run(weight, || hook.after(known, result)).await {
                 Ok(result) => result.await,
                 Err(busy) => Err(busy.into()),
             };
         }
         result
+    }
+
+    /// Calls the tool, and checks its result.
+    async fn reach_checked(
+        &self,
+        entry: &Arc<Entry>,
+        call: Box<ToolCall>,
+        client: &CallClient,
+        trace: &CallTrace<'_>,
+    ) -> Result<ToolResult, ToolError> {
+        match self.reach(entry, call, client, trace).await {
+            Ok(result) => {
+                let work = check::work(entry.output_validator(), result.value());
+                let checked = || check::output(entry, result, self.check_output);
+                offload::run(work, checked).await.unwrap_or_else(|busy| Err(busy.into()))
+            }
+            Err(error) => Err(bound::error(error)),
+        }
     }
 }
 

@@ -23,11 +23,11 @@ impl Hub {
     // The request is in a box from the start: each future that it is moved through would hold it twice.
     pub fn execute(
         &self,
-        request: ExecuteRequest,
+        request: impl Into<Box<ExecuteRequest>>,
         sink: EventSink,
         cancel: CancellationToken,
-    ) -> impl Future<Output = Finished> + Send + '_ {
-        self.execute_request(Box::new(request), sink, cancel)
+    ) -> impl Future<Output = Finished> + Send {
+        self.execute_request(request.into(), sink, cancel)
     }
 
     async fn execute_request(

@@ -88,45 +88,45 @@ impl MetaTool for Execute {
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
-        // What a run does not wait for is in boxes: this future has room for the largest of what it waits for.
+        let Request { hub, arguments, client, sink, cancel, .. } = request;
+        let refused = |invalid: InvalidArguments| -> BoxFuture<'a, Answer> {
+            Box::pin(std::future::ready(Answer::from(invalid)))
+        };
+        let arguments: Arguments = match parse(self, arguments) {
+            Ok(arguments) => arguments,
+            Err(invalid) => return refused(invalid),
+        };
+        if arguments.handle.is_some() {
+            return Box::pin(async move { self.of_handle(hub, arguments, &cancel).await });
+        }
+        let mut script = match self.request(hub, arguments) {
+            Ok(script) => script,
+            Err(invalid) => return refused(invalid),
+        };
+        let max_bytes = allow_more_result(hub, &mut script);
+        script.client = client;
+        let is_dry_run = script.dry_run;
+        if let Some(durable) = hub.durable().filter(|_| hub.config().durable.enabled && !is_dry_run) {
+            return Box::pin(waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel));
+        }
+        // What it does not wait for while the script runs is in boxes.
         Box::pin(async move {
-            let script = {
-                let arguments: Arguments = match parse(self, request.arguments) {
-                    Ok(arguments) => arguments,
-                    Err(invalid) => return invalid.into(),
-                };
-                if arguments.handle.is_some() {
-                    return Box::pin(self.of_handle(request.hub, arguments, &request.cancel)).await;
-                }
-                self.request(request.hub, arguments)
-            };
-            let (script, max_bytes) = match script {
-                Ok(script) => with_more_result(request.hub, script),
-                Err(invalid) => return invalid.into(),
-            };
-            let script = ExecuteRequest { client: request.client, ..script };
-            let is_dry_run = script.dry_run;
-            if let Some(durable) = request.hub.durable().filter(|_| request.hub.config().durable.enabled && !is_dry_run)
-            {
-                let Request { hub, sink, cancel, .. } = request;
-                return Box::pin(waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel)).await;
-            }
-            let finished = request.hub.execute(script, request.sink, request.cancel).await;
+            let finished = hub.execute(script, sink, cancel).await;
             if finished.is_paused {
-                return Box::pin(waiting::paused(request.hub, &finished.id)).await;
+                return Box::pin(waiting::paused(hub, &finished.id)).await;
             }
-            Box::pin(finish(request.hub, finished, max_bytes, is_dry_run)).await
+            Box::pin(finish(hub, finished, max_bytes, is_dry_run)).await
         })
     }
 }
 
-/// Lets a script return more than its client gets, because the rest is stored. Returns the limit for the client as well.
-fn with_more_result(hub: &Hub, mut script: ExecuteRequest) -> (ExecuteRequest, u64) {
+/// Lets a script return more than its client gets, because the rest is stored. Returns the limit for the client.
+fn allow_more_result(hub: &Hub, script: &mut ExecuteRequest) -> u64 {
     let limits = &mut script.policy.limits;
     let max_bytes = limits.max_result_bytes;
     limits.max_result_bytes = hub.results().max_bytes(max_bytes);
     script.max_client_bytes = Some(max_bytes);
-    (script, max_bytes)
+    max_bytes
 }
 
 /// Converts a run that has ended to the answer for its client, which gets at most `max_bytes` of a result that is not stored.
@@ -297,7 +297,7 @@ impl Execute {
     }
 
     /// Returns the run that a client submits with the arguments of this tool.
-    pub(super) fn submitted(&self, hub: &Hub, arguments: Value) -> Result<ExecuteRequest, InvalidArguments> {
+    pub(super) fn submitted(&self, hub: &Hub, arguments: Value) -> Result<Box<ExecuteRequest>, InvalidArguments> {
         let arguments: Arguments = parse(self, arguments)?;
         if arguments.handle.is_some() || arguments.dry_run {
             return Err(InvalidArguments::new(self, "'handle' and 'dryRun' are not for runs that are submitted"));
@@ -305,7 +305,7 @@ impl Execute {
         self.request(hub, arguments)
     }
 
-    fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, InvalidArguments> {
+    fn request(&self, hub: &Hub, arguments: Arguments) -> Result<Box<ExecuteRequest>, InvalidArguments> {
         let invalid = |problem: &str| InvalidArguments::new(self, problem);
         let script = arguments.script.ok_or_else(|| invalid("'script' is missing"))?;
         if script.trim().is_empty() {
@@ -325,12 +325,12 @@ impl Execute {
         let allowed_tools = allowed.map_err(|problem| invalid(&problem))?;
         let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());
         let policy = policy.map_err(|problem| invalid(&problem))?;
-        Ok(ExecuteRequest {
+        Ok(Box::new(ExecuteRequest {
             language: arguments.language.map(Into::into),
             context,
             allowed_tools,
             dry_run: arguments.dry_run,
             ..ExecuteRequest::new(script, policy)
-        })
+        }))
     }
 }

@@ -41,7 +41,7 @@ const PASSING: [ErrorCode; 4] =
 pub(super) async fn execute_durably(
     hub: &Hub,
     durable: &Arc<Durable>,
-    mut script: ExecuteRequest,
+    mut script: Box<ExecuteRequest>,
     max_bytes: u64,
     sink: EventSink,
     cancel: CancellationToken,
@@ -91,7 +91,7 @@ pub(super) async fn execute_durably(
 async fn execute_on_engine(
     hub: &Hub,
     durable: &Arc<Durable>,
-    script: ExecuteRequest,
+    script: Box<ExecuteRequest>,
     cancel: CancellationToken,
 ) -> Answer {
     let id = durable.id_for(hub, RunId::random());

@@ -1,0 +1,111 @@
+//! Calls of tools: the one request that may wait for long.
+//!
+//! A server may have thousands of them. So what waits are small futures in boxes, each of which holds what it still needs.
+
+use super::answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
+use super::interact::{Subject, client_error};
+use super::{Handler, run_events, suspended};
+use codecall_base::call::with_client;
+use codecall_base::client::Client;
+use codecall_base::event::EventSink;
+use codecall_base::offload;
+use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
+use codecall_hub::hub::Hub;
+use codecall_hub::meta;
+use rmcp::model::*;
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+impl Handler {
+    /// Answers a call. The future does not hold the context of the request.
+    pub(super) fn answer_call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> suspended::Answering {
+        let hub = self.hub();
+        let active = hub.begin_request();
+        let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
+        let answered = CancellationToken::new();
+        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
+        let arguments = request.arguments.unwrap_or_default();
+        if request.name.len() > MAX_NAME_BYTES {
+            let length = request.name.len();
+            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
+            return Box::pin(std::future::ready(Box::new(Err(ErrorData::invalid_params(message, None)))));
+        }
+        if let Some(level) = context.meta.log_level() {
+            hub.set_log_level(level);
+        }
+        let (handler, name) = (self.clone(), request.name.into_owned());
+        let form = AnswerForm::of_request(hub.config().structured, &context);
+        let subject = Subject::new("tools/call", &name, &arguments);
+        let repeated = (request.input_responses, request.request_state);
+        let requester = context.client_info().map(|client| format!("{} {}", client.name, client.version));
+        let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
+        let answer = self.interact(
+            &context,
+            subject,
+            repeated,
+            sink,
+            true,
+            Box::new(move |client, sink, cancel| {
+                let hub = handler.hub();
+                Box::pin(with_client(requester, async move {
+                    Box::new(match call(&hub, &name, arguments, form, client, sink, cancel).await {
+                        Some(result) => result.map(ServerResult::CallToolResult),
+                        None => Err(handler.unknown_tool(&name)),
+                    })
+                }))
+            }),
+        );
+        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
+        let answering = run_events::after_events(answer, Box::pin(forwarding), answered, self.input_ended.clone());
+        Box::pin(async move {
+            let _active = active;
+            answering.await
+        })
+    }
+
+    /// Says that there is no tool of this name.
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        let hub = self.hub();
+        let meta_tools = self.meta_tools.of(&hub);
+        let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let more = match hub.catalogue().snapshot().listed().len() {
+            0 => String::new(),
+            more => format!(", and {more} more in the list of tools"),
+        };
+        let message = format!("Unknown tool '{name}'. The tools of this server are {}{more}", known.join(", "));
+        ErrorData::invalid_params(message, Some(json!({"tools": known})))
+    }
+}
+
+/// Calls a meta-tool or a listed tool; `None` if there is no tool of that name.
+async fn call(
+    hub: &Hub,
+    name: &str,
+    arguments: Map<String, Value>,
+    form: AnswerForm,
+    client: Client,
+    sink: EventSink,
+    cancel: CancellationToken,
+) -> Option<Result<CallToolResult, ErrorData>> {
+    if meta::find(name).is_some() {
+        let answer = meta::call_for(hub, name, Value::Object(arguments), client, sink, cancel).await?;
+        return Some(Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, form))));
+    }
+    // Other requests do not hold its state.
+    let result = Box::pin(hub.direct_for(name, arguments, client, sink, cancel)).await?;
+    let structured = hub.config().structured;
+    let convert = |result: ToolResult| {
+        offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
+    };
+    Some(match result {
+        Ok(result) => Ok(convert(result)),
+        Err(error) => client_error(&error).map_or_else(|| Ok(error_result(error)), Err),
+    })
+}
