@@ -17,7 +17,7 @@ use crate::property::PropertyKey;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use crate::wtf8::{push_wtf8, units, wtf8_pieces};
+use crate::wtf8::{has_split_pair, join_pairs, push_wtf8, units, wtf8_pieces};
 use num_bigint::BigInt;
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut, Range};
@@ -36,6 +36,8 @@ pub const BYTES_A_STEP: usize = 64;
 const TRANSLATED_A_STEP: usize = 16;
 /// How many of them are translated between two charges.
 const PIECE: usize = 32 << 10;
+/// The first byte of a surrogate in WTF-8, and of other characters.
+const SURROGATE: u8 = 0xED;
 /// A buffer of no more bytes than this is not counted.
 const SMALL: usize = 1 << 10;
 /// Below this a buffer doubles; a larger one grows by half, to waste less.
@@ -498,7 +500,53 @@ impl Vm {
         self.heap.take_string(bytes.into_vec())
     }
 
-    /// The same of UTF-16 code units, charged and counted in pieces.
+    /// A new string of parts that were concatenated, where halves of a surrogate pair may have met. The caller has charged for them;
+    /// that it is looked for where they are long is charged here.
+    pub fn written(&mut self, mut bytes: Vec<u8>) -> Result<Value> {
+        if bytes.len() <= PIECE {
+            return Ok(self.heap.written(bytes));
+        }
+        for from in (0..bytes.len()).step_by(PIECE) {
+            self.charge_bytes(PIECE)?;
+            // A pair has six bytes.
+            if has_split_pair(&bytes[from..bytes.len().min(from + PIECE + 5)]) {
+                self.join_pairs(&mut bytes)?;
+                break;
+            }
+        }
+        Ok(self.heap.take_string(bytes))
+    }
+
+    /// Join the halves of surrogate pairs that stand beside each other, charged in pieces.
+    pub fn join_pairs(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        let mut at = (0, 0);
+        while at.0 < bytes.len() {
+            self.work(PIECE / TRANSLATED_A_STEP)?;
+            let until = bytes.len().min(at.0 + PIECE);
+            at = join_pairs(bytes, at, until);
+        }
+        bytes.truncate(at.1);
+        Ok(())
+    }
+
+    /// Replace lone surrogates by U+FFFD, which is as long, charged in pieces.
+    pub fn replace_surrogates(&mut self, bytes: &mut [u8]) -> Result<()> {
+        for from in (0..bytes.len()).step_by(PIECE) {
+            self.charge_bytes(PIECE)?;
+            let mut at = from;
+            let end = bytes.len().min(from + PIECE);
+            while let Some(found) = memchr::memchr(SURROGATE, &bytes[at..end]) {
+                at += found;
+                if let Some(letter @ [_, 0xA0..=0xBF, _]) = bytes.get_mut(at..at + 3) {
+                    letter.copy_from_slice("\u{FFFD}".as_bytes());
+                }
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A new string of UTF-16 code units, charged and counted in pieces.
     pub fn string_of_utf16(&mut self, units: &[u16]) -> Result<Value> {
         let bytes = self.texts().1.encode(units)?;
         Ok(self.string_of(bytes))

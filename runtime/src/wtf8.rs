@@ -108,6 +108,26 @@ pub fn has_split_pair(bytes: &[u8]) -> bool {
             .any(|at| matches!(bytes[at..], [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, ..]))
 }
 
+/// Join the halves of surrogate pairs that begin from a position and before `until`, and move what follows them forwards. Returns where
+/// the rest begins, and where it has to go.
+pub fn join_pairs(bytes: &mut [u8], (mut from, mut to): (usize, usize), until: usize) -> (usize, usize) {
+    while from < until {
+        if let &[0xED, high @ 0xA0..=0xAF, second, 0xED, low @ 0xB0..=0xBF, fourth, ..] = &bytes[from..] {
+            let half = |lead: u8, tail: u8| u32::from(lead & 0xF) << 6 | u32::from(tail & 0x3F);
+            let point = 0x10000 + (half(high, second) << 10) + half(low, fourth);
+            for bits in [0xF0 | point >> 18, 0x80 | point >> 12 & 0x3F, 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F] {
+                bytes[to] = bits as u8;
+                to += 1;
+            }
+            from += 6;
+        } else {
+            bytes[to] = bytes[from];
+            (from, to) = (from + 1, to + 1);
+        }
+    }
+    (from, to)
+}
+
 /// Whether WTF-8 ends with a high surrogate and continues with a low one.
 pub fn splits_pair(left: &[u8], right: &[u8]) -> bool {
     matches!(left, [.., 0xED, 0xA0..=0xAF, _]) && matches!(right, [0xED, 0xB0..=0xBF, ..])

@@ -156,22 +156,9 @@ fn encode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     };
     let mut bytes = vm.charged_copy(text)?;
     if !vm.heap.str(text).is_ascii() {
-        vm.charge_bytes(bytes.len())?;
-        replace_surrogates(&mut bytes);
+        vm.replace_surrogates(&mut bytes)?;
     }
     Ok(vm.bytes_of(bytes))
-}
-
-/// Replace lone surrogates by U+FFFD, which is as long.
-fn replace_surrogates(bytes: &mut [u8]) {
-    let mut from = 0;
-    while let Some(at) = memchr::memchr(0xED, &bytes[from..]) {
-        let at = from + at;
-        if let Some(letter @ [_, 0xA0..=0xBF, _]) = bytes.get_mut(at..at + 3) {
-            letter.copy_from_slice("\u{FFFD}".as_bytes());
-        }
-        from = at + 1;
-    }
 }
 
 /// `encoder.encodeInto(text, bytes)`: as much of the text as fits; `{read, written}`.
@@ -197,7 +184,7 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let mut copy = Buffer::new();
     copy.extend_from_slice(vm, &bytes[..written])?;
-    replace_surrogates(&mut copy);
+    vm.replace_surrogates(&mut copy)?;
     let room = vm.heap.view_bytes_mut(target); // charged: above
     if let Some(part) = room.get_mut(..written) {
         part.copy_from_slice(&copy);

@@ -350,33 +350,18 @@ fn scan(vm: &mut Vm, string: Value) -> Result<()> {
     vm.work(vm.heap.str(string).bytes as usize / 32)
 }
 
-/// Make sure that a string of so many code units can be made of so many bytes.
+/// Make sure that a string of so many code units can be made of so many bytes, and charge for it.
 fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
-    if units > MAX_STRING {
-        return Err(vm.range_error("Invalid string length"));
-    }
-    vm.reserve(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+    fits(vm, units, bytes)?;
     vm.work((bytes / 64) as usize)
 }
 
-/// Join adjacent halves of surrogate pairs in place, as the result is shorter.
-fn join(bytes: &mut Vec<u8>) {
-    let (mut from, mut to) = (0, 0);
-    while let Some(&byte) = bytes.get(from) {
-        if let &[0xED, high @ 0xA0..=0xAF, second, 0xED, low @ 0xB0..=0xBF, fourth, ..] = &bytes[from..] {
-            let half = |lead: u8, tail: u8| u32::from(lead & 0xF) << 6 | u32::from(tail & 0x3F);
-            let point = 0x10000 + (half(high, second) << 10) + half(low, fourth);
-            for bits in [0xF0 | point >> 18, 0x80 | point >> 12 & 0x3F, 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F] {
-                bytes[to] = bits as u8;
-                to += 1;
-            }
-            from += 6;
-        } else {
-            bytes[to] = byte;
-            (from, to) = (from + 1, to + 1);
-        }
+/// Make sure that a string of so many code units can be made of so many bytes.
+fn fits(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
+    if units > MAX_STRING {
+        return Err(vm.range_error("Invalid string length"));
     }
-    bytes.truncate(to);
+    vm.reserve(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 /// Bytes of text that are changed between two charges.

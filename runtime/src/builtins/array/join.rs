@@ -90,7 +90,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
         out.extend_from_slice(&vm.heap, vm.heap.bytes(text))?; // charged: above, when it is written
     }
     vm.work((out.len() - charged) / 16)?;
-    Ok(vm.heap.written(out.into_vec()))
+    vm.written(out.into_vec())
 }
 
 fn level_of(vm: &mut Vm, array: Value) -> Result<Level> {

@@ -201,7 +201,7 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
     let (text, wanted, new) = (vm.heap.str(string), vm.heap.str(search), vm.heap.str(replacement));
     if has_template {
         let out = substitute(vm, text.units, [string, search, replacement], &matches.found)?;
-        return Ok(vm.heap.written(out));
+        return vm.written(out);
     }
     let count = matches.found.len() as u64;
     let size = |all: u32, old: u32, new: u32| u64::from(all) - u64::from(old) * count + u64::from(new) * count;
@@ -218,7 +218,7 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
         begin = (at + wanted.bytes) as usize;
     }
     out.extend_from_slice(&text[begin..]);
-    Ok(vm.heap.written(out))
+    vm.written(out)
 }
 
 fn replace_units(vm: &mut Vm, strings: [Value; 3], found: &[u32]) -> Result {

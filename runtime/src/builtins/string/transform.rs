@@ -1,9 +1,10 @@
 //! Methods that transform a text: case, padding, trimming.
 
-use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
+use super::{PIECE, Result, Value, Vm, arg, by_text, fits, receiver, room, scan};
 use crate::atom::known;
+use crate::charge::{BYTES_A_STEP, Buffer};
 use crate::numeric::is_space;
-use crate::wtf8::{code_points, first_code_point};
+use crate::wtf8::{code_points, first_code_point, wtf8_pieces};
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -50,7 +51,7 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
         let mut out = vm.heap.scratch();
         // bounded: so few
         out.extend(vm.heap.bytes(filler).iter().cycle().take(missing as usize));
-        return Ok(vm.heap.written(out));
+        return vm.written(out);
     }
     let whole = repeated(vm, filler, missing / step)?;
     let rest = super::part(vm, filler, 0, (missing % step) as usize)?;
@@ -74,14 +75,26 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     if count == 0 || header.bytes == 0 {
         return Ok(vm.atom_string(known::EMPTY));
     }
-    room(vm, count.saturating_mul(header.units.into()), count.saturating_mul(header.bytes.into()))?;
-    // charged: above
-    let bytes = vm.heap.bytes(string);
-    let meets = crate::wtf8::splits_pair(bytes, bytes);
-    let mut bytes = bytes.repeat(count as usize);
+    let size = count.saturating_mul(header.bytes.into());
+    fits(vm, count.saturating_mul(header.units.into()), size)?;
+    let (size, length) = (size as usize, header.bytes as usize);
+    let is_long = size > PIECE;
+    vm.work(if is_long { length } else { size } / 64)?;
+    // charged: here, and in pieces below
+    let text = vm.heap.bytes(string);
+    let meets = crate::wtf8::splits_pair(text, text);
+    let mut bytes = text.repeat(if is_long { 1 } else { count as usize });
+    if is_long {
+        bytes.reserve_exact(size - length);
+    }
+    let piece = length * (PIECE / length).max(1);
+    while bytes.len() < size {
+        let more = piece.min(bytes.len()).min(size - bytes.len());
+        vm.work(more / 64)?;
+        bytes.extend_from_within(..more);
+    }
     if meets {
-        vm.work(bytes.len() / 32)?;
-        join(&mut bytes);
+        vm.join_pairs(&mut bytes)?;
     }
     Ok(vm.heap.take_string(bytes))
 }
@@ -102,7 +115,23 @@ pub fn lower(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
         return ascii(vm, string, u8::is_ascii_uppercase, <[u8]>::make_ascii_lowercase);
     }
-    by_text(vm, string, last_plain_pair, |vm, text, out| out.extend_from_slice(vm, text.to_lowercase().as_bytes()))
+    let lowered = |vm: &Vm, text: &str, out: &mut Buffer<u8>| out.extend_from_slice(vm, text.to_lowercase().as_bytes());
+    // Only that of a sigma depends on other letters.
+    if has_sigma(vm, string)? {
+        return by_text(vm, string, last_plain_pair, lowered);
+    }
+    by_text(vm, string, |text| Some(text.len()), lowered)
+}
+
+fn has_sigma(vm: &mut Vm, string: Value) -> Result<bool> {
+    let (texts, mut account) = vm.texts();
+    for piece in wtf8_pieces(texts.bytes(string), PIECE) {
+        account.work(1 + piece.len() / BYTES_A_STEP)?;
+        if memchr::memmem::find(piece, "Σ".as_bytes()).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub fn upper(vm: &mut Vm, string: Value) -> Result {
@@ -153,15 +182,7 @@ pub fn to_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         return Ok(string);
     }
     let mut bytes = vm.charged_copy(string)?;
-    // A lone surrogate takes three bytes, as U+FFFD does.
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(0xED, &bytes[at..]) {
-        at += found;
-        if bytes.get(at + 1).is_some_and(|&second| second >= 0xA0) {
-            bytes[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
-        }
-        at += 3;
-    }
+    vm.replace_surrogates(&mut bytes)?;
     Ok(vm.string_of(bytes))
 }
 
