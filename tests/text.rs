@@ -140,6 +140,8 @@ const LONG: &[&str] = &[
     "return '\\ud800'.repeat(4e7).toWellFormed().length",
     "return new TextEncoder().encode('\\ud800'.repeat(4e7)).length",
     "return '\\udc00\\ud800'.repeat(3e7).length",
+    "return 'a'.localeCompare('b', Array(2e7))",
+    "return new Intl.NumberFormat(Array(2e7)).format(1)",
     "return new URLSearchParams('%e2%82%AC'.repeat(2e7)).size",
     "return new URLSearchParams('%ff%'.repeat(3e7)).size",
     "return String(new URLSearchParams([['€'.repeat(3e7), '']])).length",

@@ -151,6 +151,7 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
     let mut tags = Vec::new(); // bounded: each is charged for by those before it
     let mut hold = Hold::NONE;
     for (index, item) in items.into_iter().enumerate() {
+        vm.work(1)?;
         if item.is_undefined() && !vm.has_property(locales, PropertyKey::Index(index as u32))? {
             continue;
         }
@@ -158,7 +159,7 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
             return Err(vm.type_error("Language ID should be string or object."));
         }
         let text = word(vm, item)?;
-        vm.work(1 + text.len() / 8 + tags.len() / 8)?;
+        vm.work(text.len() / 8 + tags.len() / 8)?;
         match locale::canonical(&text) {
             Ok(tag) if tags.contains(&tag) => {}
             Ok(tag) => {
