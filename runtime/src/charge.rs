@@ -36,6 +36,8 @@ pub const BYTES_A_STEP: usize = 64;
 const TRANSLATED_A_STEP: usize = 16;
 /// How many of them are translated between two charges.
 const PIECE: usize = 32 << 10;
+/// How many bytes or items are copied between two charges.
+const COPIED: usize = 128 << 10;
 /// The first byte of a surrogate in WTF-8, and of other characters.
 const SURROGATE: u8 = 0xED;
 /// A buffer of no more bytes than this is not counted.
@@ -162,15 +164,19 @@ impl<T> Buffer<T> {
         items.into_iter().try_for_each(|item| self.push(owner, item))
     }
 
+    /// Make room for so many more, where there is less, and for further ones.
+    #[inline]
+    pub fn make_room(&mut self, owner: &impl Metered, more: usize) -> Result<()> {
+        if self.room - self.items.len() < more { self.grow(owner, more) } else { Ok(()) }
+    }
+
     /// Append copies of items.
     #[inline]
     pub fn extend_from_slice(&mut self, owner: &impl Metered, items: &[T]) -> Result<()>
     where
         T: Copy,
     {
-        if self.room - self.items.len() < items.len() {
-            self.grow(owner, items.len())?;
-        }
+        self.make_room(owner, items.len())?;
         self.items.extend_from_slice(items);
         Ok(())
     }
@@ -178,9 +184,7 @@ impl<T> Buffer<T> {
     /// Let `append` add up to so many items to the underlying list.
     #[inline]
     pub fn write<R>(&mut self, owner: &impl Metered, most: usize, append: impl FnOnce(&mut Vec<T>) -> R) -> Result<R> {
-        if self.room - self.items.len() < most {
-            self.grow(owner, most)?;
-        }
+        self.make_room(owner, most)?;
         let result = append(&mut self.items);
         debug_assert!(self.items.len() <= self.room, "no more than it said");
         Ok(result)
@@ -356,8 +360,16 @@ impl Vm {
 
     /// Append the bytes of a string, charged and counted.
     pub fn charged_append(&mut self, string: Value, out: &mut Buffer<u8>) -> Result<()> {
-        self.charge_bytes(self.heap.str(string).bytes as usize)?;
-        out.extend_from_slice(&self.heap, self.heap.bytes(string))
+        let bytes = self.heap.str(string).bytes as usize;
+        if bytes > COPIED {
+            out.make_room(self, bytes)?;
+        }
+        for from in (0..bytes).step_by(COPIED) {
+            let to = bytes.min(from + COPIED);
+            self.charge_bytes(to - from)?;
+            out.extend_from_slice(&self.heap, &self.heap.bytes(string)[from..to])?;
+        }
+        Ok(())
     }
 
     /// The text of a string, charged for; lone surrogates become U+FFFD. Where there are such it is a copy, for
@@ -398,8 +410,16 @@ impl Vm {
     /// Append the items of an array, charged and counted.
     pub fn charged_append_items(&mut self, array: Value, out: &mut Buffer<Value>) -> Result<()> {
         self.densify(array)?;
-        self.work(self.heap.items(array).len() / 8)?;
-        out.extend_from_slice(&self.heap, self.heap.items(array))
+        let items = self.heap.items(array).len();
+        if items > COPIED {
+            out.make_room(self, items)?;
+        }
+        for from in (0..items).step_by(COPIED) {
+            let to = items.min(from + COPIED);
+            self.work((to - from) / 8)?;
+            out.extend_from_slice(&self.heap, &self.heap.items(array)[from..to])?;
+        }
+        Ok(())
     }
 
     /// The items of a sparse array in a range of indices, without its holes, charged and counted: one step for each.
@@ -466,10 +486,38 @@ impl Vm {
     /// The own property keys of a value, in their order, charged and counted: one step for each. The enumerable ones,
     /// or `all`.
     pub fn charged_keys(&mut self, value: Value, all: bool) -> Result<Buffer<PropertyKey>> {
-        let count = self.own_count(value);
-        self.work(1 + count)?;
+        let (count, dense) = (self.own_count(value), self.dense_count(value));
+        self.work(1 + count - dense)?;
         let hold = self.hold(count.saturating_mul(2 * size_of::<PropertyKey>()))?;
-        Ok(Buffer::from_parts(self.own_keys(value, all), hold))
+        let mut keys = Vec::with_capacity(count);
+        for from in (0..dense).step_by(PIECE) {
+            let to = dense.min(from + PIECE);
+            self.work(to - from)?;
+            let indices = from as u32..to as u32;
+            if value.is(Kind::Array) {
+                let items = self.heap.items(value)[from..to].iter();
+                keys.extend(
+                    items
+                        .zip(indices)
+                        .filter(|&(&item, _)| item != Value::HOLE)
+                        .map(|(_, index)| PropertyKey::Index(index)),
+                );
+            } else {
+                keys.extend(indices.map(PropertyKey::Index));
+            }
+        }
+        self.push_own_keys(value, all, &mut keys);
+        Ok(Buffer::from_parts(keys, hold))
+    }
+
+    /// How many indices a string or a list that is not sparse has, holes included.
+    fn dense_count(&self, value: Value) -> usize {
+        match value.kind() {
+            Kind::Array if !self.heap.is_sparse(value) => self.heap.length(value),
+            Kind::String => self.heap.str(value).units as usize,
+            Kind::Uint8Array => self.heap.view_length(value),
+            _ => 0,
+        }
     }
 
     /// About how many own properties of a value would be listed.
@@ -479,9 +527,8 @@ impl Vm {
         match value.kind() {
             Kind::Object => self.heap.own_len(value),
             Kind::Array if self.heap.is_sparse(value) => self.heap.sparse_count(value) + extra(),
-            Kind::Array => self.heap.length(value) + extra(),
-            Kind::String => self.heap.str(value).units as usize,
-            Kind::Uint8Array => self.heap.view_length(value) + extra(),
+            Kind::String => self.dense_count(value),
+            Kind::Array | Kind::Uint8Array => self.dense_count(value) + extra(),
             _ => 1 + extra(),
         }
     }

@@ -426,39 +426,18 @@ impl Vm {
         })
     }
 
-    /// The own property keys as `Object.keys` orders them: indices, then names in the order they were
-    /// made. With `all`, also those that are not enumerable.
-    pub fn own_keys(&mut self, object: Value, all: bool) -> Vec<PropertyKey> {
-        let mut keys = Vec::new();
+    /// Append the own property keys as `Object.keys` orders them: indices, then names in the order they were made. With `all`,
+    /// also those that are not enumerable. The indices of strings and of lists that are not sparse are the caller's.
+    pub fn push_own_keys(&self, object: Value, all: bool, keys: &mut Vec<PropertyKey>) {
         match object.kind() {
-            Kind::Array if self.heap.is_sparse(object) => {
-                let items = self.heap.sparse_items(object, 0..usize::MAX);
-                keys.extend(items.map(|(index, _)| PropertyKey::Index(index)));
+            Kind::Array | Kind::String => {
+                if object.is(Kind::Array) && self.heap.is_sparse(object) {
+                    let items = self.heap.sparse_items(object, 0..usize::MAX);
+                    keys.extend(items.map(|(index, _)| PropertyKey::Index(index)));
+                }
                 if all {
                     keys.push(PropertyKey::Name(known::LENGTH));
                 }
-            }
-            Kind::Array => {
-                let items = self.heap.items(object);
-                keys.extend(
-                    items
-                        .iter()
-                        .enumerate()
-                        .filter(|&(_, &item)| item != Value::HOLE)
-                        .map(|(index, _)| PropertyKey::Index(index as u32)),
-                );
-                if all {
-                    keys.push(PropertyKey::Name(known::LENGTH));
-                }
-            }
-            Kind::String => {
-                keys.extend((0..self.heap.str(object).units).map(PropertyKey::Index));
-                if all {
-                    keys.push(PropertyKey::Name(known::LENGTH));
-                }
-            }
-            Kind::Uint8Array => {
-                keys.extend((0..self.heap.view_length(object) as u32).map(PropertyKey::Index));
             }
             Kind::InternalSlots if all && self.heap.regexp(object).is_some() => {
                 keys.push(PropertyKey::Name(known::LAST_INDEX));
@@ -478,7 +457,7 @@ impl Vm {
             Kind::Object => Some(object),
             _ => self.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra)),
         };
-        let Some(named) = named else { return keys };
+        let Some(named) = named else { return };
         let hidden = if object.is(Kind::Object) && self.heap.class(object).is_error() && !all {
             let flags = self.heap.flags(object);
             [(HIDDEN_MESSAGE, known::MESSAGE), (HIDDEN_CAUSE, known::CAUSE), (HIDDEN_ERRORS, known::ERRORS)]
@@ -507,7 +486,6 @@ impl Vm {
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
             keys[first..].sort_by_key(|key| key.rank());
         }
-        keys
     }
 
     /// `[object Array]`, `#<Object>`: how V8 names an object in messages.

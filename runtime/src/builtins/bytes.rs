@@ -340,9 +340,11 @@ fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let separator = separator.as_deref().unwrap_or(b",");
     let mut out = Buffer::new();
     let mut number = NumberText::default();
+    // Few enough that a long separator is written once between two charges.
+    let piece = (PIECE * 16 / (separator.len() + 16)).max(1);
     for index in 0..length {
-        if index.is_multiple_of(PIECE) {
-            vm.work(PIECE.min(length) * (separator.len() + 16) / 64)?;
+        if index.is_multiple_of(piece) {
+            vm.work(piece.min(length) * (separator.len() + 16) / 64)?;
             // Three bytes are at least one unit.
             if out.len() as u64 / 3 > MAX_STRING {
                 return Err(vm.range_error("Invalid string length"));

@@ -76,18 +76,29 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `btoa(text)`: characters below 256 as bytes in Base64.
 fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = base64_input(vm, arguments)?;
-    let mut bytes = Buffer::with_capacity(vm, vm.heap.str(text).units as usize)?;
-    // charged: by base64_input
-    for byte in code_points(vm.heap.bytes(text)).map_while(|point| u8::try_from(point).ok()) {
-        bytes.push(vm, byte)?;
+    let units = vm.heap.str(text).units as usize;
+    let length = base64::encoded_len(units, true).unwrap_or(usize::MAX);
+    let mut encoded = Buffer::with_capacity(vm, length)?;
+    // bounded: a piece
+    let mut piece = Vec::with_capacity(PIECE / 4 * 3);
+    let mut count = 0;
+    let (texts, mut account) = vm.texts();
+    let mut points = code_points(texts.bytes(text));
+    loop {
+        account.work(PIECE / BYTES_A_STEP * 4)?;
+        piece.clear();
+        piece.extend(points.by_ref().take(PIECE / 4 * 3).map_while(|point| u8::try_from(point).ok()));
+        encoded.extend_from_slice(&*account.meter, STANDARD.encode(&piece).as_bytes())?;
+        count += piece.len();
+        if piece.len() < PIECE / 4 * 3 {
+            break;
+        }
     }
-    if bytes.len() < vm.heap.str(text).units as usize {
+    drop(points);
+    if count < units {
         return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
     }
-    let length = base64::encoded_len(bytes.len(), true).unwrap_or(usize::MAX);
-    let hold = vm.hold(length)?;
-    let encoded = STANDARD.encode(&*bytes);
-    Ok(vm.string_of(Buffer::from_parts(encoded.into_bytes(), hold)))
+    Ok(vm.string_of(encoded))
 }
 
 /// The argument as a string, charged for.

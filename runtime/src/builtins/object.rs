@@ -354,6 +354,7 @@ pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, V
     let keys = vm.charged_keys(value, false)?;
     let mut pairs = Buffer::with_capacity(vm, keys.len())?;
     for key in keys {
+        vm.work(1)?;
         let property = vm.own_property(value, key)?.unwrap_or(Value::UNDEFINED);
         pairs.push(vm, (key, property))?;
     }

@@ -306,12 +306,18 @@ impl Combinator {
     }
 }
 
+/// How many items are made between two charges.
+const PIECE: usize = 1 << 12;
+
 /// Subscribe to all items.
 fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
     let items = vm.charged_items_copy(items)?;
     let result = vm.heap.new_promise();
     let mut collected = Buffer::with_capacity(vm, items.len())?;
-    collected.extend(vm, items.iter().map(|_| Value::HOLE))?;
+    for piece in items.chunks(PIECE) {
+        vm.work(piece.len() / 8)?;
+        collected.extend(vm, piece.iter().map(|_| Value::HOLE))?;
+    }
     let collected = vm.array_of(collected);
     // The same for all items: only the first use counts.
     let (resolves, rejects) = vm.combinator_functions(result);

@@ -17,7 +17,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("heap.bigints[", "Vm::charged_bigint"),
     (".entries().collect", "Vm::charged_entries"),
     (".own_entries(", "Vm::charged_keys, or a charge before"),
-    (".own_keys(", "Vm::charged_keys"),
+    (".push_own_keys(", "Vm::charged_keys"),
     (".to_vec()", "Buffer"),
     (".to_owned()", "Buffer"),
     (".into_owned()", "Buffer"),

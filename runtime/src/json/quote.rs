@@ -3,7 +3,6 @@
 //! charged: by the callers
 
 use crate::wtf8::first_code_point;
-use std::io::Write as _;
 
 /// Append `text` as a JSON string.
 pub fn quote(text: &str, out: &mut String) {
@@ -17,6 +16,12 @@ pub fn quote(text: &str, out: &mut String) {
 pub fn quote_bytes(text: &[u8], out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');
+    escape_bytes(text, out);
+    out.push(b'"');
+}
+
+/// Append WTF-8 as it stands in a JSON string.
+pub fn escape_bytes(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
         let plain = plain_length::<true>(rest);
@@ -34,19 +39,24 @@ pub fn quote_bytes(text: &[u8], out: &mut Vec<u8>) {
             0x0c => out.extend_from_slice(b"\\f"),
             SURROGATE => match first_code_point(rest) {
                 Some((unit @ 0xD800..=0xDFFF, wide)) => {
-                    _ = write!(out, "\\u{unit:x}");
+                    out.extend_from_slice(&escape(unit));
                     length = wide;
                 }
                 Some(_) | None => out.push(byte),
             },
-            _ => _ = write!(out, "\\u{byte:04x}"),
+            _ => out.extend_from_slice(&escape(byte.into())),
         }
         rest = &rest[length..];
     }
-    out.push(b'"');
 }
 
-/// An upper bound on the bytes that [`quote_bytes`] writes between the quotation marks.
+/// `\uXXXX` of a code unit.
+fn escape(unit: u32) -> [u8; 6] {
+    let digit = |shift: u32| b"0123456789abcdef"[(unit >> shift & 0xF) as usize];
+    [b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]
+}
+
+/// An upper bound on the bytes that [`escape_bytes`] writes.
 pub fn escaped_length(text: &[u8]) -> usize {
     let length = |&byte: &u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -55,7 +65,7 @@ pub fn escaped_length(text: &[u8]) -> usize {
         SURROGATE => 4,
         _ => 1,
     };
-    2 + text.iter().map(length).sum::<usize>()
+    text.iter().map(length).sum()
 }
 
 /// The first byte of surrogates in WTF-8, and of some other characters.

@@ -4,7 +4,7 @@ mod collection;
 mod cycle;
 mod lost;
 
-use super::quote::{escaped_length, quote_bytes};
+use super::quote::{escape_bytes, escaped_length, quote_bytes};
 use super::warnings::{Segment, Warnings};
 use super::{Records, push_number};
 use crate::atom::known;
@@ -16,6 +16,7 @@ use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::wtf8_pieces;
 use hashbrown::HashSet;
 use std::io::Write as _;
 
@@ -230,6 +231,8 @@ const USUAL: usize = 48;
 const STRIDE: usize = 8 << 10;
 /// A text of more bytes is measured before it is written.
 pub const LONG: usize = 512;
+/// How many bytes of a long text are written between two charges.
+const PIECE: usize = 32 << 10;
 
 /// Bytes of an open container in both lists.
 const DEEP_BYTES: usize = size_of::<Open>() + 2 * size_of::<Value>();
@@ -417,10 +420,10 @@ impl<'a> Writer<'a> {
             PropertyKey::Name(name) => {
                 let bytes = self.vm.atoms.text(name).len();
                 if bytes > LONG {
-                    self.vm.charge_bytes(bytes)?;
-                    self.room_for_text(escaped_length(self.vm.atoms.text(name)))?;
+                    self.quote_long(bytes, |vm| vm.atoms.text(name))?;
+                } else {
+                    quote_bytes(self.vm.atoms.text(name), &mut self.out);
                 }
-                quote_bytes(self.vm.atoms.text(name), &mut self.out);
             }
             PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
         }
@@ -447,14 +450,37 @@ impl<'a> Writer<'a> {
             Kind::String => {
                 let bytes = self.vm.heap.str(value).bytes as usize;
                 if bytes > LONG {
-                    self.vm.charge_bytes(bytes)?;
-                    self.room_for_text(escaped_length(self.vm.heap.bytes(value)))?; // charged: above
+                    self.quote_long(bytes, |vm| vm.heap.bytes(value))?; // charged: there
+                } else {
+                    quote_bytes(self.vm.heap.bytes(value), &mut self.out); // bounded: by its length
                 }
-                quote_bytes(self.vm.heap.bytes(value), &mut self.out); // charged: above, or by its length
             }
             Kind::BigInt => return Err(Problem::BigInt),
             _ => return self.enter(value),
         }
+        Ok(())
+    }
+
+    /// Write a long string, charged in pieces: to count its escapes, and to write them.
+    fn quote_long(&mut self, bytes: usize, text: impl Fn(&Vm) -> &[u8]) -> Written<()> {
+        let mut escaped = 2;
+        for from in (0..bytes).step_by(PIECE) {
+            let to = bytes.min(from + PIECE);
+            self.vm.charge_bytes(to - from)?;
+            escaped += escaped_length(&text(self.vm)[from..to]);
+        }
+        self.room_for_text(escaped)?;
+        self.out.push(b'"');
+        let mut from = 0;
+        while from < bytes {
+            let before = self.out.len();
+            let piece = wtf8_pieces(&text(self.vm)[from..], PIECE).next().unwrap_or_default();
+            escape_bytes(piece, &mut self.out);
+            from += piece.len();
+            let escapes = self.out.len() - before - piece.len();
+            self.vm.charge_bytes(escapes)?;
+        }
+        self.out.push(b'"');
         Ok(())
     }
 

@@ -22,6 +22,8 @@ use tokio_util::sync::CancellationToken;
 const GRACE: Duration = Duration::from_secs(10);
 /// How long it waits if no connection can be accepted, as there are no descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long the head of a response waits for its first message.
+const HEAD: Duration = Duration::from_millis(20);
 
 /// Serves until it is cancelled.
 pub async fn serve(endpoint: Endpoint, listener: TcpListener, cancel: CancellationToken) {
@@ -78,8 +80,9 @@ async fn answer(
         }
         return response;
     }
-    let response = endpoint.handle_with_options(Request::from_parts(parts, body), options);
-    response.map(|body| Either::Left(Either::Left(journal::Response::new(attempt, body))))
+    let (parts, body) = endpoint.handle_with_options(Request::from_parts(parts, body), options).into_parts();
+    let body = journal::Response::begin(attempt, body, HEAD).await;
+    Response::from_parts(parts, Either::Left(Either::Left(body)))
 }
 
 fn said<B: Body>(status: StatusCode, body: Bytes) -> Response<Either<B, Full<Bytes>>> {

@@ -12,6 +12,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What a journal says.
@@ -158,19 +159,26 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Request<B> {
 }
 
 /// A response whose handler, which the SDK runs when the body is read, is an attempt; and which asks when its steps are stored.
-pub struct Response<B> {
+pub struct Response<B: Body> {
     body: Pin<Box<B>>,
     messages: Messages,
     attempt: Arc<Attempt>,
+    /// What the body has given already: its first frame, or its end.
+    first: Option<Option<Result<Frame<Bytes>, B::Error>>>,
 }
 
-impl<B> Response<B> {
-    pub fn new(attempt: Arc<Attempt>, body: B) -> Self {
-        Self { body: Box::pin(body), messages: Messages::default(), attempt }
+impl<B: Body<Data = Bytes, Error: Unpin>> Response<B> {
+    /// Waits for the first frame of a body, but not longer than so. The head of the response is sent with it then, and Restate wakes up
+    /// once for both.
+    pub async fn begin(attempt: Arc<Attempt>, body: B, longest: Duration) -> Self {
+        let mut response = Self { body: Box::pin(body), messages: Messages::default(), attempt, first: None };
+        let first = poll_fn(|context| Pin::new(&mut response).poll_frame(context));
+        response.first = tokio::time::timeout(longest, first).await.ok();
+        response
     }
 }
 
-impl<B: Body<Data = Bytes>> Body for Response<B> {
+impl<B: Body<Data = Bytes, Error: Unpin>> Body for Response<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -178,7 +186,10 @@ impl<B: Body<Data = Bytes>> Body for Response<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Self { body, messages, attempt } = &mut *self;
+        let Self { body, messages, attempt, first } = &mut *self;
+        if let Some(first) = first.take() {
+            return Poll::Ready(first);
+        }
         loop {
             let mut passed = BytesMut::new();
             while let Some(mut message) = messages.next() {

@@ -30,6 +30,9 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
+/// The configuration for a machine with few cores.
+const EXAMPLE: &str = include_str!("../../../examples/restate.toml");
+
 /// A Restate server, with data that outlive its process.
 struct Restate {
     program: PathBuf,
@@ -44,12 +47,13 @@ impl Restate {
         let program = program()?;
         let (ingress, admin, node) = (free_port(), free_port(), free_port());
         let data = folder.path("restate");
+        // What is said before the first table, and the example, which ends with one.
         let config = format!(
             "roles = ['http-ingress', 'admin', 'worker', 'log-server', 'metadata-server']
             node-name = 'one'\ncluster-name = 'codecall'\nauto-provision = true\nlisten-mode = 'tcp'
             bind-ip = '127.0.0.1'\nbind-port = {node}\nbase-dir = '{data}'
-            default-num-partitions = 4\ndisable-telemetry = true\nrocksdb-total-memory-size = '256 MiB'
-            log-filter = 'warn,octocrab=off'
+            rocksdb-total-memory-size = '256 MiB'\nlog-filter = 'warn,octocrab=off'
+            {EXAMPLE}
             [admin]\nbind-port = {admin}\ndisable-web-ui = true
             [ingress]\nbind-port = {ingress}\n"
         );

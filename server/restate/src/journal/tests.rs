@@ -20,6 +20,9 @@ fn state(key: &'static str, value: &'static str) -> Vec<u8> {
     message_of(SET_STATE, &state.encode_to_vec())
 }
 
+/// How long the head of a response waits here.
+const LONGEST: Duration = Duration::from_secs(5);
+
 const INPUT: u16 = 0x0400;
 const CALL: u16 = 0x040D;
 const SIGNAL: u16 = 0xFBFF;
@@ -103,12 +106,28 @@ async fn a_step_asks_when_it_is_stored() {
     let mut expected = bytes.clone();
     expected[9 + 2] = 0x80;
     for length in 1..=bytes.len() {
-        assert_eq!(
-            whole(Response::new(Arc::default(), pieces(&bytes, length))).await,
-            expected,
-            "pieces of {length} bytes"
-        );
+        let response = Response::begin(Arc::default(), pieces(&bytes, length), LONGEST).await;
+        assert_eq!(whole(response).await, expected, "pieces of {length} bytes");
     }
+}
+
+#[tokio::test]
+async fn a_response_begins_with_its_first_message_or_without_it_when_that_is_late() {
+    let first = message_of(CALL, b"1");
+    for length in [1, first.len()] {
+        let response = Response::begin(Arc::default(), pieces(&first, length), LONGEST).await;
+        assert!(response.first.is_some(), "pieces of {length} bytes");
+        assert_eq!(whole(response).await, first);
+    }
+    let ended = Response::begin(Arc::default(), pieces(b"", 1), LONGEST).await;
+    assert_eq!(whole(ended).await, b"");
+    let late = stream::once(async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Ok::<_, Infallible>(Frame::data(Bytes::from(message_of(CALL, b"1"))))
+    });
+    let response = Response::begin(Arc::default(), StreamBody::new(late), Duration::from_millis(1)).await;
+    assert!(response.first.is_none());
+    assert_eq!(whole(response).await, first);
 }
 
 #[tokio::test]
@@ -120,6 +139,6 @@ async fn a_handler_knows_its_own_attempt_only() {
         Ok(Frame::data(Bytes::from("seen")))
     });
     let attempted = Arc::new(Attempt { journal, ..Attempt::default() });
-    assert_eq!(whole(Response::new(attempted, StreamBody::new(body))).await, b"seen");
+    assert_eq!(whole(Response::begin(attempted, StreamBody::new(body), LONGEST).await).await, b"seen");
     assert_eq!(attempt().state_set("begun"), None);
 }
