@@ -27,7 +27,7 @@ pub struct ToolDirectory {
 }
 
 /// The number of a directory in the process that has made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DirectoryId(u64);
 
 impl DirectoryId {

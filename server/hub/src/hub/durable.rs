@@ -17,6 +17,7 @@ use super::Hub;
 use agentscript::Dialect;
 use codecall_base::event::RunId;
 use codecall_base::offload;
+use codecall_base::tool::ToolDirectory;
 use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{KeyRing, KeySource, SealError};
@@ -554,12 +555,21 @@ async fn start_of(engine: &Engine, hub: &Hub, request: &ExecuteRequest) -> Resul
     let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
     let _ = tokio::time::timeout(limit, hub.catalogue().wait_for_mentioned(&texts)).await;
     let directory = hub.runs().directory();
+    let digest = match engine.stored_tools(directory.id()) {
+        Some(digest) => digest,
+        None => store_tools(engine, &directory).await?,
+    };
+    let start = Start::new(hub, request, &digest);
+    Ok(serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?)
+}
+
+/// Stores a directory of tools at Restate. Returns its digest.
+async fn store_tools(engine: &Engine, directory: &ToolDirectory) -> Result<String, JournalProblem> {
     let bytes = directory.to_bytes().map_err(|problem| JournalProblem::Engine(problem.to_owned()))?;
     let digest = offload::run(bytes.len(), || start::hex(&Sha256::digest(bytes))).await;
     let digest = digest.map_err(|busy| JournalProblem::Engine(busy.to_string()))?;
-    engine.store_tools(&digest, bytes).await?;
-    let start = Start::new(hub, request, &digest);
-    Ok(serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?)
+    engine.store_tools(directory.id(), &digest, bytes).await?;
+    Ok(digest)
 }
 
 impl From<EngineProblem> for JournalProblem {

@@ -3,6 +3,7 @@
 //! Workers evaluate the runs; how they do it is not known here.
 
 use super::INTERPRETER;
+use codecall_base::tool::DirectoryId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -84,8 +85,8 @@ pub struct Engine {
     ingress: String,
     admin: String,
     http: reqwest::Client,
-    /// When directories of tools were stored, by their digests.
-    stored: Mutex<HashMap<String, Instant>>,
+    /// The digests of directories of tools that are stored, and when they were.
+    stored: Mutex<HashMap<DirectoryId, (String, Instant)>>,
 }
 
 /// An answer of the server.
@@ -256,19 +257,21 @@ impl Engine {
         found(&received)
     }
 
-    /// Stores a directory of tools, unless that was done today.
+    /// Returns the digest of a directory of tools that was stored here not long ago.
+    pub fn stored_tools(&self, directory: DirectoryId) -> Option<String> {
+        let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.get(&directory).filter(|(_, at)| at.elapsed() < STORE_AGAIN).map(|(digest, _)| digest.clone())
+    }
+
+    /// Stores a directory of tools under its digest.
     ///
     /// # Errors
     /// Restate cannot be used.
-    pub async fn store_tools(&self, digest: &str, bytes: &[u8]) -> Result<(), EngineProblem> {
-        let stored = || self.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        if stored().get(digest).is_some_and(|at| at.elapsed() < STORE_AGAIN) {
-            return Ok(());
-        }
+    pub async fn store_tools(&self, directory: DirectoryId, digest: &str, bytes: &[u8]) -> Result<(), EngineProblem> {
         self.post(&format!("{SNAPSHOTS}/{digest}/put"), Some((bytes.to_vec(), "application/octet-stream"))).await?;
-        let mut stored = stored();
-        stored.retain(|_, at| at.elapsed() < STORE_AGAIN);
-        stored.insert(digest.to_owned(), Instant::now());
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.retain(|_, (_, at)| at.elapsed() < STORE_AGAIN);
+        stored.insert(directory, (digest.to_owned(), Instant::now()));
         Ok(())
     }
 
