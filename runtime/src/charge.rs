@@ -364,12 +364,16 @@ impl Vm {
         if bytes > COPIED {
             out.make_room(self, bytes)?;
         }
-        for from in (0..bytes).step_by(COPIED) {
+        let mut from = 0;
+        loop {
             let to = bytes.min(from + COPIED);
             self.charge_bytes(to - from)?;
             out.extend_from_slice(&self.heap, &self.heap.bytes(string)[from..to])?;
+            if to == bytes {
+                return Ok(());
+            }
+            from = to;
         }
-        Ok(())
     }
 
     /// The text of a string, charged for; lone surrogates become U+FFFD. Where there are such it is a copy, for
