@@ -380,7 +380,7 @@ fn measured() {
 fn a_process_that_compiles_takes_bounded_memory() {
     let program = std::env::current_exe().expect("the path of this program");
     let mut faults = Vec::new();
-    for bytes in [64 << 10, 2 << 20] {
+    for bytes in [64 << 10, 1 << 20] {
         for (number, (name, most, ..)) in SOURCES.iter().enumerate() {
             let mut command = std::process::Command::new(&program);
             command.args(["--exact", "measured", "--ignored", "--nocapture"]);

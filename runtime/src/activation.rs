@@ -315,10 +315,17 @@ impl Vm {
 
     #[inline(never)]
     fn statements(&mut self, body: &Body, fp: &Slots) -> Result {
+        self.body(body, fp)
+    }
+
+    /// Evaluate a body that cannot suspend, in the frame that is current.
+    #[inline(always)]
+    pub(crate) fn body(&mut self, body: &Body, fp: &Slots) -> Result {
         let (statements, value) = match body {
             Body::Steps(statements, value) => (statements, Some(value)),
-            Body::Tree(statement) => (statement, None),
-            Body::Value(_) | Body::Ops => return Ok(Value::UNDEFINED),
+            Body::Tree(statements) => (statements, None),
+            Body::Value(value) => return value.eval(self, fp),
+            Body::Ops => return Ok(Value::UNDEFINED),
         };
         match statements.exec(self, fp) {
             Flow::Return(value) => Ok(value),

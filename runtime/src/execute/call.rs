@@ -6,6 +6,7 @@ use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Native, registry};
 use crate::charge::Buffer;
 use crate::code::{After, Frame, Function, FunctionRef};
+use crate::heap::Captures;
 use crate::node::{Body, Call, Callee, FixedCall, Node};
 use crate::stack::Slots;
 use crate::stack::Window;
@@ -101,12 +102,24 @@ impl Vm {
                 slot.set(value);
             }
         }
-        free.chain(others).for_each(|slot| slot.set(Value::UNDEFINED));
-        if !function.simple {
-            self.pass_captures(function, closure, slots);
+        match (others, &self.heap.closures[closure.index()].captures) {
+            // A closure with a single captured variable and no variables of its own.
+            ([slot], Captures::One(capture)) if !function.simple => {
+                free.for_each(|slot| slot.set(Value::UNDEFINED));
+                slot.set(*capture);
+            }
+            _ => {
+                free.chain(others).for_each(|slot| slot.set(Value::UNDEFINED));
+                if !function.simple {
+                    self.pass_captures(function, closure, slots);
+                }
+            }
         }
         self.tick()?;
-        self.leaf(code, &function.body, slots)
+        let caller = std::mem::replace(&mut self.stack.current, code);
+        let result = self.body(&function.body, slots);
+        self.stack.current = caller;
+        result
     }
 
     /// Call a function that is known at compile time and needs nothing but its arguments.

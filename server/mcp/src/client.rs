@@ -6,11 +6,11 @@
 
 use super::is_modern;
 use super::notifications::NOTIFY_TIMEOUT;
-use super::queue::{NotSent, Receiver, Sender, queue};
 use super::suspended;
 use codecall_base::client::{Answering, Client, Method, PageDone, Port, Question, TaskUpdate, Unanswered, Waits};
 use codecall_config::InteractionConfig;
 use codecall_upstream::notifications::PAGE_DONE;
+use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
@@ -24,8 +24,9 @@ use tokio::sync::oneshot;
 /// Maximum number of messages of tools in the queue of a request. Questions are always sent: each has a call that waits.
 const QUEUE_CAPACITY: usize = 16;
 
-/// What the tools of a request send to its client: in boxes, because a queue has room for some as soon as it has one.
-pub type Messages = Receiver<Box<Message>>;
+/// What the tools of a request send to its client. Most requests have none, so it is not a channel of tokio, which has room for 32
+/// from the start; this one has room for one, hence the boxes.
+pub type Messages = UnboundedReceiver<Box<Message>>;
 
 /// What a tool sends to the client of its request.
 pub enum Message {
@@ -61,7 +62,7 @@ struct RequestPort {
     can_be_task: bool,
     /// The client, if it has a session. Without one, it learns by its next request that a page is done.
     session: Option<Peer<RoleServer>>,
-    messages: Sender<Box<Message>>,
+    messages: UnboundedSender<Box<Message>>,
 }
 
 impl Port for RequestPort {
@@ -86,7 +87,7 @@ impl Port for RequestPort {
             let gone = |_| Unanswered::Refused("the client's request has ended".into());
             let (answer, receiver) = oneshot::channel();
             let asked = Box::new(Message::Asked(Asked { question, answer }));
-            self.messages.send(asked, usize::MAX).map_err(|_| gone(()))?;
+            self.messages.unbounded_send(asked).map_err(|_| gone(()))?;
             receiver.await.map_err(|_| gone(()))?
         })
     }
@@ -108,7 +109,9 @@ impl Port for RequestPort {
 
     fn task_changed(&self, update: TaskUpdate) -> bool {
         // One that finds no room is lost: the next one says how far the task is then.
-        self.can_be_task && self.messages.send(Box::new(Message::Task(update)), QUEUE_CAPACITY) != Err(NotSent::Closed)
+        let is_full = || self.messages.len() >= QUEUE_CAPACITY;
+        let send = |update| self.messages.unbounded_send(Box::new(Message::Task(update))).is_ok();
+        self.can_be_task && !self.messages.is_closed() && (is_full() || send(update))
     }
 }
 
@@ -119,7 +122,7 @@ pub fn of_request(
     config: InteractionConfig,
     can_be_task: bool,
 ) -> (Client, Messages) {
-    let (messages, receiver) = queue();
+    let (messages, receiver) = unbounded();
     let capabilities = context.client_capabilities().and_then(|own| serde_json::to_value(own).ok());
     let log_level = context.meta.log_level().and_then(|level| serde_json::to_value(level).ok());
     let port = RequestPort {
@@ -185,7 +188,7 @@ pub fn while_asked(
     Box::pin(async move {
         let first = tokio::select! {
             answer = &mut answer => return answer,
-            first = messages.recv() => first,
+            first = messages.next() => first,
         };
         let Some(first) = first else { return answer.await };
         let asking = Box::pin(ask_session(peer, first, messages));
@@ -208,7 +211,7 @@ async fn ask_session(peer: Peer<RoleServer>, first: Box<Message>, mut messages: 
             Some(Message::Task(_)) | None => {}
         }
         tokio::select! {
-            Some(message) = messages.recv() => next = Some(message),
+            Some(message) = messages.next() => next = Some(message),
             Some(()) = asking.next() => {}
             else => return,
         }

@@ -13,7 +13,6 @@ mod elsewhere;
 mod instructions;
 mod interact;
 mod notifications;
-mod queue;
 mod resources;
 mod run_events;
 mod serve;

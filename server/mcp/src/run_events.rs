@@ -3,10 +3,11 @@
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
 use super::is_modern;
-use super::queue::queue;
 use agentscript::Message;
 use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
 use codecall_upstream::BoxFuture;
+use futures_channel::mpsc::unbounded;
+use futures_util::StreamExt as _;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
@@ -91,8 +92,8 @@ pub fn event_sink(
     single: bool,
     answered: CancellationToken,
 ) -> (EventSink, impl Future<Output = ()> + use<>) {
-    // In boxes, because a queue has room for some as soon as it has one.
-    let (sender, mut receiver) = queue::<Box<RunEvent>>();
+    // As in `client`: most runs have few events.
+    let (sender, mut receiver) = unbounded::<Box<RunEvent>>();
     let token = context.meta.get_progress_token();
     let modern = is_modern(context);
     // Without a session, a request gets log messages only if it names a level.
@@ -114,8 +115,9 @@ pub fn event_sink(
                 has_log || has_progress
             }
         };
-        if is_wanted {
-            let _ = sender.send(Box::new(event), QUEUE_CAPACITY);
+        if is_wanted && sender.len() < QUEUE_CAPACITY {
+            // The client may wait no longer.
+            let _ = sender.unbounded_send(Box::new(event));
         }
     }));
     let mut forwarder =
@@ -124,10 +126,10 @@ pub fn event_sink(
         loop {
             let next = tokio::select! {
                 biased;
-                next = receiver.recv() => next,
+                next = receiver.next() => next,
                 () = answered.cancelled() => {
                     receiver.close();
-                    receiver.recv().await
+                    receiver.next().await
                 }
             };
             let Some(event) = next else { break };

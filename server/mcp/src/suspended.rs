@@ -152,7 +152,7 @@ impl Suspended {
                     let cancelled = ErrorData::internal_error("the request was cancelled", None);
                     return Proceeded::Answered(Box::new(Err(cancelled)));
                 }
-                Some(message) = work.messages.recv() => match *message {
+                Some(message) = work.messages.next() => match *message {
                     Message::Asked(asked) => work.asked(asked, &mut provided),
                     Message::Task(update) => work.server_task = Some(update),
                 },
@@ -266,7 +266,7 @@ pub async fn run_as_task(
     loop {
         tokio::select! {
             biased;
-            Some(message) = work.messages.recv() => match *message {
+            Some(message) = work.messages.next() => match *message {
                 Message::Asked(asked) => {
                     // A key is used once in a task.
                     let own = key_of(&asked);
