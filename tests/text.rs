@@ -147,6 +147,8 @@ const LONG: &[&str] = &[
     "return new URLSearchParams('%e2%82%AC'.repeat(2e7)).size",
     "return new URLSearchParams('%ff%'.repeat(3e7)).size",
     "return String(new URLSearchParams([['€'.repeat(3e7), '']])).length",
+    "return /a+$/.exec('a'.repeat(2e8)).length",
+    "return /[b-z]+/.exec('a'.repeat(3e8))",
 ];
 
 #[test]

@@ -309,7 +309,12 @@ fn checked(vm: &mut Vm, method: &str, name: String, value: String) -> Result<(St
 }
 
 fn checked_name(vm: &mut Vm, method: &str, name: String) -> Result<String> {
-    if is_name(&name) {
+    let mut is_name = !name.is_empty();
+    for piece in name.as_bytes().chunks(PIECE) {
+        vm.work(piece.len() / 16)?;
+        is_name &= are_tokens(piece);
+    }
+    if is_name {
         return Ok(name);
     }
     let shown = crate::outcome::cut_text(&name, 200);
@@ -317,10 +322,23 @@ fn checked_name(vm: &mut Vm, method: &str, name: String) -> Result<String> {
     Err(vm.type_error(&message))
 }
 
-/// Whether a text is the name of a header: a token of HTTP.
+/// Whether a text is the name of a header: a token of HTTP (RFC 9110 5.6.2).
 fn is_name(name: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_token)
+    !name.is_empty() && are_tokens(name.as_bytes())
+}
+
+fn are_tokens(bytes: &[u8]) -> bool {
+    /// By byte, because names may be very long.
+    const TOKENS: [bool; 256] = {
+        let (mut tokens, mut byte) = ([false; 256], 0);
+        while byte < 128 {
+            tokens[byte] = matches!(byte as u8,
+                b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'^'..=b'z' | b'|' | b'~');
+            byte += 1;
+        }
+        tokens
+    };
+    bytes.iter().all(|&byte| TOKENS[usize::from(byte)])
 }
 
 /// The internal slots of a receiver.

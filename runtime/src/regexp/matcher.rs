@@ -47,6 +47,10 @@ pub enum Progress {
 /// No position.
 const NONE: u32 = u32::MAX;
 
+/// How many units of text are looked at within one step: a millisecond or two. Few in unit tests, so that all of these searches go on
+/// after a pause.
+const PIECE: usize = if cfg!(test) { 2 } else { 1 << 20 };
+
 /// An entry of the backtracking stack: an alternative to be tried, or a change to be undone.
 #[derive(Clone, Copy)]
 enum Entry {
@@ -74,6 +78,8 @@ pub struct Matcher {
     sticky: bool,
     /// Whether an attempt is under way.
     trying: bool,
+    /// Where the greedy run of characters began that is under way, or `NONE`.
+    run: u32,
     /// Steps since the search began.
     spent: usize,
     /// Steps taken beyond the limit, to be reported with the next ones.
@@ -124,9 +130,18 @@ impl Matcher {
         loop {
             if !self.trying {
                 let from = self.begin as usize;
-                let next = if self.sticky { Some(from) } else { program.start.next(text, from) };
+                let until = text.len().min(from + PIECE);
+                let next = if self.sticky { Some(from) } else { program.start.next(text, from, until) };
                 let Some(next) = next.filter(|&next| next <= text.len()) else {
-                    return (Progress::Failed, self.taken(steps, left) + text.len().saturating_sub(from) / 16);
+                    if until == text.len() {
+                        return (Progress::Failed, self.taken(steps, left) + text.len().saturating_sub(from) / 16);
+                    }
+                    self.begin = until as u32;
+                    self.spend((until - from) / 16, &mut left);
+                    if left == 0 {
+                        return (Progress::Paused, self.taken(steps, left));
+                    }
+                    continue;
                 };
                 // All slots are cleared.
                 self.spend((next - from) / 16 + self.slots.len() / 64 + 1, &mut left);
@@ -175,7 +190,7 @@ impl Matcher {
     fn restart(&mut self) {
         self.slots.fill(NONE);
         self.stack.clear();
-        (self.op, self.position, self.trying) = (0, self.begin, true);
+        (self.op, self.position, self.run, self.trying) = (0, self.begin, NONE, true);
     }
 
     /// Begin to memoize once the search has taken more steps than that costs.
@@ -343,32 +358,42 @@ impl Matcher {
         true
     }
 
-    /// Match greedily; shorter matches are tried by backtracking.
+    /// Match greedily; shorter matches are tried by backtracking. After a piece of a long run it is to be executed again.
     fn star<U: Unit>(&mut self, program: &Program, text: &[U], what: (u32, u32), left: &mut usize) -> bool {
         let (set, wide) = match program.code[self.op as usize] {
             Op::PointStar(set, _) => (set, true),
             _ => (what.0, false),
         };
         let set = &program.sets[set as usize];
-        let begin = self.position;
-        let mut end = begin as usize;
+        let from = self.position;
+        let is_first = self.run == NONE;
+        let begin = if is_first { from } else { std::mem::replace(&mut self.run, NONE) };
+        let mut end = from as usize;
+        let stop = end + PIECE;
         if let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) {
             let (row, moved) = memo.row(what.1, &self.slots, begin);
-            if !self.mark(memo.width, row, begin) {
+            if is_first && !self.mark(memo.width, row, begin) {
                 return false;
             }
             // Positions visited before, in this or another run, have failed.
-            while let Some(width) = follows(text, end, set, wide)
+            while end < stop
+                && let Some(width) = follows(text, end, set, wide)
                 && self.mark(memo.width, moved, (end + width) as u32)
             {
                 end += width;
             }
         } else {
-            while let Some(width) = follows(text, end, set, wide) {
+            while end < stop
+                && let Some(width) = follows(text, end, set, wide)
+            {
                 end += width;
             }
         }
-        self.spend((end - begin as usize) / 8, left);
+        self.spend((end - from as usize) / 8, left);
+        if end >= stop {
+            (self.run, self.position) = (begin, end as u32);
+            return true;
+        }
         self.op += 1;
         if end as u32 > begin {
             self.position = end as u32;

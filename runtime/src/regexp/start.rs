@@ -35,9 +35,10 @@ impl Start {
         Self::OneOf(Box::new(first.low), first.high)
     }
 
-    /// The first position from `from` on where a match can begin.
-    pub fn next<U: Unit>(&self, text: &[U], from: usize) -> Option<usize> {
+    /// The first position from `from` on, and before `until` or the end of the text, where a match can begin.
+    pub fn next<U: Unit>(&self, text: &[U], from: usize, until: usize) -> Option<usize> {
         let rest = text.get(from..)?;
+        let rest = &rest[..rest.len().min((until - from).saturating_add(self.length() - 1))];
         match self {
             Self::Anywhere => Some(from),
             Self::Beginning => (from == 0).then_some(0),
@@ -53,6 +54,14 @@ impl Start {
                 let is_first = |unit: &U| low.get(unit.code() as usize).copied().unwrap_or(*high);
                 rest.iter().position(is_first).map(|at| from + at)
             }
+        }
+    }
+
+    /// How many units are looked at to know whether a match can begin at a position.
+    fn length(&self) -> usize {
+        match self {
+            Self::Literal(units, _) => units.len(),
+            Self::Anywhere | Self::Beginning | Self::OneOf(..) => 1,
         }
     }
 }

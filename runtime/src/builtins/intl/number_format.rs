@@ -257,10 +257,11 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
         let _hold = vm.hold(3 * bytes)?;
         let text = vm.heap.text(value).into_owned(); // charged: above
         let number = text_number(&text);
-        if number.is_finite()
-            && let Some(decimal) = Decimal::parse(text.trim_matches(is_space))
-        {
-            return charged(vm, decimal);
+        if number.is_finite() {
+            vm.work(bytes / 16)?;
+            if let Some(decimal) = Decimal::parse(text.trim_matches(is_space)) {
+                return charged(vm, decimal);
+            }
         }
         return finite(vm, number);
     }

@@ -85,14 +85,22 @@ impl Decimal {
             b'+' => (false, &text[1..]),
             _ => (false, text),
         };
-        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        // A text may be very long: it is searched and checked by many bytes at a time.
+        let (mantissa, exponent) = match memchr::memchr2(b'e', b'E', text.as_bytes()) {
+            Some(at) => (&text[..at], &text[at + 1..]),
+            None => (text, "0"),
+        };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let all = || whole.bytes().chain(fraction.bytes());
-        if whole.len() + fraction.len() == 0 || !all().all(|byte| byte.is_ascii_digit()) {
+        let parts = [whole.as_bytes(), fraction.as_bytes()];
+        let are_digits = |chunk: &[u8]| chunk.iter().fold(true, |are_digits, byte| are_digits & byte.is_ascii_digit());
+        if whole.len() + fraction.len() == 0 || !parts.iter().all(|part| part.chunks(256).all(are_digits)) {
             return None;
         }
         let exponent: i64 = exponent.parse().ok()?;
-        let digits = all().map(|byte| byte - b'0').collect();
+        let mut digits = Vec::with_capacity(whole.len() + fraction.len());
+        for part in parts {
+            digits.extend(part.iter().map(|byte| byte - b'0'));
+        }
         let point = (whole.len() as i64).saturating_add(exponent);
         Some(Self { negative, digits, point }.normal())
     }
