@@ -149,6 +149,13 @@ const LONG: &[&str] = &[
     "return String(new URLSearchParams([['€'.repeat(3e7), '']])).length",
     "return /a+$/.exec('a'.repeat(2e8)).length",
     "return /[b-z]+/.exec('a'.repeat(3e8))",
+    "return JSON.parse('[' + '1,'.repeat(4e7) + '1]').length",
+    "return JSON.parse('['.repeat(2e7))",
+    "return BigInt('0x' + 'f'.repeat(2e8)) > 1n",
+    "const a = Array(1e7).fill(0.1); a.length = 1e9; return a.length",
+    "const pairs = new Map(); for (let i = 0; i < 3e5; i++) pairs.set(i, i);
+     const list = [...pairs, ...pairs, ...pairs, ...pairs, ...pairs, ...pairs]; return new URLSearchParams(list).size",
+    "const o = {}; for (let i = 0; i < 1e6; i++) o[i] = i; structuredClone([o, {...o}, {...o}, {...o}, {...o}])",
 ];
 
 #[test]

@@ -236,14 +236,17 @@ impl Vm {
         loop {
             // Between two operations all values are in slots: only here may the run pause or
             // anything be freed.
-            if self.heap.meter.fuel <= 0 && self.halts(context, active.pc)? {
+            self.heap.meter.fuel -= 1;
+            if self.heap.meter.fuel < 0 && self.halts(context, active.pc)? {
                 return Ok(Exit::Paused);
             }
             let Active { function, fp, .. } = *active;
             let done = match function.ops.get(active.pc) {
-                None => Done::Return(Value::UNDEFINED),
+                None => {
+                    self.heap.meter.fuel += 1;
+                    Done::Return(Value::UNDEFINED)
+                }
                 Some(op) => {
-                    self.heap.meter.fuel -= 1;
                     active.pc += 1;
                     match &op.kind {
                         OpKind::Run(statement) => match statement.exec(self, fp) {
@@ -298,7 +301,34 @@ impl Vm {
                             continue;
                         }
                         OpKind::Return(value) => Done::Return(value.eval(self, fp)?),
-                        _ => {
+                        // All are listed, so that the jump to one needs no check.
+                        OpKind::JumpIf(..)
+                        | OpKind::JumpUnlessNullish(..)
+                        | OpKind::Dispatch(..)
+                        | OpKind::Turn
+                        | OpKind::Loop(_)
+                        | OpKind::Each(_)
+                        | OpKind::Iterate(..)
+                        | OpKind::Next { .. }
+                        | OpKind::Construct(..)
+                        | OpKind::Await(..)
+                        | OpKind::AwaitItem(_)
+                        | OpKind::Wait(..)
+                        | OpKind::Throw(_)
+                        | OpKind::Rethrow(_)
+                        | OpKind::GetIterator(_)
+                        | OpKind::GotIterator(..)
+                        | OpKind::JumpIfScript(..)
+                        | OpKind::Step { .. }
+                        | OpKind::Took { .. }
+                        | OpKind::Close { .. }
+                        | OpKind::Closed { .. }
+                        | OpKind::List(..)
+                        | OpKind::GeneratorStart
+                        | OpKind::Yield { .. }
+                        | OpKind::Delegate(_)
+                        | OpKind::Delegated(_)
+                        | OpKind::YieldStar(_) => {
                             let mut pc = active.pc;
                             let done = self.operation(context, op, &mut pc, function, fp);
                             active.pc = pc;
@@ -335,15 +365,18 @@ impl Vm {
         }
     }
 
-    /// The fuel is used up: settle, and decide whether the run has to pause.
+    /// The fuel is used up, before the next operation that it was taken for: settle, and decide whether the run has to
+    /// pause.
     #[cold]
     #[inline(never)]
     fn halts(&mut self, context: &Context<'_>, pc: usize) -> Result<bool> {
+        self.heap.meter.fuel += 1;
         while self.pause_due()? {
             if self.halt(context, pc)? {
                 return Ok(true);
             }
         }
+        self.heap.meter.fuel -= 1;
         Ok(false)
     }
 

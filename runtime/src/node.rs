@@ -32,6 +32,17 @@ use crate::vm::Vm;
 use agentscript_lang::Span;
 use agentscript_lang::program::{ForEach, Slot};
 
+/// The value of a result, or the end of the statement.
+macro_rules! flow {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(thrown) => return $crate::node::Flow::Throw(thrown),
+        }
+    };
+}
+pub(crate) use flow;
+
 /// An expression.
 pub trait Node: Send + Sync {
     /// Its value.
@@ -50,6 +61,26 @@ pub trait Node: Send + Sync {
         Self: Sized,
     {
         Ok(self.truth(vm, fp)?.holds())
+    }
+
+    /// Evaluate it for its effect.
+    #[inline(always)]
+    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<()>
+    where
+        Self: Sized,
+    {
+        self.eval(vm, fp).map(drop)
+    }
+
+    /// `expression;`
+    #[inline(always)]
+    fn exec_expression(&self, vm: &mut Vm, fp: &Slots) -> Flow
+    where
+        Self: Sized,
+    {
+        flow!(vm.tick());
+        flow!(self.eval(vm, fp));
+        Flow::Normal
     }
 
     /// Whether it always evaluates to a number. A constant of the node's type, so checks are resolved when Rust
@@ -110,17 +141,6 @@ pub enum Flow {
     /// `throw`
     Throw(Thrown),
 }
-
-/// The value of a result, or the end of the statement.
-macro_rules! flow {
-    ($result:expr) => {
-        match $result {
-            Ok(value) => value,
-            Err(thrown) => return $crate::node::Flow::Throw(thrown),
-        }
-    };
-}
-pub(crate) use flow;
 
 /// The body of a function.
 pub enum Body {

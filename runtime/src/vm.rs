@@ -108,6 +108,13 @@ impl Vm {
         if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
     }
 
+    /// [`Vm::tick`] without settling: gives whether the fuel is used up.
+    #[inline(always)]
+    pub fn tick_unsettled(&mut self) -> bool {
+        self.heap.meter.fuel -= 1;
+        self.heap.meter.fuel < 0
+    }
+
     /// Charge `units` of work of a built-in function: items, characters, entries.
     #[inline]
     pub fn work(&mut self, units: usize) -> Result<()> {

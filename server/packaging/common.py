@@ -1,11 +1,14 @@
 """What all packages share: the facts of the project, archives that are the same each time, the pages of the program."""
 
+import argparse
 import gzip
 import os
+import struct
 import subprocess
 import tarfile
 import tempfile
 import tomllib
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
@@ -29,7 +32,7 @@ class Project:
     licence: str
     repository: str | None
     sbom: bytes | None
-    level: int  # Of compression, 1 to 9.
+    level: int  # Of compression, 1 to 9, or BEST.
 
     @classmethod
     def read(cls, sbom: Path | None, level: int) -> "Project":
@@ -78,8 +81,32 @@ def tar_gz(files: list[File], level: int) -> bytes:
     return compressed(raw.getvalue(), level)
 
 
+# As small as deflate can be, a minute for 30 MB: Zopfli.
+BEST = 10
+
+
+def add_compression(parser: argparse.ArgumentParser) -> None:
+    """The options for how well a command compresses."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--quick", dest="level", action="store_const", const=1, default=9, help="compress less, for tests")
+    group.add_argument("--best", dest="level", action="store_const", const=BEST, help="compress as well as deflate can, for releases (pip install zopfli)")
+
+
 def compressed(data: bytes, level: int = 9) -> bytes:
-    return gzip.compress(data, level, mtime=0)
+    """In the format of gzip."""
+    if level < BEST:
+        return gzip.compress(data, level, mtime=0)
+    return b"\x1f\x8b\x08\0\0\0\0\0\x02\xff" + zopfli(data) + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+
+
+def zopfli(data: bytes) -> bytes:
+    """Raw deflate (RFC 1951)."""
+    try:
+        from zopfli import zlib as format
+    except ImportError as error:
+        raise Failure("--best needs a package of Python: pip install zopfli") from error
+    # Without the header and the checksum of zlib (RFC 1950).
+    return format.compress(data)[2:-4]
 
 
 def licences(names: Iterable[str] = LICENCES) -> list[tuple[str, bytes]]:

@@ -40,7 +40,7 @@ def make(project: Project, binary: Binary, out: Path) -> list[Path]:
             if entry.is_dir():
                 entry.chmod(0o755)
             os.utime(entry, (epoch(), epoch()))
-        command = ["dpkg-deb", "--root-owner-group", "-Zxz", f"-z{project.level}", "--build", str(root), str(path)]
+        command = ["dpkg-deb", "--root-owner-group", "-Zxz", f"-z{min(project.level, 9)}", "--build", str(root), str(path)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch())}
         made = subprocess.run(command, capture_output=True, text=True, env=environment)
         if made.returncode != 0:

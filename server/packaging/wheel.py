@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 from binary import Binary
-from common import SUMMARY, Failure, Project, epoch, licences, readme
+from common import BEST, SUMMARY, Failure, Project, epoch, licences, readme, zopfli
 
 ARCHITECTURES = {
     ("linux", "x64"): "x86_64",
@@ -65,13 +65,30 @@ def write(project: Project, out: Path, name: str, platforms: list[str], fields: 
     files.append((f"{info}/RECORD", record.encode(), 0o644))
     path = out / f"{name}-py3-none-{'.'.join(platforms)}.whl"
     moment = time.gmtime(epoch())[:6]
+    if project.level == BEST:
+        # What zipfile deflates with cannot be chosen otherwise.
+        zipfile._get_compressor = lambda *_: Zopfli()
     with zipfile.ZipFile(path, "w") as archive:
         for file, data, mode in files:
             entry = zipfile.ZipInfo(file, moment)
             entry.external_attr = (0o100000 | mode) << 16
             entry.create_system = 3
-            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, compresslevel=project.level)
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, compresslevel=min(project.level, 9))
     return path
+
+
+class Zopfli:
+    """What `zipfile` compresses an entry with."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def compress(self, data: bytes) -> bytes:
+        self.data += data
+        return b""
+
+    def flush(self) -> bytes:
+        return zopfli(bytes(self.data))
 
 
 def digest(data: bytes) -> str:

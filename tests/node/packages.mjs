@@ -278,5 +278,18 @@ const models = (existsSync(libraries) ? readdirSync(libraries) : []).map((python
 const model = models.find(existsSync);
 if (model) made.push(...(await must(join(root, 'server/packaging/model'), ['--quick', '--model', model, '--out', out])).trim().split('\n').map((text) => text.split('\t')[0]));
 else skip('model', 'it is not in tests/python/.venv; .ci/run installs it');
+const python = join(root, 'tests/python/.venv/bin/python');
+const SAME = `import sys, tarfile, zipfile
+program, wheel, npm = open(sys.argv[1], 'rb').read(), zipfile.ZipFile(sys.argv[2]), tarfile.open(sys.argv[3])
+assert any(wheel.read(name) == program for name in wheel.namelist())
+assert any(npm.extractfile(member).read() == program for member in npm if member.isfile())`;
+if (!existsSync(python)) skip('--best', 'there is no tests/python/.venv; .ci/run installs it');
+else
+  await check('packages of --best have the same content', async () => {
+    const [program, best] = ['/bin/true', folder()];
+    await must(python, [join(root, 'server/packaging/build'), '--best', '--binary', program, '--out', best, '--only', 'wheel,npm']);
+    const file = (like) => join(best, readdirSync(best).find((name) => like.test(name)));
+    await must(python, ['-c', SAME, program, file(/\.whl$/), file(/^codecall-linux-.*\.tgz$/)]);
+  });
 for (const name of names) await ALL[name](made, folder());
 finish();

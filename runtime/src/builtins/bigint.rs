@@ -17,6 +17,7 @@ use agentscript_lang::program::{Binary, Unary};
 use large::{MAX_STEPS, TEXT_LIMBS, product_steps, quotient_steps, text_steps};
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{FromPrimitive as _, Signed as _, ToPrimitive as _};
+use std::ops::Range;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -167,43 +168,78 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
     }
 }
 
+/// So many digits are read at once; a multiple of 32, so that the digits of a piece are whole words in base 2, 8 and 16.
+const PIECE: usize = 64 << 10;
+
 /// StringToBigInt (ECMAScript 7.1.14).
 pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     let Ok(text) = std::str::from_utf8(vm.charged_bytes(string)?) else { return Ok(None) };
-    let Some((digits, radix, sign)) = digits_of(text) else { return Ok(None) };
+    let Some((digits, radix, sign)) = digits_of(text) else { return Ok(Some(BigInt::ZERO)) };
+    if digits.is_empty() {
+        return Ok(None);
+    }
+    for start in digits.clone().step_by(PIECE) {
+        let piece = start..digits.end.min(start + PIECE);
+        vm.work(piece.len() / 64)?;
+        if !vm.heap.bytes(string)[piece].iter().all(|&digit| char::from(digit).is_digit(radix)) {
+            return Ok(None);
+        }
+    }
     let size = digits.len() / 16 + 1;
-    if radix.is_power_of_two() || size <= TEXT_LIMBS {
+    let integer = if radix.is_power_of_two() {
+        read_bits(vm, string, digits, radix)?
+    } else if size <= TEXT_LIMBS {
         // Digits one by one, and the integer.
         let _room = vm.hold(size * 32)?;
-        vm.work(if radix.is_power_of_two() { size } else { text_steps(size) })?;
-        // charged: above
-        let text = std::str::from_utf8(vm.heap.bytes(string)).unwrap_or_default();
-        let integer = digits_of(text).and_then(|(digits, ..)| BigUint::parse_bytes(digits.as_bytes(), radix));
-        return Ok(integer.map(|integer| BigInt::from_biguint(sign, integer)));
-    }
-    let copy = vm.charged_copy(string)?;
-    // Parts, their products, and powers of the base.
-    let _room = vm.hold(size * 64)?;
-    let digits = std::str::from_utf8(&copy).ok().and_then(digits_of).map_or("", |(digits, ..)| digits);
-    let integer = large::read(digits.as_bytes(), radix, &mut |steps| vm.work(steps))?;
+        vm.work(text_steps(size))?;
+        BigUint::parse_bytes(&vm.heap.bytes(string)[digits], radix) // charged: above
+    } else {
+        let copy = vm.charged_copy(string)?;
+        // Parts, their products, and powers of the base.
+        let _room = vm.hold(size * 64)?;
+        large::read(&copy[digits], radix, &mut |steps| vm.work(steps))?
+    };
     Ok(integer.map(|integer| BigInt::from_biguint(sign, integer)))
 }
 
-/// The digits of the text of an integer, their radix and its sign; `None` where it is none.
-fn digits_of(text: &str) -> Option<(&str, u32, Sign)> {
-    let text = text.trim_matches(crate::numeric::is_space);
-    let (digits, radix) = match text.as_bytes() {
-        [] => ("0", 10),
-        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
-        [b'0', b'o' | b'O', ..] => (&text[2..], 8),
-        [b'0', b'b' | b'B', ..] => (&text[2..], 2),
-        [b'+' | b'-', ..] => (&text[1..], 10),
-        _ => (text, 10),
-    };
-    if digits.is_empty() || !digits.bytes().all(|digit| char::from(digit).is_digit(radix)) {
-        return None;
+/// The integer that digits of a string denote, in a base that is a power of two.
+fn read_bits(vm: &mut Vm, string: Value, digits: Range<usize>, radix: u32) -> Result<Option<BigUint>> {
+    // The words, the integer, and the digits of a piece.
+    let bytes = digits.len().div_ceil(32) * 4 * radix.ilog2() as usize;
+    let _room = vm.hold(2 * bytes + PIECE.min(digits.len()) * 2)?;
+    let mut words = Vec::with_capacity(bytes / 4); // charged: held above
+    let mut end = digits.end;
+    while end > digits.start {
+        let start = digits.start.max(end.saturating_sub(PIECE));
+        vm.work((end - start) / 16 + 1)?;
+        let piece = &vm.heap.bytes(string)[start..end]; // charged: above
+        let Some(piece) = BigUint::parse_bytes(piece, radix) else { return Ok(None) };
+        let before = words.len();
+        words.extend(piece.iter_u32_digits());
+        if start > digits.start {
+            words.resize(before + PIECE / 32 * radix.ilog2() as usize, 0);
+        }
+        end = start;
     }
-    Some((digits, radix, if text.starts_with('-') { Sign::Minus } else { Sign::Plus }))
+    vm.work(words.len() / 64)?;
+    Ok(Some(BigUint::new(words)))
+}
+
+/// Where the digits of the text of an integer are, their radix and its sign; `None` where it has only spaces.
+fn digits_of(text: &str) -> Option<(Range<usize>, u32, Sign)> {
+    let end = text.trim_end_matches(crate::numeric::is_space).len();
+    let text = &text[..end];
+    let start = end - text.trim_start_matches(crate::numeric::is_space).len();
+    let (signs, radix, sign) = match text.as_bytes()[start..] {
+        [] => return None,
+        [b'0', b'x' | b'X', ..] => (2, 16, Sign::Plus),
+        [b'0', b'o' | b'O', ..] => (2, 8, Sign::Plus),
+        [b'0', b'b' | b'B', ..] => (2, 2, Sign::Plus),
+        [b'+', ..] => (1, 10, Sign::Plus),
+        [b'-', ..] => (1, 10, Sign::Minus),
+        _ => (0, 10, Sign::Plus),
+    };
+    Some((start + signs..end, radix, sign))
 }
 
 /// An operator on two BigInts.

@@ -207,10 +207,7 @@ impl Cloner {
         vm.work(1)?;
         let clone = match value.kind() {
             Kind::Array => {
-                let length = vm.heap.length(value); // charged: here
-                if !vm.heap.is_sparse(value) {
-                    vm.work(length)?;
-                }
+                let length = vm.heap.length(value); // charged: here, and item by item
                 vm.new_holes(length as u32)?
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
@@ -271,11 +268,13 @@ impl Cloner {
             Kind::Array => {
                 if vm.heap.is_sparse(source) {
                     for (index, value) in vm.charged_sparse_items(source, 0..usize::MAX)? {
+                        vm.work(1)?;
                         let value = self.clone_of(vm, value)?;
                         vm.set_key(clone, PropertyKey::Index(index), value)?;
                     }
                 } else {
                     for (index, value) in vm.charged_items_copy(source)?.into_iter().enumerate() {
+                        vm.work(1)?;
                         if value != Value::HOLE {
                             let value = self.clone_of(vm, value)?;
                             vm.define(clone, PropertyKey::Index(index as u32), value);
@@ -293,7 +292,8 @@ impl Cloner {
     }
 
     fn fill_object(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
-        for (key, value) in object::pairs(vm, source)? {
+        for (key, value) in object::counted_pairs(vm, source)? {
+            vm.work(1)?;
             let value = self.clone_of(vm, value)?;
             vm.define(clone, key, value);
         }
@@ -302,6 +302,7 @@ impl Cloner {
 
     fn fill_map(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
         for (key, value) in vm.charged_entries(source)? {
+            vm.work(1)?;
             super::collections::charge_key(vm, key)?;
             let key = self.clone_of(vm, key)?;
             let value = self.clone_of(vm, value)?;

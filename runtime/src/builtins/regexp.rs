@@ -95,10 +95,10 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
                     let length = vm.heap.str(text).bytes as usize;
                     let _room = vm.hold(length.saturating_mul(3))?;
                     vm.charge_bytes(length)?;
-                    // charged: above; it is held
-                    let text = vm.heap.text(text).into_owned();
-                    // bounded: above
-                    return Err(syntax_error(vm, &format!("Invalid flags supplied to RegExp constructor '{text}'")));
+                    // bounded: above; it is held
+                    let text = vm.heap.text(text);
+                    let message = format!("Invalid flags supplied to RegExp constructor '{text}'");
+                    return Err(syntax_error(vm, &message));
                 }
             }
         }

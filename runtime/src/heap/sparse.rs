@@ -48,15 +48,13 @@ impl Heap {
         items.into_iter().flat_map(move |items| items.range(start..end).map(|(&index, &item)| (index, item)))
     }
 
-    /// Make a dense array sparse. Its items are counted, and no more.
-    pub fn make_sparse(&mut self, array: Value) {
+    /// Make a dense array sparse, whose items are in `tree` already. They are counted, and no more.
+    pub fn make_sparse(&mut self, array: Value, tree: BTreeMap<u32, Value>) {
         let dense = &mut self.arrays[array.index()];
         let items = std::mem::take(&mut dense.items);
         dense.flags |= SPARSE;
         dense.sparse_length = items.len() as u32;
         self.meter.bytes = self.meter.bytes.saturating_sub(block(items.capacity() * 8));
-        let present = (0..).zip(items).filter(|&(_, item)| item != Value::HOLE);
-        let tree: BTreeMap<u32, Value> = present.collect();
         self.meter.add_bytes(Self::EXTRA + tree.len() * SPARSE_ITEM);
         self.sparse.insert(array.payload(), tree);
     }

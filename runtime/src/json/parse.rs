@@ -60,6 +60,7 @@ impl Vm {
             values: Buffer::from_parts(values, Hold::NONE),
             keys: Buffer::from_parts(keys, Hold::NONE),
             owed: 0,
+            charged: 0,
             objects,
             strings,
             levels,
@@ -133,6 +134,8 @@ struct Parser<'a> {
     records: Box<Records>,
     /// Work that is not charged yet.
     owed: usize,
+    /// How many of the values are charged for already: those of long lists, before the list ends.
+    charged: usize,
     /// How many objects and strings there were before.
     objects: usize,
     strings: usize,
@@ -235,6 +238,12 @@ impl Parser<'_> {
                         }
                     }
                     (Some(b','), false) => {
+                        // A long list is charged for while it grows.
+                        if self.values.len().is_multiple_of(MANY) {
+                            let items = self.values.len().saturating_sub(self.charged);
+                            self.charged += items;
+                            self.reader.vm.work(items)?;
+                        }
                         self.reader.at += 1;
                         break;
                     }
@@ -284,8 +293,19 @@ impl Parser<'_> {
         let record = self.open.last().and_then(|open| open.inner).filter(|_| object);
         let (values, keys) = (self.values.len(), self.keys.len());
         push(self.reader.vm, &mut self.open, Open { object, values, keys, record, inner: None, unread: false })?;
+        self.owed += 1;
+        self.charge()?;
         self.reader.at += 1;
         self.reader.space();
+        Ok(())
+    }
+
+    /// Charge what is owed, if that is much.
+    #[inline(always)]
+    fn charge(&mut self) -> Parsed<()> {
+        if self.owed > SETTLE {
+            self.reader.vm.work(std::mem::take(&mut self.owed))?;
+        }
         Ok(())
     }
 
@@ -321,10 +341,9 @@ impl Parser<'_> {
     fn leave(&mut self) -> Parsed {
         self.reader.at += 1;
         let Some(open) = self.open.pop() else { return Err(Fault::Token) };
-        self.owed += 1 + self.values.len() - open.values;
-        if self.owed > SETTLE {
-            self.reader.vm.work(std::mem::take(&mut self.owed))?;
-        }
+        self.owed += self.values.len().saturating_sub(open.values.max(self.charged));
+        self.charged = self.charged.min(open.values);
+        self.charge()?;
         if !open.object {
             let items = self.items(open.values)?;
             return Ok(self.reader.vm.heap.new_array(items));

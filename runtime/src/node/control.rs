@@ -12,9 +12,7 @@ pub struct Evaluate<E>(pub E);
 impl<E: Node> Statement for Evaluate<E> {
     #[inline]
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
-        flow!(vm.tick());
-        flow!(self.0.eval(vm, fp));
-        Flow::Normal
+        self.0.exec_expression(vm, fp)
     }
 }
 

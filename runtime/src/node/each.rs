@@ -124,7 +124,7 @@ impl<T: Node, U: Node> Looping for Loop<T, U> {
             if !self.turns.fresh.is_empty() {
                 refresh(vm, fp, &self.turns.fresh);
             }
-            self.turns.update.eval(vm, fp)?;
+            self.turns.update.run(vm, fp)?;
             if vm.pause_due()? {
                 return Ok(Turned::Pause);
             }

@@ -1,6 +1,6 @@
 //! Variables: in slots, in cells, in global slots.
 
-use super::{Built, Constant, Expression, Form, Local, Node, Slots, User};
+use super::{Built, Constant, Expression, Flow, Form, Local, Node, Slots, User, flow};
 use crate::atom::Atom;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
@@ -40,6 +40,14 @@ trait Home: Send + Sync + 'static {
     fn read(&self, vm: &mut Vm, fp: &Slots) -> Result;
     /// Set its value.
     fn write(&self, vm: &mut Vm, fp: &Slots, value: Value);
+    /// Add to it, with a single look-up, if it holds a number. Gives the value before and after.
+    fn add(&self, vm: &mut Vm, fp: &Slots, delta: f64) -> Option<(Value, Value)>;
+}
+
+/// The sum, and the value before, if that is a number.
+#[inline(always)]
+fn sum(old: Value, delta: f64) -> Option<(Value, Value)> {
+    old.is_number().then(|| (old, Value::number(old.as_number() + delta)))
 }
 
 /// A slot that is known to be initialized.
@@ -52,6 +60,12 @@ impl Home for Local {
     #[inline(always)]
     fn write(&self, _vm: &mut Vm, fp: &Slots, value: Value) {
         fp[self.0].set(value);
+    }
+
+    #[inline(always)]
+    fn add(&self, _vm: &mut Vm, fp: &Slots, delta: f64) -> Option<(Value, Value)> {
+        let slot = &fp[self.0];
+        sum(slot.get(), delta).inspect(|(_, new)| slot.set(*new))
     }
 }
 
@@ -73,6 +87,12 @@ impl<H: Home> Home for Named<H> {
     fn write(&self, vm: &mut Vm, fp: &Slots, value: Value) {
         self.home.write(vm, fp, value);
     }
+
+    #[inline(always)]
+    fn add(&self, vm: &mut Vm, fp: &Slots, delta: f64) -> Option<(Value, Value)> {
+        // No number is there before it is initialized.
+        self.home.add(vm, fp, delta)
+    }
 }
 
 /// A cell whose handle is in a slot.
@@ -88,6 +108,12 @@ impl Home for InCell {
     fn write(&self, vm: &mut Vm, fp: &Slots, value: Value) {
         vm.heap.cells[fp[self.0].get().index()] = value;
     }
+
+    #[inline(always)]
+    fn add(&self, vm: &mut Vm, fp: &Slots, delta: f64) -> Option<(Value, Value)> {
+        let cell = &mut vm.heap.cells[fp[self.0].get().index()];
+        sum(*cell, delta).inspect(|(_, new)| *cell = *new)
+    }
 }
 
 /// A global slot.
@@ -102,6 +128,12 @@ impl Home for InGlobal {
     #[inline(always)]
     fn write(&self, vm: &mut Vm, _fp: &Slots, value: Value) {
         vm.realm.globals[self.0] = value;
+    }
+
+    #[inline(always)]
+    fn add(&self, vm: &mut Vm, _fp: &Slots, delta: f64) -> Option<(Value, Value)> {
+        let global = &mut vm.realm.globals[self.0];
+        sum(*global, delta).inspect(|(_, new)| *global = *new)
     }
 }
 
@@ -221,7 +253,26 @@ impl<H: Home, E: Node> Node for Write<H, E> {
     }
 }
 
-/// `variable = variable + delta`: the variable is found once if it holds a number.
+/// `expression;` where the expression is so short that saving registers would be a third of it.
+#[inline(always)]
+fn exec_short(expression: &impl Node, vm: &mut Vm, fp: &Slots) -> Flow {
+    if vm.tick_unsettled() {
+        return exec_settled(expression, vm, fp);
+    }
+    flow!(expression.run(vm, fp));
+    Flow::Normal
+}
+
+/// The same where the fuel is used up.
+#[cold]
+#[inline(never)]
+fn exec_settled(expression: &impl Node, vm: &mut Vm, fp: &Slots) -> Flow {
+    flow!(vm.settle());
+    flow!(expression.run(vm, fp));
+    Flow::Normal
+}
+
+/// `variable = variable + delta`
 struct Step<H> {
     home: H,
     delta: f64,
@@ -231,14 +282,33 @@ struct Step<H> {
 impl<H: Home> Node for Step<H> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let old = self.home.read(vm, fp)?;
-        let value = match old.is_number() {
-            true => Value::number(old.as_number() + self.delta),
-            false => self.value.eval(vm, fp)?,
-        };
-        self.home.write(vm, fp, value);
-        Ok(value)
+        match self.home.add(vm, fp, self.delta) {
+            Some((_, new)) => Ok(new),
+            None => step_other(self, vm, fp),
+        }
     }
+
+    #[inline(always)]
+    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<()> {
+        match self.home.add(vm, fp, self.delta) {
+            Some(_) => Ok(()),
+            None => step_other(self, vm, fp).map(drop),
+        }
+    }
+
+    #[inline(always)]
+    fn exec_expression(&self, vm: &mut Vm, fp: &Slots) -> Flow {
+        exec_short(self, vm, fp)
+    }
+}
+
+/// The path for other types than numbers, which saves registers.
+#[cold]
+#[inline(never)]
+fn step_other<H: Home>(step: &Step<H>, vm: &mut Vm, fp: &Slots) -> Result {
+    let value = step.value.eval(vm, fp)?;
+    step.home.write(vm, fp, value);
+    Ok(value)
 }
 
 struct WriteConst<H> {
@@ -273,24 +343,35 @@ impl Update<Local> {
 impl<H: Home> Node for Update<H> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let old = self.home.read(vm, fp)?;
-        if old.is_number() {
-            let new = Value::number(old.as_number() + self.delta);
-            self.home.write(vm, fp, new);
-            return Ok(if self.prefix { new } else { old });
+        match self.home.add(vm, fp, self.delta) {
+            Some((old, new)) => Ok(if self.prefix { new } else { old }),
+            None => update_other(self, vm, fp),
         }
-        let (old, new) = step(vm, old, self.delta, self.at)?;
-        self.home.write(vm, fp, new);
-        Ok(if self.prefix { new } else { old })
+    }
+
+    #[inline(always)]
+    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<()> {
+        match self.home.add(vm, fp, self.delta) {
+            Some(_) => Ok(()),
+            None => update_other(self, vm, fp).map(drop),
+        }
+    }
+
+    #[inline(always)]
+    fn exec_expression(&self, vm: &mut Vm, fp: &Slots) -> Flow {
+        exec_short(self, vm, fp)
     }
 }
 
-/// A value as a numeric value, and that value incremented or decremented; the path for other types than numbers.
+/// The path for other types than numbers, which saves registers.
 #[cold]
-fn step(vm: &mut Vm, old: Value, delta: f64, at: u32) -> Result<(Value, Value)> {
-    let old = vm.to_numeric(old).map_err(|thrown| thrown.at(vm, at))?;
-    let new = vm.unary(if delta > 0.0 { Unary::Increment } else { Unary::Decrement }, old)?;
-    Ok((old, new))
+#[inline(never)]
+fn update_other<H: Home>(update: &Update<H>, vm: &mut Vm, fp: &Slots) -> Result {
+    let old = update.home.read(vm, fp)?;
+    let old = vm.to_numeric(old).map_err(|thrown| thrown.at(vm, update.at))?;
+    let new = vm.unary(if update.delta > 0.0 { Unary::Increment } else { Unary::Decrement }, old)?;
+    update.home.write(vm, fp, new);
+    Ok(if update.prefix { new } else { old })
 }
 
 /// A name that the script does not declare.

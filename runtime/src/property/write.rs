@@ -11,6 +11,10 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
+use std::collections::BTreeMap;
+
+/// So many items of an array go into a tree at once.
+const PIECE: usize = 16 << 10;
 
 impl Vm {
     /// `object.name = value` in strict mode
@@ -215,8 +219,15 @@ impl Vm {
         if !self.heap.is_sparse(array) {
             let present = self.present(array)?;
             self.reserve(present.saturating_mul(SPARSE_ITEM))?;
-            self.work(present)?;
-            self.heap.make_sparse(array);
+            let mut tree = BTreeMap::new();
+            let length = self.heap.length(array);
+            for start in (0..length).step_by(PIECE) {
+                let piece = start..length.min(start + PIECE);
+                self.work(piece.len())?;
+                let items = (piece.start as u32..).zip(self.heap.items(array)[piece].iter().copied());
+                tree.extend(items.filter(|&(_, item)| item != Value::HOLE));
+            }
+            self.heap.make_sparse(array, tree);
         }
         Ok(())
     }

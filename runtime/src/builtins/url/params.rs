@@ -101,7 +101,7 @@ impl Pairs {
 pub(in crate::builtins) fn text_of(vm: &mut Vm, value: Value) -> Result<(String, Hold)> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.str(string).bytes as usize;
-    vm.work(bytes / 16)?;
+    vm.work(1 + bytes / 16)?;
     let hold = vm.hold(bytes)?;
     Ok((vm.heap.text(string).into_owned(), hold)) // charged: above
 }
@@ -209,6 +209,7 @@ fn decoded(vm: &mut Vm, text: &str) -> Result<String> {
 fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
     let mut pairs = Pairs::default();
     for item in vm.iterate_to_list(list)? {
+        vm.work(1)?;
         let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_list(item)? } else { Buffer::new() };
         // All are converted, even if they are too many.
         let mut first = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two

@@ -3,7 +3,8 @@
 use agentscript::ToolError;
 use codecall_base::tool::{ErrorCode, Example, ToolDefinition};
 use rusqlite::Connection;
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -63,8 +64,8 @@ where
         tags,
         effect,
         examples: Vec::new(),
-        input_schema: input_schema::<I>(),
-        output_schema: output_schema::<O>(),
+        input_schema: input_schema(SchemaGenerator::root_schema_for::<I>),
+        output_schema: output_schema(SchemaGenerator::root_schema_for::<O>),
     }
 }
 
@@ -155,22 +156,25 @@ impl<T> OrNotFound<T> for rusqlite::Result<T> {
     }
 }
 
-fn input_schema<T: JsonSchema>() -> Value {
-    let mut schema = schema::<T>(SchemaSettings::draft2020_12().for_deserialize());
+/// Makes the schema of a type. It is a pointer, so that what becomes of the schema is compiled once, not for each type.
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+fn input_schema(of: SchemaOf) -> Value {
+    let mut schema = schema(SchemaSettings::draft2020_12().for_deserialize(), of);
     remove_null(&mut schema);
     schema
 }
 
-fn output_schema<T: JsonSchema>() -> Value {
-    schema::<T>(SchemaSettings::draft2020_12().for_serialize())
+fn output_schema(of: SchemaOf) -> Value {
+    schema(SchemaSettings::draft2020_12().for_serialize(), of)
 }
 
-fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
+fn schema(settings: SchemaSettings, of: SchemaOf) -> Value {
     let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = of(&mut settings.into_generator()).to_value();
     if let Some(root) = schema.as_object_mut() {
         root.shift_remove("title");
     }
