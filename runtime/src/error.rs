@@ -85,9 +85,14 @@ impl Thrown {
 impl Vm {
     /// A new error of a class with a message.
     pub fn new_error(&mut self, class: Class, message: &str) -> Value {
+        let message = self.heap.new_string(message.as_bytes());
+        self.error_of(class, message)
+    }
+
+    /// A new error whose message is a string already.
+    pub fn error_of(&mut self, class: Class, message: Value) -> Value {
         let error = self.heap.new_of_class(class);
-        let text = self.heap.new_string(message.as_bytes());
-        self.heap.set_own(error, known::MESSAGE, text);
+        self.heap.set_own(error, known::MESSAGE, message);
         self.heap.add_flags(error, HIDDEN_MESSAGE | HIDDEN_CAUSE);
         error
     }

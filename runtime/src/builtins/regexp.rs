@@ -13,10 +13,10 @@ pub use text::{match_all, match_text, search, split};
 
 use super::{Body, Global, Row, arg, getter, native};
 use crate::atom::known;
-use crate::heap::{InternalSlots, RegExp};
+use crate::heap::{Class, InternalSlots, RegExp};
 use crate::node::Regex;
 use crate::regexp::{Program, compile};
-use crate::thrown::Result;
+use crate::thrown::{Result, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use crate::wtf8::{lossy, push_utf16, to_utf16};
@@ -92,13 +92,11 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             match Flags::parse(vm.heap.bytes(text)) {
                 Some(flags) => flags,
                 None => {
-                    let length = vm.heap.str(text).bytes as usize;
-                    let _room = vm.hold(length.saturating_mul(3))?;
-                    vm.charge_bytes(length)?;
-                    // bounded: above; it is held
-                    let text = vm.heap.text(text);
-                    let message = format!("Invalid flags supplied to RegExp constructor '{text}'");
-                    return Err(syntax_error(vm, &message));
+                    let before = vm.string("Invalid flags supplied to RegExp constructor '");
+                    let message = vm.concat(before, text)?;
+                    let after = vm.string("'");
+                    let message = vm.concat(message, after)?;
+                    return Err(Thrown::value(vm.error_of(Class::SyntaxError, message)));
                 }
             }
         }
@@ -154,8 +152,8 @@ fn made(vm: &mut Vm, source: Value, flags: Flags) -> Result<Arc<Program>> {
     Err(syntax_error(vm, &text))
 }
 
-fn syntax_error(vm: &mut Vm, message: &str) -> crate::thrown::Thrown {
-    vm.throw(crate::heap::Class::SyntaxError, message)
+fn syntax_error(vm: &mut Vm, message: &str) -> Thrown {
+    vm.throw(Class::SyntaxError, message)
 }
 
 /// Most literals of a script that share their programs between runs, and the largest shared program. Others are

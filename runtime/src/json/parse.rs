@@ -134,7 +134,7 @@ struct Parser<'a> {
     records: Box<Records>,
     /// Work that is not charged yet.
     owed: usize,
-    /// How many of the values are charged for already: those of long lists, before the list ends.
+    /// How many of the values are charged for already: those of large containers, before they end.
     charged: usize,
     /// How many objects and strings there were before.
     objects: usize,
@@ -227,6 +227,9 @@ impl Parser<'_> {
                 let Some(open) = self.open.last() else { return Ok(value) };
                 let object = open.object;
                 push(self.reader.vm, &mut self.values, value)?;
+                if self.values.len().is_multiple_of(MANY) {
+                    self.charge_values()?;
+                }
                 self.reader.space();
                 match (self.reader.peek(), object) {
                     (Some(b','), true) => {
@@ -238,12 +241,6 @@ impl Parser<'_> {
                         }
                     }
                     (Some(b','), false) => {
-                        // A long list is charged for while it grows.
-                        if self.values.len().is_multiple_of(MANY) {
-                            let items = self.values.len().saturating_sub(self.charged);
-                            self.charged += items;
-                            self.reader.vm.work(items)?;
-                        }
                         self.reader.at += 1;
                         break;
                     }
@@ -298,6 +295,14 @@ impl Parser<'_> {
         self.reader.at += 1;
         self.reader.space();
         Ok(())
+    }
+
+    /// Charge for the values of a container that is not at its end.
+    #[cold]
+    fn charge_values(&mut self) -> Parsed<()> {
+        let values = self.values.len().saturating_sub(self.charged);
+        self.charged += values;
+        Ok(self.reader.vm.work(values)?)
     }
 
     /// Charge what is owed, if that is much.

@@ -2,10 +2,8 @@
 
 use super::escapes::{flush, push_unit};
 use super::quote::plain_length;
-use crate::atom::known;
 use crate::charge::Buffer;
 use crate::heap::Class;
-use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::thrown::Thrown;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -277,11 +275,8 @@ impl Reader<'_> {
     }
 
     pub fn syntax_error(&mut self, message: &[u8]) -> Thrown {
-        let error = self.vm.heap.new_of_class(Class::SyntaxError);
-        let text = self.vm.heap.new_string(message);
-        self.vm.heap.set_own(error, known::MESSAGE, text);
-        self.vm.heap.add_flags(error, HIDDEN_MESSAGE | HIDDEN_CAUSE);
-        Thrown::value(error)
+        let message = self.vm.heap.new_string(message);
+        Thrown::value(self.vm.error_of(Class::SyntaxError, message))
     }
 }
 

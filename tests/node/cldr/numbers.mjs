@@ -249,21 +249,49 @@ function pack(file, extract, only) {
   const table = new Writer()
   table.u16(keys.length)
   for (const key of keys) table.text(key)
-  const known = chunks.find(([language]) => language === DICTIONARY)?.[1]
-  const deflate = (name, bytes) => deflateRawSync(bytes, { level: 9, dictionary: ['', DICTIONARY].includes(name) ? undefined : known })
-  const packed = [['', table.done()], ...chunks].map(([name, bytes]) => [name, bytes.length, deflate(name, bytes)])
+  const packed = deflated([['', table.done()], ...chunks])
   const out = new Writer()
   out.u16(packed.length)
-  for (const [name, size, bytes] of packed) {
+  for (const [name, dictionary, size, bytes] of packed) {
     out.text(name)
+    out.text(dictionary)
     out.u32(size)
     out.u32(bytes.length)
   }
-  for (const [, , bytes] of packed) out.bytes(bytes)
+  for (const [, , , bytes] of packed) out.bytes(bytes)
   const done = out.done()
   writeFileSync(join(OUT, file), done)
-  const raw = packed.reduce((sum, [, size]) => sum + size, 0)
+  const raw = packed.reduce((sum, [, , size]) => sum + size, 0)
   console.log(`${file}: ${all.size} locales, ${keys.length} keys, ${raw} bytes, packed ${done.length}`)
+}
+
+/**
+ * Chunks with the names of their dictionaries, their sizes, and deflated. The chunk of English is the preset dictionary of
+ * all others, but where that of another language is better: one after the other becomes a dictionary, as long as that
+ * gains much. The dictionary of a dictionary is English.
+ */
+function deflated(chunks) {
+  const deflate = (bytes, dictionary) => deflateRawSync(bytes, { level: 9, memLevel: 9, dictionary })
+  const english = chunks.find(([language]) => language === DICTIONARY)?.[1]
+  const best = new Map(chunks.map(([language, bytes]) => {
+    const dictionary = english && !['', DICTIONARY].includes(language) ? DICTIONARY : ''
+    return [language, { dictionary, bytes: deflate(bytes, dictionary ? english : undefined) }]
+  }))
+  const large = chunks.filter(([language]) => best.get(language).dictionary && best.get(language).bytes.length > 2000)
+  const isFree = (language) => best.get(language).dictionary === DICTIONARY
+  const tried = large.map(([name, dictionary]) => [name, new Map(large.map(([language, bytes]) => [language, deflate(bytes, dictionary)]))])
+  for (;;) {
+    const gains = tried.filter(([name]) => isFree(name) && ![...best.values()].some(({ dictionary }) => dictionary === name)).map(([name, sizes]) => {
+      const better = large.map(([language]) => language)
+        .filter((language) => language !== name && ![...best.values()].some(({ dictionary }) => dictionary === language))
+        .filter((language) => sizes.get(language).length < best.get(language).bytes.length)
+      return { name, sizes, better, gain: better.reduce((sum, language) => sum + best.get(language).bytes.length - sizes.get(language).length, 0) }
+    })
+    const most = gains.sort((a, b) => b.gain - a.gain)[0]
+    if (!most || most.gain < 1000) break
+    for (const language of most.better) best.set(language, { dictionary: most.name, bytes: most.sizes.get(language) })
+  }
+  return chunks.map(([language, bytes]) => [language, best.get(language).dictionary, bytes.length, best.get(language).bytes])
 }
 
 const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))

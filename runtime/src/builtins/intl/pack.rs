@@ -1,13 +1,13 @@
 //! Packs of CLDR: texts by locale and key, compressed by language, and unpacked when they are first needed.
 //!
 //! `tests/node/cldr/numbers.mjs` writes them. A pack begins with the number of its chunks (16 bits, as all numbers
-//! here, little-endian); then follow for each its name (a byte of length and text), its unpacked and its packed size (32 bits each);
-//! then the packed chunks (raw deflate). The first, without a name, has the keys in order: their number, and each as a text.
+//! here, little-endian); then follow for each its name and that of its dictionary (a byte of length and text each), its
+//! unpacked and its packed size (32 bits each); then the packed chunks (raw deflate). The first, without a name, has the keys in order: their number, and each as a text.
 //! Each other one is a language: the number of its locales, and for each its tag, the tag of the locale that it inherits
 //! from, the number of its entries, the numbers of their keys in ascending order as differences, the lengths of their
 //! values, and the values. Of differences and lengths all low bytes come before the high ones, which compresses
-//! better. An empty value says that there is none although the parent has one. The chunk of English, unpacked, is the
-//! preset dictionary of all other languages.
+//! better. An empty value says that there is none although the parent has one. The preset dictionary of a chunk is another one, unpacked:
+//! that of English, or of a language that is more similar.
 //!
 //! bounded: by the packs, which are part of the program; what is unpacked stays for all runs of the process
 
@@ -35,9 +35,6 @@ pub const FIELD: char = '\u{1f}';
 /// The locale that all others inherit from.
 const ROOT: &str = "und";
 
-/// The language whose texts are the preset dictionary of all others.
-const DICTIONARY: &str = "en";
-
 /// A pack.
 pub struct Pack {
     bytes: &'static [u8],
@@ -48,11 +45,12 @@ pub struct Pack {
 struct Content {
     keys: Vec<String>,
     languages: Vec<Language>,
-    dictionary: Vec<u8>,
 }
 
 struct Language {
     name: &'static str,
+    /// The language that is its preset dictionary; empty where there is none.
+    dictionary: &'static str,
     size: usize,
     packed: &'static [u8],
     locales: OnceLock<Vec<Locale>>,
@@ -97,11 +95,17 @@ impl Content {
         let count = reader.u16()?;
         let mut heads = Vec::new();
         for _ in 0..count {
-            heads.push((reader.text()?, reader.u32()?, reader.u32()?));
+            heads.push((reader.text()?, reader.text()?, reader.u32()?, reader.u32()?));
         }
         let mut languages = Vec::new();
-        for (name, size, packed) in heads {
-            languages.push(Language { name, size, packed: reader.bytes(packed)?, locales: OnceLock::new() });
+        for (name, dictionary, size, packed) in heads {
+            languages.push(Language {
+                name,
+                dictionary,
+                size,
+                packed: reader.bytes(packed)?,
+                locales: OnceLock::new(),
+            });
         }
         let unpacked = languages.remove(0).unpack(&[])?;
         let mut reader = Reader { bytes: &unpacked };
@@ -110,16 +114,34 @@ impl Content {
         for _ in 0..count {
             keys.push(reader.text()?.to_owned());
         }
-        let dictionary = languages.iter().find(|language| language.name == DICTIONARY);
-        let dictionary = dictionary.and_then(|language| language.unpack(&[])).unwrap_or_default();
-        Some(Self { keys, languages, dictionary })
+        Some(Self { keys, languages })
+    }
+
+    /// A language by its name.
+    fn language(&self, name: &str) -> Option<&Language> {
+        let index = self.languages.binary_search_by(|one| one.name.cmp(name)).ok()?;
+        Some(&self.languages[index])
+    }
+
+    /// The unpacked chunk of a language. Its dictionary may have one too, and that has none.
+    fn unpacked(&self, language: &Language) -> Option<Vec<u8>> {
+        let dictionary = match language.dictionary {
+            "" => Vec::new(),
+            name => self.unpacked(self.language(name)?)?,
+        };
+        language.unpack(&dictionary)
+    }
+
+    /// The locales of a language.
+    fn locales<'a>(&self, language: &'a Language) -> &'a [Locale] {
+        let read = || self.unpacked(language).and_then(|bytes| Language::read(&bytes)).unwrap_or_default();
+        language.locales.get_or_init(read)
     }
 
     /// A locale by its tag.
     fn locale(&self, tag: &str) -> Option<&Locale> {
-        let language = tag.split('-').next()?;
-        let index = self.languages.binary_search_by(|one| one.name.cmp(language)).ok()?;
-        self.languages[index].locales(&self.dictionary).iter().find(|locale| locale.tag == tag)
+        let language = self.language(tag.split('-').next()?)?;
+        self.locales(language).iter().find(|locale| locale.tag == tag)
     }
 
     /// The locale of a tag, or of its longest beginning that there is.
@@ -146,13 +168,6 @@ impl Language {
         let (status, _, size) = decompress(&mut state, self.packed, &mut bytes, dictionary.len(), flags);
         bytes.drain(..dictionary.len());
         (status == TINFLStatus::Done && size == self.size).then_some(bytes)
-    }
-
-    fn locales(&self, dictionary: &[u8]) -> &[Locale] {
-        self.locales.get_or_init(|| {
-            let dictionary = if self.name == DICTIONARY { &[] } else { dictionary };
-            self.unpack(dictionary).and_then(|bytes| Self::read(&bytes)).unwrap_or_default()
-        })
     }
 
     fn read(bytes: &[u8]) -> Option<Vec<Locale>> {
@@ -236,7 +251,7 @@ mod tests {
         for pack in [&NUMBERS, &CURRENCIES, &UNITS, &PHRASES, &NAMES, &RULES] {
             let content = Content::read(pack.bytes).expect("the pack is whole");
             assert!(!content.keys.is_empty());
-            assert!(content.languages.iter().all(|language| !language.locales(&content.dictionary).is_empty()));
+            assert!(content.languages.iter().all(|language| !content.locales(language).is_empty()));
         }
     }
 
