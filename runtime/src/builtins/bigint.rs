@@ -181,7 +181,8 @@ pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     for start in digits.clone().step_by(PIECE) {
         let piece = start..digits.end.min(start + PIECE);
         vm.work(piece.len() / 64)?;
-        if !vm.heap.bytes(string)[piece].iter().all(|&digit| char::from(digit).is_digit(radix)) {
+        let piece = &vm.heap.bytes(string)[piece]; // charged: above
+        if !piece.iter().all(|&digit| char::from(digit).is_digit(radix)) {
             return Ok(None);
         }
     }
