@@ -302,7 +302,6 @@ impl Cloner {
 
     fn fill_map(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
         for (key, value) in vm.charged_entries(source)? {
-            vm.work(1)?;
             super::collections::charge_key(vm, key)?;
             let key = self.clone_of(vm, key)?;
             let value = self.clone_of(vm, value)?;
