@@ -4,7 +4,6 @@
 
 pub mod case;
 pub mod collator;
-pub mod data;
 pub mod date_time_format;
 pub mod display_names;
 pub mod list_format;

@@ -9,7 +9,8 @@
 //   fields/FIELD      names of fields, for `append`
 //   decimal/SYSTEM    the decimal separator by numbering system
 //   periods           rules of parts of the day: NAME=FROM-BEFORE in minutes, or NAME=AT
-import { main, supplemental, writePack } from './pack.mjs';
+import { main, supplemental } from './cldr.mjs';
+import { writePack } from './pack.mjs';
 
 const WIDTHS = ['wide', 'abbreviated', 'narrow'];
 const STYLES = ['full', 'long', 'medium', 'short'];

@@ -7,7 +7,7 @@
 // `collator` follows for one that only it has.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FILES, LOCALES, OUT, cldr, inNode } from './pack.mjs';
+import { FILES, LOCALES, OUT, cldr, inNode } from './cldr.mjs';
 
 const isOwn = (tag) => new Intl.Collator(tag).resolvedOptions().locale === tag;
 const defaults = cldr('core', 'defaultContent.json').defaultContent;

@@ -1,11 +1,8 @@
 #!/usr/bin/env node
 // Writes the packs of CLDR that numbers, lists, relative times and display names are formatted with:
 // numbers.bin, currencies.bin, units.bin, phrases.bin, names.bin and rules.bin in runtime/src/builtins/intl/data.
-// `runtime/src/builtins/intl/pack.rs` reads them and describes their format.
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { deflateRawSync } from 'node:zlib'
-import { LOCALES, OUT, main as file, parent, supplemental } from './pack.mjs'
+import { main as file, supplemental } from './cldr.mjs'
+import { writePack } from './pack.mjs'
 
 const main = (pack, tag, name) => file(`${pack}-full`, tag, name)
 
@@ -211,124 +208,9 @@ function rules() {
   return out
 }
 
-/** The language whose texts are the preset dictionary of all others. */
-const DICTIONARY = 'en'
-
-/** A pack: for each language its locales, each with what differs from the one that it inherits from. */
-function pack(file, extract, only) {
-  const all = new Map((only ?? LOCALES).map((tag) => [tag, extract(tag)]))
-  const keys = [...new Set([...all.values()].flatMap((table) => Object.keys(table)))].sort(byBytes)
-  const number = new Map(keys.map((key, index) => [key, index]))
-  const parentOf = (tag) => {
-    let above = parent(tag)
-    while (above !== undefined && !all.has(above)) above = parent(above)
-    return above ?? ''
-  }
-  const groups = new Map()
-  for (const tag of all.keys()) {
-    const language = tag.split('-')[0]
-    groups.set(language, [...(groups.get(language) ?? []), tag])
-  }
-  const chunks = []
-  for (const [language, tags] of [...groups].sort(([a], [b]) => byBytes(a, b))) {
-    const out = new Writer()
-    out.u16(tags.length)
-    for (const tag of tags) {
-      const parent = parentOf(tag)
-      const [own, inherited] = [all.get(tag), parent ? all.get(parent) : {}]
-      const entries = keys.filter((key) => own[key] !== inherited[key]).map((key) => [number.get(key), own[key] ?? ''])
-      out.text(tag)
-      out.text(parent)
-      out.u16(entries.length)
-      out.columns(entries.map(([key], at) => key - (at ? entries[at - 1][0] : 0)))
-      out.columns(entries.map(([, value]) => Buffer.byteLength(value)))
-      for (const [, value] of entries) out.bytes(Buffer.from(value))
-    }
-    chunks.push([language, out.done()])
-  }
-  const table = new Writer()
-  table.u16(keys.length)
-  for (const key of keys) table.text(key)
-  const packed = deflated([['', table.done()], ...chunks])
-  const out = new Writer()
-  out.u16(packed.length)
-  for (const [name, dictionary, size, bytes] of packed) {
-    out.text(name)
-    out.text(dictionary)
-    out.u32(size)
-    out.u32(bytes.length)
-  }
-  for (const [, , , bytes] of packed) out.bytes(bytes)
-  const done = out.done()
-  writeFileSync(join(OUT, file), done)
-  const raw = packed.reduce((sum, [, , size]) => sum + size, 0)
-  console.log(`${file}: ${all.size} locales, ${keys.length} keys, ${raw} bytes, packed ${done.length}`)
-}
-
-/**
- * Chunks with the names of their dictionaries, their sizes, and deflated. The chunk of English is the preset dictionary of
- * all others, but where that of another language is better: one after the other becomes a dictionary, as long as that
- * gains much. The dictionary of a dictionary is English.
- */
-function deflated(chunks) {
-  const deflate = (bytes, dictionary) => deflateRawSync(bytes, { level: 9, memLevel: 9, dictionary })
-  const english = chunks.find(([language]) => language === DICTIONARY)?.[1]
-  const best = new Map(chunks.map(([language, bytes]) => {
-    const dictionary = english && !['', DICTIONARY].includes(language) ? DICTIONARY : ''
-    return [language, { dictionary, bytes: deflate(bytes, dictionary ? english : undefined) }]
-  }))
-  const large = chunks.filter(([language]) => best.get(language).dictionary && best.get(language).bytes.length > 2000)
-  const isFree = (language) => best.get(language).dictionary === DICTIONARY
-  const tried = large.map(([name, dictionary]) => [name, new Map(large.map(([language, bytes]) => [language, deflate(bytes, dictionary)]))])
-  for (;;) {
-    const gains = tried.filter(([name]) => isFree(name) && ![...best.values()].some(({ dictionary }) => dictionary === name)).map(([name, sizes]) => {
-      const better = large.map(([language]) => language)
-        .filter((language) => language !== name && ![...best.values()].some(({ dictionary }) => dictionary === language))
-        .filter((language) => sizes.get(language).length < best.get(language).bytes.length)
-      return { name, sizes, better, gain: better.reduce((sum, language) => sum + best.get(language).bytes.length - sizes.get(language).length, 0) }
-    })
-    const most = gains.sort((a, b) => b.gain - a.gain)[0]
-    if (!most || most.gain < 1000) break
-    for (const language of most.better) best.set(language, { dictionary: most.name, bytes: most.sizes.get(language) })
-  }
-  return chunks.map(([language, bytes]) => [language, best.get(language).dictionary, bytes.length, best.get(language).bytes])
-}
-
-const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))
-
-class Writer {
-  #parts = []
-  u16(value) {
-    if (value > 0xffff) throw new Error(`too large: ${value}`)
-    const bytes = Buffer.alloc(2)
-    bytes.writeUInt16LE(value)
-    this.#parts.push(bytes)
-  }
-  /** The low bytes of all numbers, then the high ones, which compress better. */
-  columns(values) {
-    if (values.some((value) => value > 0xffff)) throw new Error(`too large: ${Math.max(...values)}`)
-    this.#parts.push(Buffer.from(values.map((value) => value & 255)), Buffer.from(values.map((value) => value >> 8)))
-  }
-  u32(value) {
-    const bytes = Buffer.alloc(4)
-    bytes.writeUInt32LE(value)
-    this.#parts.push(bytes)
-  }
-  bytes(bytes) {
-    this.#parts.push(bytes)
-  }
-  text(text) {
-    const bytes = Buffer.from(text)
-    this.#parts.push(Buffer.from([bytes.length]), bytes)
-  }
-  done() {
-    return Buffer.concat(this.#parts)
-  }
-}
-
-pack('numbers.bin', numbers)
-pack('currencies.bin', currencies)
-pack('units.bin', units)
-pack('phrases.bin', phrases)
-pack('names.bin', names)
-pack('rules.bin', rules, ['und'])
+writePack('numbers.bin', numbers)
+writePack('currencies.bin', currencies)
+writePack('units.bin', units)
+writePack('phrases.bin', phrases)
+writePack('names.bin', names)
+writePack('rules.bin', rules, ['und'])

@@ -1,112 +1,134 @@
-// Writes packs: the files in runtime/src/builtins/intl/data that `data.rs` reads. A pack has texts by locale and key; a
-// locale has only those that its parent does not have. Numbers are little-endian.
-//   header    "PACK", then u32: locales, keys, texts, entries
-//   locales   by name: u32 text of the name, u32 first entry, u32 number of the parent (itself: none)
-//   keys      in order: u32 text of the key
-//   entries   of a locale by key: key (2 bytes), text (3 bytes)
-//   texts     where each one begins, and the end of the last one (3 bytes); then the texts in UTF-8
-// Of entries and starts all first bytes come first, then all second ones, and so on: that is compressed to half the size.
-// A large one is compressed as a whole (zlib).
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { deflateSync } from 'node:zlib';
-
-const require = createRequire(import.meta.url);
-export const OUT = join(import.meta.dirname, '../../../runtime/src/builtins/intl/data');
-
-/** A file of the package: `cldr('core', 'supplemental/aliases.json')`. */
-export const cldr = (name, path) => JSON.parse(readFileSync(join(dirname(require.resolve(`cldr-${name}/package.json`)), path), 'utf8'));
-export const supplemental = (name) => cldr('core', `supplemental/${name}.json`).supplemental;
-/** A file of a locale, below `main.LOCALE`; undefined where there is none. */
-export const main = (name, locale, file) => {
-  try {
-    return cldr(name, `main/${locale}/${file}.json`).main[locale];
-  } catch {
-    return undefined;
-  }
-};
-
-const parents = supplemental('parentLocales').parentLocales.parentLocale;
-/** The locales of CLDR's files; `und` is the root. */
-export const FILES = cldr('core', 'availableLocales.json').availableLocales.full;
-const files = new Set(FILES);
-
-/** The parent of a locale that has a file; undefined for the root. */
-export function parent(locale) {
-  if (locale === 'und') return undefined;
-  const given = parents[locale];
-  if (given) return given === 'root' ? 'und' : given;
-  const cut = locale.slice(0, Math.max(0, locale.lastIndexOf('-')));
-  if (!cut) return 'und';
-  return files.has(cut) ? cut : parent(cut);
-}
-
-/** Whether Node has this locale. */
-export const inNode = (tag) => {
-  try {
-    return new Intl.DateTimeFormat(tag).resolvedOptions().locale === tag;
-  } catch {
-    return false;
-  }
-};
-/** The locales of CLDR's files that Node has, and the root. */
-export const LOCALES = FILES.filter((tag) => tag === 'und' || inNode(tag));
-
-const GONE = '\u0000';
+// Writes packs: the files in runtime/src/builtins/intl/data with texts by locale and key. `pack.rs` reads them and
+// describes their format.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
+import { LOCALES, OUT, parent } from './cldr.mjs';
 
 /** Writes a pack; `texts(locale)` gives an object or an iterable of pairs of key and text, with all inherited ones. */
-export function writePack(file, texts, { locales = LOCALES, compress = false } = {}) {
-  const names = [...locales].sort((a, b) => (a < b ? -1 : 1));
-  const all = new Map(names.map((name) => {
-    const given = texts(name) ?? {};
+export function writePack(file, texts, locales = LOCALES) {
+  const all = new Map(locales.map((tag) => {
+    const given = texts(tag) ?? {};
     const pairs = Symbol.iterator in given ? [...given] : Object.entries(given);
-    return [name, new Map(pairs.filter(([, text]) => text !== undefined).map(([key, text]) => [key, String(text)]))];
+    return [tag, new Map(pairs.filter(([, text]) => text !== undefined).map(([key, text]) => [key, String(text)]))];
   }));
-  const strings = new Map();
-  const number = (text) => {
-    if (!strings.has(text)) strings.set(text, strings.size);
-    return strings.get(text);
-  };
-  const byText = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-  const keys = [...new Set([...all.values()].flatMap((own) => [...own.keys()]))].sort(byText);
-  const keyNumbers = new Map(keys.map((key, index) => [key, index]));
-  if (keys.length > 0xffff) throw new Error('too many keys');
-  const known = (name) => {
-    let at = parent(name);
-    while (at !== undefined && !all.has(at)) at = parent(at);
-    return at;
-  };
-  const localeRows = [];
-  const entries = [];
-  for (const name of names) {
-    const above = known(name);
-    localeRows.push([number(name), entries.length, above === undefined ? names.indexOf(name) : names.indexOf(above)]);
-    const own = all.get(name);
-    const inherited = above === undefined ? new Map() : all.get(above);
-    const changed = [...new Set([...own.keys(), ...inherited.keys()])].filter((key) => own.get(key) !== inherited.get(key));
-    for (const key of changed.sort(byText)) entries.push([keyNumbers.get(key), number(own.get(key) ?? GONE)]);
+  const keys = [...new Set([...all.values()].flatMap((own) => [...own.keys()]))].sort(byBytes);
+  const numbers = new Map(keys.map((key, index) => [key, index]));
+  const languages = new Map();
+  for (const tag of [...all.keys()].sort(byBytes)) {
+    const language = tag.split('-')[0];
+    languages.set(language, [...(languages.get(language) ?? []), tag]);
   }
-  const keyRows = keys.map(number);
-  const u32 = (value) => {
+  const chunks = [...languages].sort(([a], [b]) => byBytes(a, b)).map(([language, tags]) => [language, chunk(tags, all, keys, numbers)]);
+  const table = new Writer();
+  table.u16(keys.length);
+  for (const key of keys) table.text(key);
+  const packed = [{ language: '', dictionary: '', size: table.size, bytes: deflate(table.done()) }, ...deflated(chunks)];
+  const out = new Writer();
+  out.u16(packed.length);
+  for (const { language, dictionary, size, bytes } of packed) {
+    out.text(language);
+    out.text(dictionary);
+    out.u32(size);
+    out.u32(bytes.length);
+  }
+  for (const { bytes } of packed) out.bytes(bytes);
+  mkdirSync(OUT, { recursive: true });
+  writeFileSync(join(OUT, file), out.done());
+  const raw = packed.reduce((sum, { size }) => sum + size, 0);
+  console.log(`${file}: ${all.size} locales, ${keys.length} keys, ${raw} bytes, packed ${out.size}`);
+}
+
+/** The locales of a language, each with what differs from the one that it inherits from. */
+function chunk(tags, all, keys, numbers) {
+  const out = new Writer();
+  out.u16(tags.length);
+  for (const tag of tags) {
+    let above = parent(tag);
+    while (above !== undefined && !all.has(above)) above = parent(above);
+    const [own, inherited] = [all.get(tag), all.get(above) ?? new Map()];
+    const entries = keys.filter((key) => own.get(key) !== inherited.get(key)).map((key) => [numbers.get(key), Buffer.from(own.get(key) ?? '')]);
+    out.text(tag);
+    out.text(above ?? '');
+    out.u16(entries.length);
+    out.columns(entries.map(([key], at) => key - (at ? entries[at - 1][0] : 0)));
+    out.columns(entries.map(([, text]) => text.length));
+    for (const [, text] of entries) out.bytes(text);
+  }
+  return out.done();
+}
+
+const deflate = (bytes, dictionary) => deflateRawSync(bytes, { level: 9, memLevel: 9, dictionary });
+
+/** How many dictionaries are unpacked before a chunk, at most. */
+const MAX_DEPTH = 4;
+/** Bytes of the smallest chunk that is a dictionary, and of the smallest that has one. */
+const DICTIONARY = 200;
+const CHUNK = 40;
+
+/**
+ * Chunks, deflated, with the names of their preset dictionaries: other chunks, those that make them smallest. The pairs that
+ * gain most are taken first, as long as they form no circle and no chain that is too long.
+ */
+function deflated(chunks) {
+  const best = new Map(chunks.map(([language, bytes]) => [language, { language, dictionary: '', size: bytes.length, bytes: deflate(bytes) }]));
+  const pairs = [];
+  for (const [language, bytes] of chunks) {
+    if (bytes.length < CHUNK) continue;
+    for (const [dictionary, preset] of chunks) {
+      if (dictionary === language || preset.length < DICTIONARY) continue;
+      const gain = best.get(language).bytes.length - deflate(bytes, preset).length;
+      if (gain > 0) pairs.push({ language, dictionary, gain });
+    }
+  }
+  pairs.sort((a, b) => b.gain - a.gain);
+  const content = new Map(chunks);
+  const users = (name) => [...best.values()].filter(({ dictionary }) => dictionary === name);
+  const below = (name) => Math.max(0, ...users(name).map(({ language }) => 1 + below(language)));
+  for (const { language, dictionary } of pairs) {
+    const one = best.get(language);
+    if (one.dictionary) continue;
+    const chain = [dictionary];
+    while (best.get(chain.at(-1)).dictionary) chain.push(best.get(chain.at(-1)).dictionary);
+    if (chain.includes(language) || chain.length + below(language) > MAX_DEPTH) continue;
+    Object.assign(one, { dictionary, bytes: deflate(content.get(language), content.get(dictionary)) });
+  }
+  return chunks.map(([language]) => best.get(language));
+}
+
+const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+class Writer {
+  #parts = [];
+  size = 0;
+  bytes(bytes) {
+    this.#parts.push(bytes);
+    this.size += bytes.length;
+  }
+  u16(value) {
+    if (value > 0xffff) throw new Error(`too large: ${value}`);
+    const bytes = Buffer.alloc(2);
+    bytes.writeUInt16LE(value);
+    this.bytes(bytes);
+  }
+  u32(value) {
     const bytes = Buffer.alloc(4);
     bytes.writeUInt32LE(value);
-    return bytes;
-  };
-  const bodies = [...strings.keys()].map((text) => Buffer.from(text));
-  let size = 0;
-  const starts = [...bodies.map((body) => (size += body.length) - body.length), size];
-  if (size > 0xffffff) throw new Error('too many texts');
-  const column = (numbers, byte) => Buffer.from(numbers.map((number) => (number >> (8 * byte)) & 255));
-  const plain = Buffer.concat([
-    Buffer.from('PACK'), ...[names.length, keys.length, strings.size, entries.length].map(u32),
-    ...localeRows.flat().map(u32), ...keyRows.map(u32),
-    ...[0, 1].map((byte) => column(entries.map(([key]) => key), byte)),
-    ...[0, 1, 2].map((byte) => column(entries.map(([, text]) => text), byte)),
-    ...[0, 1, 2].map((byte) => column(starts, byte)), ...bodies,
-  ]);
-  const bytes = compress ? deflateSync(plain, { level: 9 }) : plain;
-  mkdirSync(OUT, { recursive: true });
-  writeFileSync(join(OUT, file), bytes);
-  console.log(`${file}: ${bytes.length} bytes (${plain.length}), ${names.length} locales, ${keys.length} keys, ${entries.length} entries, ${strings.size} texts of ${size} bytes`);
+    this.bytes(bytes);
+  }
+  /** The low bytes of all numbers, then the high ones, which compress better. */
+  columns(values) {
+    if (values.some((value) => value > 0xffff)) throw new Error(`too large: ${Math.max(...values)}`);
+    this.bytes(Buffer.from(values.map((value) => value & 255)));
+    this.bytes(Buffer.from(values.map((value) => value >> 8)));
+  }
+  text(text) {
+    const bytes = Buffer.from(text);
+    if (bytes.length > 0xff) throw new Error(`too long: ${text}`);
+    this.bytes(Buffer.from([bytes.length]));
+    this.bytes(bytes);
+  }
+  done() {
+    return Buffer.concat(this.#parts);
+  }
 }

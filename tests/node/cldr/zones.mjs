@@ -7,7 +7,8 @@
 //   place/ZONE                 in the root: the key of the place of a zone
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OUT, main, supplemental, writePack } from './pack.mjs';
+import { OUT, main, supplemental } from './cldr.mjs';
+import { writePack } from './pack.mjs';
 
 const TYPES = ['standard', 'daylight', 'generic'];
 const lines = readFileSync(join(OUT, '../zones.txt'), 'utf8').split('\n');
@@ -65,5 +66,5 @@ writePack('zones.bin', (locale) => {
   const own = new Map(texts(locale));
   for (const [key, text] of root) if (key.startsWith('place/')) own.set(key, text);
   return own;
-}, { compress: true });
+});
 console.log(`without a source: ${[...wanted].filter((name) => !sources.has(name)).length} of ${wanted.size}`);

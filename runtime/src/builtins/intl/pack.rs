@@ -1,21 +1,28 @@
 //! Packs of CLDR: texts by locale and key, compressed by language, and unpacked when they are first needed.
 //!
-//! `tests/node/cldr/numbers.mjs` writes them. A pack begins with the number of its chunks (16 bits, as all numbers
-//! here, little-endian); then follow for each its name and that of its dictionary (a byte of length and text each), its
-//! unpacked and its packed size (32 bits each); then the packed chunks (raw deflate). The first, without a name, has the keys in order: their number, and each as a text.
-//! Each other one is a language: the number of its locales, and for each its tag, the tag of the locale that it inherits
-//! from, the number of its entries, the numbers of their keys in ascending order as differences, the lengths of their
-//! values, and the values. Of differences and lengths all low bytes come before the high ones, which compresses
-//! better. An empty value says that there is none although the parent has one. The preset dictionary of a chunk is another one, unpacked:
-//! that of English, or of a language that is more similar.
+//! `tests/node/cldr/pack.mjs` writes them. A pack begins with the number of its chunks (16 bits, as all numbers here,
+//! little-endian); then follow for each its name and that of its dictionary (a byte of length and text each), its
+//! unpacked and its packed size (32 bits each); then the packed chunks (raw deflate). The first, without a name, has the
+//! keys in order: their number, and each as a text. Each other one is a language: the number of its locales, and for
+//! each, in order of the tags, its tag, the tag of the locale that it inherits from, the number of its entries, the
+//! numbers of their keys in ascending order as differences, the lengths of their values, and the values. Of differences
+//! and lengths all low bytes come before the high ones, which compresses better. An empty value says that there is none
+//! although the parent has one. The preset dictionary of a chunk is the chunk of a similar language, unpacked, which may
+//! have one too.
 //!
 //! bounded: by the packs, which are part of the program; what is unpacked stays for all runs of the process
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use std::fmt;
 use std::sync::OnceLock;
 
+/// Names and patterns of dates.
+pub static DATES: Pack = Pack::new(include_bytes!("data/dates.bin"));
+/// Names of time zones.
+#[cfg(feature = "time-zones")]
+pub static ZONES: Pack = Pack::new(include_bytes!("data/zones.bin"));
 /// Numbers: symbols, patterns, compact notations.
 pub static NUMBERS: Pack = Pack::new(include_bytes!("data/numbers.bin"));
 /// Symbols and names of currencies.
@@ -69,18 +76,22 @@ impl Pack {
         Self { bytes, content: OnceLock::new() }
     }
 
+    fn content(&'static self) -> &'static Content {
+        self.content.get_or_init(|| Content::read(self.bytes).unwrap_or_default())
+    }
+
     /// The text of a key in a locale, or in one that it inherits from.
     pub fn get(&'static self, tag: &str, key: &str) -> Option<&'static str> {
-        let content = self.content.get_or_init(|| Content::read(self.bytes).unwrap_or_default());
-        let number = content.keys.binary_search_by(|one| one.as_str().cmp(key)).ok()? as u16;
-        let mut locale = content.nearest(tag);
-        while let Some(one) = locale {
-            if let Some(text) = one.value(number) {
-                return Some(text).filter(|text| !text.is_empty());
-            }
-            locale = content.locale(&one.parent);
-        }
-        None
+        let content = self.content();
+        let number = content.number(key)?;
+        content.chain(tag).find_map(|locale| locale.value(number)).filter(|text| !text.is_empty())
+    }
+
+    /// What a locale sees of the pack.
+    pub fn view(&'static self, tag: &str) -> View {
+        let content = self.content();
+        let mut locales = content.chain(tag);
+        View { content, chain: std::array::from_fn(|_| locales.next()) }
     }
 
     /// A text that does not depend on the locale.
@@ -117,13 +128,23 @@ impl Content {
         Some(Self { keys, languages })
     }
 
+    /// The number of a key.
+    fn number(&self, key: &str) -> Option<u16> {
+        self.keys.binary_search_by(|one| one.as_str().cmp(key)).ok().map(|number| number as u16)
+    }
+
+    /// The locale of a tag, the one that it inherits from, …
+    fn chain(&self, tag: &str) -> impl Iterator<Item = &Locale> {
+        std::iter::successors(self.nearest(tag), |locale| self.locale(&locale.parent))
+    }
+
     /// A language by its name.
     fn language(&self, name: &str) -> Option<&Language> {
         let index = self.languages.binary_search_by(|one| one.name.cmp(name)).ok()?;
         Some(&self.languages[index])
     }
 
-    /// The unpacked chunk of a language. Its dictionary may have one too, and that has none.
+    /// The unpacked chunk of a language.
     fn unpacked(&self, language: &Language) -> Option<Vec<u8>> {
         let dictionary = match language.dictionary {
             "" => Vec::new(),
@@ -141,7 +162,9 @@ impl Content {
     /// A locale by its tag.
     fn locale(&self, tag: &str) -> Option<&Locale> {
         let language = self.language(tag.split('-').next()?)?;
-        self.locales(language).iter().find(|locale| locale.tag == tag)
+        let locales = self.locales(language);
+        let index = locales.binary_search_by(|locale| locale.tag.as_str().cmp(tag)).ok()?;
+        Some(&locales[index])
     }
 
     /// The locale of a tag, or of its longest beginning that there is.
@@ -198,6 +221,55 @@ impl Locale {
     }
 }
 
+/// Most generations of locales; CLDR has 5: `en-AT`, `en-150`, `en-001`, `en`, `und`.
+const MAX_CHAIN: usize = 8;
+
+/// What a locale sees of a pack: its own texts and those of its ancestors.
+#[derive(Clone, Copy)]
+pub struct View {
+    content: &'static Content,
+    /// The locale, its parent, …
+    chain: [Option<&'static Locale>; MAX_CHAIN],
+}
+
+impl View {
+    /// The text of a key.
+    pub fn get(&self, key: &str) -> Option<&'static str> {
+        self.found(self.content.number(key)?).map(|(_, text)| text)
+    }
+
+    /// The text of a key, empty where there is none.
+    pub fn text(&self, key: &str) -> &'static str {
+        self.get(key).unwrap_or_default()
+    }
+
+    /// The keys that begin with a prefix, without it, and their texts: those of the locale itself, of its parent, …,
+    /// each in order.
+    pub fn with_prefix(&self, prefix: &str) -> Vec<(&'static str, &'static str)> {
+        let keys = &self.content.keys;
+        let first = keys.partition_point(|key| key.as_str() < prefix);
+        let keys =
+            keys.iter().enumerate().skip(first).map_while(|(number, key)| Some((number, key.strip_prefix(prefix)?)));
+        let entry = |(number, key)| self.found(number as u16).map(|(depth, text)| (depth, (key, text)));
+        let mut all: Vec<_> = keys.filter_map(entry).collect();
+        all.sort_by_key(|&(depth, _)| depth);
+        all.into_iter().map(|(_, pair)| pair).collect()
+    }
+
+    /// The text of a key, and how many generations above it is.
+    fn found(&self, key: u16) -> Option<(usize, &'static str)> {
+        let locales = self.chain.iter().map_while(|locale| *locale).enumerate();
+        let mut values = locales.filter_map(|(depth, locale)| Some((depth, locale.value(key)?)));
+        values.next().filter(|(_, text)| !text.is_empty())
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.chain.iter().map_while(|locale| locale.map(|locale| &locale.tag))).finish()
+    }
+}
+
 /// Reads numbers and texts one after the other; `None` at the end.
 struct Reader<'a> {
     bytes: &'a [u8],
@@ -248,10 +320,36 @@ mod tests {
 
     #[test]
     fn all_chunks_unpack() {
-        for pack in [&NUMBERS, &CURRENCIES, &UNITS, &PHRASES, &NAMES, &RULES] {
+        let zones: &[&Pack] = &[
+            #[cfg(feature = "time-zones")]
+            &ZONES,
+        ];
+        for pack in [&DATES, &NUMBERS, &CURRENCIES, &UNITS, &PHRASES, &NAMES, &RULES].iter().chain(zones) {
             let content = Content::read(pack.bytes).expect("the pack is whole");
             assert!(!content.keys.is_empty());
             assert!(content.languages.iter().all(|language| !content.locales(language).is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_view_inherits() {
+        let months =
+            |locale| DATES.view(locale).text("gregorian/months/format/wide").split('|').next().expect("a month");
+        assert_eq!(months("de"), "Januar");
+        assert_eq!(months("de-AT"), "Jänner");
+        assert_eq!(months("de-LI"), "Januar");
+        assert_eq!(months("en-AU"), "January");
+        assert_eq!(months("xx"), months("und"));
+        assert_eq!(DATES.view("de").get("no such key"), None);
+        assert!(DATES.view("de").with_prefix("gregorian/available/").iter().any(|(key, _)| *key == "yMMMd"));
+    }
+
+    #[test]
+    fn no_chain_is_longer_than_a_view() {
+        for pack in [&DATES, &NUMBERS] {
+            let content = pack.content();
+            let locales = content.languages.iter().flat_map(|language| content.locales(language));
+            assert!(locales.map(|locale| content.chain(&locale.tag).count()).max().expect("locales") <= MAX_CHAIN);
         }
     }
 

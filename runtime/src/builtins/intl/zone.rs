@@ -5,8 +5,8 @@
 //!
 //! bounded: by the longest line of `zones.txt`; what names a zone is a word, see [`super::word`]
 
-use super::data::{View, ZONES};
 use super::locale::with_digits;
+use super::pack::{View, ZONES};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use std::collections::HashMap;
