@@ -46,7 +46,7 @@ impl Hub {
             && self.needs_approval()
         {
             let id = request.id.get_or_insert_with(RunId::random).clone();
-            request.journal = durable.journal(self, &id, &request).await;
+            request.journal = Box::pin(durable.journal(self, &id, &request)).await;
         }
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
@@ -70,7 +70,7 @@ impl Hub {
             && !finished.is_paused
             && let Some(durable) = &self.kept.durable
         {
-            durable.withdraw(&finished.id).await;
+            Box::pin(durable.withdraw(&finished.id)).await;
         }
         if let Err(failure) = &finished.outcome.result
             && let Some(code) = REFUSALS.iter().find(|code| failure.code == code.as_str())
