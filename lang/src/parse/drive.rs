@@ -14,8 +14,18 @@ thread_local! {
     static SYMBOLS: Cell<Vec<[u64; SYMBOL_WORDS]>> = const { Cell::new(Vec::new()) };
 }
 
-/// The reductions of a grammar by their numbers.
-pub(super) trait Reductions: ParserDefinition {
+/// The tables of a grammar, and its reductions by their numbers. An action is a state to shift to, plus one, or a reduction,
+/// minus one and negated, or an error: 0.
+pub(super) trait Reductions:
+    ParserDefinition<
+        StateIndex = i16,
+        Action = i16,
+        ReduceIndex = i16,
+        NonterminalIndex = usize,
+        Token: Copy,
+        Location = u32,
+    >
+{
     /// The nonterminal that a reduction gives its only symbol, if it does nothing else.
     fn unit(&self, reduction: usize) -> Option<usize>;
 
@@ -31,18 +41,8 @@ pub(super) trait Reductions: ParserDefinition {
     ) -> Option<(usize, usize)>;
 }
 
-/// Parses tokens. An action is a state to shift to, plus one, or a reduction, minus one and negated, or an error: 0.
-pub(super) fn drive<D>(mut definition: D, tokens: impl Iterator<Item = TokenTriple<D>>) -> ParseResult<D>
-where
-    D: Reductions<
-            StateIndex = i16,
-            Action = i16,
-            ReduceIndex = i16,
-            NonterminalIndex = usize,
-            Token: Copy,
-            Location = u32,
-        >,
-{
+/// Parses tokens.
+pub(super) fn drive<D: Reductions>(mut definition: D, tokens: impl Iterator<Item = TokenTriple<D>>) -> ParseResult<D> {
     let mut states: Vec<i16> = spare::take(&STATES);
     let mut symbols: Vec<SymbolTriple<D>> = spare::take(&SYMBOLS);
     let parsed = run(&mut definition, tokens, &mut states, &mut symbols);
@@ -52,22 +52,12 @@ where
 }
 
 #[inline(always)]
-fn run<D>(
+fn run<D: Reductions>(
     definition: &mut D,
     tokens: impl Iterator<Item = TokenTriple<D>>,
     states: &mut Vec<i16>,
     symbols: &mut Vec<SymbolTriple<D>>,
-) -> ParseResult<D>
-where
-    D: Reductions<
-            StateIndex = i16,
-            Action = i16,
-            ReduceIndex = i16,
-            NonterminalIndex = usize,
-            Token: Copy,
-            Location = u32,
-        >,
-{
+) -> ParseResult<D> {
     let mut state = definition.start_state();
     states.push(state);
     let mut location = definition.start_location();
@@ -117,16 +107,13 @@ where
 
 /// Reduces symbols; gives the new state, or nothing at the end of the text.
 #[inline(always)]
-fn reduce<D>(
+fn reduce<D: Reductions>(
     definition: &D,
     action: i16,
     start: Option<&u32>,
     states: &mut Vec<i16>,
     symbols: &mut Vec<SymbolTriple<D>>,
-) -> Option<i16>
-where
-    D: Reductions<StateIndex = i16, NonterminalIndex = usize>,
-{
+) -> Option<i16> {
     let reduction = !action as usize;
     if let Some(nonterminal) = definition.unit(reduction)
         && let [.., below, last] = &mut **states
@@ -148,6 +135,6 @@ fn top(states: &[i16]) -> i16 {
 }
 
 #[cold]
-fn expected<D: ParserDefinition<StateIndex = i16>>(definition: &D, states: &[i16]) -> Vec<String> {
+fn expected<D: Reductions>(definition: &D, states: &[i16]) -> Vec<String> {
     definition.expected_tokens_from_states(states)
 }
