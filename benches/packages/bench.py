@@ -56,13 +56,22 @@ async def list_orders_async():
 
 def microseconds(work):
     """The time of one call of `work`."""
-    work()
+
+    def repeat(count):
+        for _ in range(count):
+            work()
+
+    return microseconds_of(repeat)
+
+
+def microseconds_of(repeat):
+    """The time of one run of those that `repeat(count)` makes."""
+    repeat(1)
     count, least = 1, float("inf")
     for _ in range(ROUNDS):
         while True:
             began = time.perf_counter()
-            for _ in range(count):
-                work()
+            repeat(count)
             used = time.perf_counter() - began
             if used >= SECONDS / ROUNDS / 2:
                 break
@@ -79,15 +88,16 @@ def asynchronously():
     """Fresh runs on one event loop, which is not part of the cost."""
     tools = agentscript.Toolset({"list_users": list_users_async, "list_orders": list_orders_async})
 
-    async def measured(script, expected, **options):
-        check((await agentscript.run_async(script, **options)).result, expected)
+    async def times(count, script, expected, **options):
+        for _ in range(count):
+            check((await agentscript.run_async(script, **options)).result, expected)
 
     loop = asyncio.new_event_loop()
     try:
-        yield "await run_async('1 + 1')", microseconds(lambda: loop.run_until_complete(measured("1 + 1", 2)))
+        yield "await run_async('1 + 1')", microseconds_of(lambda count: loop.run_until_complete(times(count, "1 + 1", 2)))
         yield (
             "the same, a join of two async tools",
-            microseconds(lambda: loop.run_until_complete(measured(JOIN, EXPECTED, tools=tools))),
+            microseconds_of(lambda count: loop.run_until_complete(times(count, JOIN, EXPECTED, tools=tools))),
         )
     finally:
         loop.close()

@@ -91,7 +91,8 @@ function toolHost(tools, time) {
     return structuredClone(response.output);
   }
 
-  async function call(name, input = {}, options = {}) {
+  // Not an async function: a call that is refused at once is rejected at once.
+  function call(name, input = {}, options = {}) {
     const { signal } = options ?? {};
     if (!signal) return callTool(name, input, options ?? {});
     const aborted = () => ({ success: false, error: { message: 'The call was aborted', code: 'EXECUTION_ABORTED', toolName: name } });
