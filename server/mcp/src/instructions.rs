@@ -109,35 +109,28 @@ fn list(apps: &BTreeMap<String, App>, search: &str, max: usize) -> String {
 
 /// Returns the title and some tools of an app, in at most `max` characters.
 fn about(app: &App, max: usize) -> String {
-    let mut text = String::new();
-    if let Some(title) = app.title.as_ref().filter(|title| !title.is_empty()) {
+    let title = app.title.as_ref().filter(|title| !title.is_empty());
+    let mut text = title.map_or_else(String::new, |title| {
         let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
-        text = format!(" ({title})");
-    }
-    if text.chars().count() > max {
-        return String::new();
-    }
-    // Names of the whole list tell more than the first ones of the alphabet.
-    let all = app.tools.len();
-    for shown in (1..=all).rev() {
-        let names: Vec<&str> = (0..shown).map(|at| app.tools[at * all / shown].as_str()).collect();
-        let more = if shown < all { ", …" } else { "" };
-        let names = format!(": {}{more}", names.join(", "));
-        if text.chars().count() + names.chars().count() <= max {
-            text.push_str(&names);
-            break;
-        }
-        if names.chars().count() > 4 * max && shown > 16 {
-            // A long list is shortened at once.
-            return about(&App { title: app.title.clone(), tools: spread(&app.tools, 16), is_unknown: false }, max);
-        }
+        format!(" ({title})")
+    });
+    let Some(left) = max.checked_sub(text.chars().count()) else { return String::new() };
+    // A name takes three characters with what is before it, so the work depends on the budget, not on the number of tools.
+    let most = app.tools.len().min(left / 3);
+    if let Some(names) = (1..=most).rev().find_map(|shown| names(&app.tools, shown, left)) {
+        text.push_str(&names);
     }
     text
 }
 
-/// Returns names from the whole list, at most `count`, and a sign that there are more.
-fn spread(names: &[String], count: usize) -> Vec<String> {
-    (0..count).map(|at| names[at * names.len() / count].clone()).chain(["…".to_owned()]).collect()
+/// Returns a number of names, if they take at most `max` characters. Names of the whole list tell more than the first ones
+/// of the alphabet.
+fn names(all: &[String], shown: usize, max: usize) -> Option<String> {
+    let names = || (0..shown).map(|at| all[at * all.len() / shown].as_str());
+    let more = if shown < all.len() { ", …" } else { "" };
+    let left = max.checked_sub(more.chars().count())?;
+    names().try_fold(left, |left, name| left.checked_sub(2 + name.chars().count()))?;
+    Some(format!(": {}{more}", names().collect::<Vec<_>>().join(", ")))
 }
 
 /// Returns a name with nothing but letters, digits and the signs of names.
@@ -178,6 +171,20 @@ mod tests {
         let text = listed((0..500).map(|at| (format!("app{at:03}"), app(None, 3))).collect());
         assert!(text.starts_with("Apps (PARTIAL: "), "{text}");
         assert!(text.contains(" of 500, with 1500 tools in all;"), "{text}");
+    }
+
+    #[test]
+    fn lists_of_all_sizes_keep_to_their_budget() {
+        for apps in [1, 2, 16, 40, 300] {
+            for count in [0, 1, 16, 17, 18, 60, 1_000] {
+                for length in [0, 1, 3, 30, 100] {
+                    let tools = vec!["n".repeat(length); count];
+                    let app = |at| (format!("app{at}"), App { tools: tools.clone(), ..app(Some("a title"), 0) });
+                    let text = listed((0..apps).map(app).collect());
+                    assert!(text.contains("- app0: "), "{text}");
+                }
+            }
+        }
     }
 
     #[test]
