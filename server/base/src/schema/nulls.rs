@@ -1,6 +1,9 @@
 //! `null` for optional properties: models write it where they mean to leave a property out.
 
 use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ptr;
 
 /// Maximum depth of a value, and of the references of a schema, that are followed. Deeper parts are left as they are.
 const MAX_DEPTH: usize = 64;
@@ -8,10 +11,11 @@ const MAX_DEPTH: usize = 64;
 /// Removes the properties that are `null` from a value, at any depth, where the schema neither requires the property nor
 /// allows `null` for it. Where the schema is not clear about a property, it stays.
 ///
-/// The time is in proportion to the value and to the parts of the schema that apply to it.
+/// The time is in proportion to the value and to the schema: each part of the value is visited once, with all parts of the
+/// schema that apply to it.
 pub fn without_nulls(schema: &Value, value: &mut Value) {
     if has_null_member(value, 0) {
-        Walk { root: schema }.value(schema, value, 0);
+        Walk { root: schema, allows_null: RefCell::default() }.value(&[schema], value, 0);
     }
 }
 
@@ -26,24 +30,27 @@ fn has_null_member(value: &Value, depth: usize) -> bool {
 
 struct Walk<'s> {
     root: &'s Value,
+    /// Whether parts of the schema allow `null`, as far as it is known.
+    allows_null: RefCell<HashMap<*const Value, bool>>,
 }
 
 impl<'s> Walk<'s> {
-    fn value(&self, schema: &'s Value, value: &mut Value, depth: usize) {
+    /// Visits a value to which several parts of the schema apply.
+    fn value(&self, applied: &[&'s Value], value: &mut Value, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
+        let mut schemas: Vec<&'s Map<String, Value>> = Vec::new();
         match value {
             Value::Object(members) => {
-                let mut schemas: Vec<&'s Map<String, Value>> = Vec::new();
-                self.objects(schema, depth, &mut schemas);
+                applied.iter().for_each(|schema| self.objects(schema, depth, &mut schemas));
                 let is_required = |name: &str| {
                     let required = schemas.iter().filter_map(|schema| schema.get("required")?.as_array()).flatten();
                     required.into_iter().any(|required| required == name)
                 };
                 let of_property = |name: &str| -> Vec<&'s Value> {
-                    let named: Vec<&'s Value> =
-                        schemas.iter().filter_map(|schema| schema.get("properties")?.get(name)).collect();
+                    let named = schemas.iter().filter_map(|schema| schema.get("properties")?.get(name));
+                    let named: Vec<&'s Value> = named.collect();
                     if !named.is_empty() {
                         return named;
                     }
@@ -58,18 +65,24 @@ impl<'s> Walk<'s> {
                     if member.is_null() {
                         return is_required(name) || own.into_iter().all(|schema| self.allows_null(schema, depth));
                     }
-                    own.into_iter().for_each(|schema| self.value(schema, member, depth + 1));
+                    if !own.is_empty() {
+                        self.value(&own, member, depth + 1);
+                    }
                     true
                 });
             }
             Value::Array(items) => {
-                let mut schemas = Vec::new();
-                self.objects(schema, depth, &mut schemas);
-                for schema in schemas {
+                applied.iter().for_each(|schema| self.objects(schema, depth, &mut schemas));
+                for (at, item) in items.iter_mut().enumerate() {
                     // `prefixItems` and lists of schemas have an own schema for each item.
-                    let Some(of_items) = schema.get("items").filter(|items| items.is_object()) else { continue };
-                    let first = schema.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
-                    items.iter_mut().skip(first).for_each(|item| self.value(of_items, item, depth + 1));
+                    let of_item = |schema: &&'s Map<String, Value>| {
+                        let first = schema.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+                        schema.get("items").filter(|items| items.is_object() && at >= first)
+                    };
+                    let own: Vec<&'s Value> = schemas.iter().filter_map(of_item).collect();
+                    if !own.is_empty() {
+                        self.value(&own, item, depth + 1);
+                    }
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -80,7 +93,7 @@ impl<'s> Walk<'s> {
     /// several alternatives that is not for plain values.
     fn objects(&self, schema: &'s Value, depth: usize, found: &mut Vec<&'s Map<String, Value>>) {
         let Value::Object(members) = schema else { return };
-        if depth > MAX_DEPTH || found.len() > MAX_DEPTH {
+        if depth > MAX_DEPTH || found.len() > MAX_DEPTH || found.iter().any(|known| ptr::eq(*known, members)) {
             return;
         }
         found.push(members);
@@ -107,6 +120,15 @@ impl<'s> Walk<'s> {
 
     /// Whether `null` may fit: it does, or the schema is not clear.
     fn allows_null(&self, schema: &'s Value, depth: usize) -> bool {
+        if let Some(&known) = self.allows_null.borrow().get(&ptr::from_ref(schema)) {
+            return known;
+        }
+        let allows = self.find_allows_null(schema, depth);
+        self.allows_null.borrow_mut().insert(ptr::from_ref(schema), allows);
+        allows
+    }
+
+    fn find_allows_null(&self, schema: &'s Value, depth: usize) -> bool {
         let members = match schema {
             Value::Bool(allows) => return *allows,
             Value::Object(members) => members,
@@ -144,6 +166,36 @@ fn is_plain(schema: &Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn repeated_references_take_no_more_time() {
+        // Without the memory of what is known, each of these takes more than two to the power of forty steps.
+        let twice =
+            |name: &str| json!({"allOf": [{"$ref": format!("#/$defs/{name}")}, {"$ref": format!("#/$defs/{name}")}]});
+        let nested = (0..40).fold(json!({"gone": null}), |inner, _| json!({"a": inner}));
+        let schema =
+            json!({"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"a": twice("n"), "gone": {"type": "string"}}}}});
+        assert_eq!(without(&schema, nested), (0..40).fold(json!({}), |inner, _| json!({"a": inner})));
+        let mut defs = Map::new();
+        for at in 0..40 {
+            defs.insert(format!("d{at}"), twice(&format!("d{}", at + 1)));
+        }
+        defs.insert("d40".into(), json!({"type": ["string", "null"]}));
+        let schema = json!({"properties": {"a": twice("d0")}, "$defs": defs});
+        assert_eq!(without(&schema, json!({"a": null})), json!({"a": null}));
+        let mut pairs = Map::new();
+        for at in 0..40 {
+            let next = || json!({"$ref": format!("#/$defs/d{}", at + 1)});
+            pairs.insert(
+                format!("d{at}"),
+                json!({"allOf": [{"properties": {"a": next()}}, {"properties": {"a": next()}}]}),
+            );
+        }
+        pairs.insert("d40".into(), json!({"properties": {"gone": {"type": "string"}}}));
+        let schema = json!({"$ref": "#/$defs/d0", "$defs": pairs});
+        let nested = (0..40).fold(json!({"gone": null}), |inner, _| json!({"a": inner}));
+        assert_eq!(without(&schema, nested), (0..40).fold(json!({}), |inner, _| json!({"a": inner})));
+    }
 
     fn without(schema: &Value, mut value: Value) -> Value {
         without_nulls(schema, &mut value);
