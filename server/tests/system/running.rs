@@ -58,7 +58,7 @@ async fn commands_use_a_running_server() {
     let script = folder.file("script.js", "return await good.ok({})");
     let failing = folder.file("failing.js", "console.log('a'); return await good.lie({})");
     // A server learns what results look like before it writes that down, so this comes before any call.
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 8] = [
         &["describe", "good:ok", "good:nothing"],
         &["run", &script],
         &["run", &failing],
@@ -66,7 +66,6 @@ async fn commands_use_a_running_server() {
         &["run", &script, "--dry-run"],
         &["tools"],
         &["tools", "--json"],
-        &["search", "a tool that does ok", "--top-k", "2"],
         &["invoke", "good:lie", "{}"],
     ];
     let status = finish(&mut program(&folder, &["status", "--config", &config]), "").await;
@@ -82,6 +81,13 @@ async fn commands_use_a_running_server() {
         assert_eq!((shared.code, &shared.stderr), (own.code, &own.stderr), "{words:?}");
     }
     assert!(starts(&folder) > 1, "--local starts the upstream");
+    // A search does not wait for servers whose tools are known, and names those that are not up yet.
+    let words = ["search", "a tool that does ok", "--top-k", "2", "--config", &config];
+    let before = starts(&folder);
+    let shared = finish(&mut program(&folder, &words), "").await;
+    assert_eq!((starts(&folder), shared.json().get("warnings")), (before, None));
+    let own = finish(&mut program(&folder, &[words.as_slice(), &["--local"]].concat()), "").await;
+    assert_eq!((shared.code, &shared.json()["tools"]), (own.code, &own.json()["tools"]));
 
     // Another configuration.
     let other = folder.file("other.json", json!({"topK": 1, "mcpServers": {}}).to_string());
