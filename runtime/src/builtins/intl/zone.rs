@@ -6,7 +6,7 @@
 //! bounded: by the longest line of `zones.txt`; what names a zone is a word, see [`super::word`]
 
 use super::locale::with_digits;
-use super::pack::{View, ZONES};
+use super::pack::ZONES;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use std::collections::HashMap;
@@ -160,7 +160,7 @@ impl Zone {
         };
         let (long, short) = pair.and_then(|pair| TABLE.pairs.get(pair).copied()).unwrap_or_default();
         let is_long = matches!(style, Style::Long | Style::LongOffset | Style::LongGeneric);
-        if locale.is_english {
+        if locale.data == "en" {
             return match if is_long { long } else { short } {
                 "" => locale.offset_text(offset, is_long),
                 name => name.to_owned(),
@@ -171,15 +171,15 @@ impl Zone {
             Some((base, _)) => (base, true),
             None => (long, false),
         };
-        let named = locale.names.get(&format!("{width}/{base}")).filter(|_| !base.is_empty());
+        let named = locale.name(&format!("{width}/{base}")).filter(|_| !base.is_empty());
         match named {
             Some(name) if is_partial => {
                 let place = locale.place(self.name).unwrap_or_default();
-                locale.names.text("fallback").replace("{0}", &place).replace("{1}", name)
+                locale.text("fallback").replace("{0}", &place).replace("{1}", name)
             }
             Some(name) => name.to_owned(),
             None => match locale.place(self.name).filter(|_| is_generic && pair.is_some()) {
-                Some(place) => locale.names.text("region").replace("{0}", &place),
+                Some(place) => locale.text("region").replace("{0}", &place),
                 None => locale.offset_text(offset, is_long),
             },
         }
@@ -189,28 +189,37 @@ impl Zone {
 /// How a locale names zones.
 #[derive(Clone, Debug)]
 pub struct Locale {
-    names: View,
-    is_english: bool,
+    /// The name of its data. It is unpacked when a zone is named: most formats name none.
+    data: &'static str,
     digits: [char; 10],
 }
 
 impl Locale {
     /// By the name of the data of the locale.
-    pub fn new(data: &str, digits: [char; 10]) -> Self {
-        Self { names: ZONES.view(data), is_english: data == "en", digits }
+    pub fn new(data: &'static str, digits: [char; 10]) -> Self {
+        Self { data, digits }
+    }
+
+    fn name(&self, key: &str) -> Option<&'static str> {
+        ZONES.get(self.data, key)
+    }
+
+    /// The text of a key that all locales have.
+    fn text(&self, key: &str) -> &'static str {
+        self.name(key).unwrap_or_default()
     }
 
     /// The place that stands for a zone.
     fn place(&self, zone: &str) -> Option<String> {
-        let key = self.names.get(&format!("place/{zone}"))?;
+        let key = self.name(&format!("place/{zone}"))?;
         // A city without a name has that of the zone.
         let own = || key.rsplit('/').next().filter(|_| key.starts_with("city/")).map(|name| name.replace('_', " "));
-        self.names.get(key).map(str::to_owned).or_else(own)
+        self.name(key).map(str::to_owned).or_else(own)
     }
 
     /// `GMT-05:00` or `GMT-5`
     fn offset_text(&self, offset: i32, is_long: bool) -> String {
-        let formats = self.names.text("hours").split_once(';').unwrap_or_default();
+        let formats = self.text("hours").split_once(';').unwrap_or_default();
         let format = if offset < 0 { formats.1 } else { formats.0 };
         let (hours, minutes, seconds) = (offset.abs() / 3600, offset.abs() / 60 % 60, offset.abs() % 60);
         let (prefix, rest) = format.split_at(format.find('H').unwrap_or(format.len()));
@@ -225,6 +234,6 @@ impl Locale {
             }
             text += suffix;
         }
-        self.names.text("gmt").replace("{0}", &text)
+        self.text("gmt").replace("{0}", &text)
     }
 }
