@@ -8,7 +8,6 @@ use codecall_http::HttpServer;
 use codecall_hub::Hub;
 use codecall_hub::LiveHub;
 use codecall_hub::hub::ServerStatus;
-use std::time::Duration;
 use tokio::sync::watch;
 
 /// Serve the meta-tools over MCP, on standard input and output or over HTTP.
@@ -102,7 +101,7 @@ async fn announce(live: LiveHub) {
     if hub.catalogue().upstreams().next().is_none() {
         return;
     }
-    hub.ready(Duration::MAX).await;
+    hub.started().await;
     let status = hub.status();
     let is_up = |server: &&ServerStatus| server.state == "up";
     let (up, all) = (status.servers.iter().filter(is_up).count(), status.servers.len());

@@ -380,7 +380,7 @@ impl Upstream for ScriptTools {
         })
     }
 
-    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+    fn start_ended(&self) -> BoxFuture<'_, ()> {
         self.tools_known()
     }
 

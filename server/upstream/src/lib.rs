@@ -104,10 +104,19 @@ pub trait Upstream: Send + Sync {
         None
     }
 
-    /// Resolves when the first attempt to connect has succeeded or failed. It begins now if it was put off until it is
-    /// needed.
-    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+    /// Resolves when the first attempt to connect begins, which may wait until others have ended, or until it is needed.
+    fn start_begun(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// Resolves when the first attempt to connect has succeeded or failed.
+    fn start_ended(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Has the first attempt to connect begin now, and does the same as [`Upstream::start_ended`].
+    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+        self.start_ended()
     }
 
     /// Looks now whether what its tools are made of has changed, if that is not an MCP server, which says so itself.

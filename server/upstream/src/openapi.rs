@@ -160,10 +160,10 @@ impl Upstream for OpenApi {
     }
 
     fn tools_known(&self) -> BoxFuture<'_, ()> {
-        self.first_attempt()
+        self.start_ended()
     }
 
-    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+    fn start_ended(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut state = self.shared.state.subscribe();
             let _ = state.wait_for(|state| !matches!(state, State::Starting)).await;

@@ -6,6 +6,7 @@
 
 mod exchange;
 mod record;
+mod stagger;
 mod task;
 
 use super::incoming::TASK_SUPPORT;
@@ -97,6 +98,8 @@ pub struct Shared {
 enum ConnectionState {
     /// It is connected when it is needed.
     Idle,
+    /// It is connected when it is its turn, or when it is needed.
+    Queued,
     /// The first attempt to connect is under way.
     Starting,
     /// Calls can be made.
@@ -114,6 +117,11 @@ pub struct Connection {
 }
 
 impl ConnectionState {
+    /// Whether the first attempt to connect has begun.
+    fn has_begun(&self) -> bool {
+        !matches!(self, Self::Idle | Self::Queued)
+    }
+
     /// Whether the first attempt to connect has ended.
     fn is_decided(&self) -> bool {
         matches!(self, Self::Connected(_) | Self::Disconnected(_))
@@ -206,7 +214,7 @@ impl McpServer {
         let reason = match &*self.shared.state.borrow() {
             ConnectionState::Connected(connection) => return Ok(connection.peer.clone()),
             ConnectionState::Disconnected(reason) => reason.clone(),
-            ConnectionState::Idle | ConnectionState::Starting => self.shared.starting(),
+            ConnectionState::Idle | ConnectionState::Queued | ConnectionState::Starting => self.shared.starting(),
         };
         self.shared.needed.cancel();
         self.shared.were_lists_missed.store(true, Ordering::Relaxed);
@@ -225,7 +233,7 @@ impl McpServer {
                 let code = if needs_login { ErrorCode::LoginRequired } else { ErrorCode::ServerUnavailable };
                 Err(ToolError::new(code, reason))
             }
-            Ok(ConnectionState::Idle | ConnectionState::Starting) | Err(_) => {
+            Ok(ConnectionState::Idle | ConnectionState::Queued | ConnectionState::Starting) | Err(_) => {
                 Err(ToolError::new(ErrorCode::ServerStarting, self.shared.starting()))
             }
         }
@@ -323,7 +331,7 @@ impl Upstream for McpServer {
     fn unavailable_reason(&self) -> Option<String> {
         match &*self.shared.state.borrow() {
             ConnectionState::Idle | ConnectionState::Connected(_) => None,
-            ConnectionState::Starting => Some(self.shared.starting()),
+            ConnectionState::Queued | ConnectionState::Starting => Some(self.shared.starting()),
             ConnectionState::Disconnected(reason) => Some(reason.clone()),
         }
     }
@@ -358,12 +366,20 @@ impl Upstream for McpServer {
         })
     }
 
-    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+    fn start_begun(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.shared.needed.cancel();
             let mut state = self.shared.state.subscribe();
-            let _ = state.wait_for(ConnectionState::is_decided).await;
+            let _ = state.wait_for(ConnectionState::has_begun).await;
         })
+    }
+
+    fn start_ended(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.shared.decided())
+    }
+
+    fn first_attempt(&self) -> BoxFuture<'_, ()> {
+        self.shared.needed.cancel();
+        self.start_ended()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -382,18 +398,27 @@ impl Shared {
     async fn reconnect_until_closed(self: Arc<Self>, is_lazy: bool) {
         let known = self.remembered.read().await;
         let is_known = known.is_some();
+        let waits = match self.config.kind {
+            _ if !is_known => None,
+            _ if is_lazy => Some(ConnectionState::Idle),
+            UpstreamKind::Stdio(_) => Some(ConnectionState::Queued),
+            // It starts no process.
+            UpstreamKind::Http(_) => None,
+        };
+        if let Some(state) = &waits {
+            self.state.send_replace(state.clone());
+        }
         if let Some(known) = known {
-            if is_lazy {
-                self.state.send_replace(ConnectionState::Idle);
-            }
             self.set_tools(known.title, known.tools);
         }
         self.recalled.send_replace(Some(is_known));
-        if is_known && is_lazy {
+        if waits.is_some() {
             tokio::select! {
-                () = self.needed.cancelled() => self.state.send_replace(ConnectionState::Starting),
+                () = self.needed.cancelled() => {}
+                () = stagger::turn(self.decided()), if !is_lazy => {}
                 () = self.closing.cancelled() => return,
             };
+            self.state.send_replace(ConnectionState::Starting);
         }
         let mut backoff = INITIAL_BACKOFF;
         let (mut has_failed, mut was_login_needed) = (false, false);
@@ -442,6 +467,14 @@ impl Shared {
                 () = self.closing.cancelled() => {}
             }
             backoff = (backoff * 2).min(MAX_BACKOFF);
+        }
+    }
+
+    /// Resolves when the first attempt to connect has ended.
+    fn decided(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut state = self.state.subscribe();
+        async move {
+            let _ = state.wait_for(ConnectionState::is_decided).await;
         }
     }
 

@@ -15,6 +15,12 @@ impl Hub {
         self.catalogue.catch_up();
     }
 
+    /// Waits until every upstream has connected or failed for the first time, and starts none sooner than it would.
+    pub async fn started(&self) {
+        join_all(self.catalogue.upstreams().map(|upstream| upstream.start_ended())).await;
+        self.catalogue.catch_up();
+    }
+
     /// Waits until what earlier processes have stored of the tools of upstreams is read. Returns whether there was something.
     pub async fn recalled(&self) -> bool {
         let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());

@@ -74,7 +74,7 @@ impl Hub {
             .catalogue
             .upstreams()
             .map(|upstream| {
-                let is_starting = upstream.first_attempt().now_or_never().is_none();
+                let is_starting = upstream.start_ended().now_or_never().is_none();
                 let error = upstream.unavailable_reason().map(clean);
                 let state = match (is_starting, &error) {
                     (true, _) => "starting",
@@ -108,7 +108,7 @@ impl Hub {
     /// Whether each upstream has been connected or has failed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.catalogue.upstreams().all(|upstream| upstream.first_attempt().now_or_never().is_some())
+        self.catalogue.upstreams().all(|upstream| upstream.start_ended().now_or_never().is_some())
     }
 
     /// Returns the load of each pool of scripts, by name.
@@ -136,8 +136,9 @@ impl Hub {
 
 /// Records how long an upstream takes to start.
 pub async fn time_start(upstream: Arc<dyn codecall_upstream::Upstream>, times: StartTimes) {
-    let began = Instant::now();
     times.lock().unwrap_or_else(PoisonError::into_inner).remove(upstream.app());
-    upstream.first_attempt().await;
+    upstream.start_begun().await;
+    let began = Instant::now();
+    upstream.start_ended().await;
     times.lock().unwrap_or_else(PoisonError::into_inner).insert(upstream.app().to_owned(), began.elapsed());
 }

@@ -3,6 +3,7 @@
 use crate::*;
 use codecall_config::{Config, Format};
 use codecall_store::Stores;
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
@@ -25,11 +26,16 @@ sleep 100
 "#;
 
 fn start(script: &str) -> Arc<dyn Upstream> {
+    start_with(script, None)
+}
+
+/// With the stores of an earlier start; `None`: nothing is known.
+fn start_with(script: &str, stores: Option<&Stores>) -> Arc<dyn Upstream> {
     let text = json!({"mcpServers": {"sh": {
         "command": "sh", "args": ["-c", script], "env": {"GIVEN": "given"}, "maxMessageBytes": 100_000, "startTimeoutMs": 5_000,
     }}});
     let config = Config::parse(&text.to_string().replace("${", "$${"), Format::Json, &|_| None).expect("valid");
-    let stores = Stores::in_memory(&config);
+    let stores = stores.cloned().unwrap_or_else(|| Stores::in_memory(&config));
     connect("sh", &config.upstreams["sh"], &config.secrets, &stores, false).expect("starts")
 }
 
@@ -79,6 +85,28 @@ async fn a_child_that_exits_is_restarted() {
     assert_ne!(again, pid);
     upstream.close().await;
     assert!(!is_there(&pid) && !is_there(&again), "nothing is left running");
+}
+
+#[tokio::test]
+async fn a_child_whose_tools_are_known_starts_later_or_when_it_is_needed() {
+    let stores = Stores::in_memory(&Config::parse("{}", Format::Json, &|_| None).expect("valid"));
+    let unknown = start_with(SERVER, Some(&stores));
+    assert!(!unknown.recalled().await);
+    unknown.first_attempt().await;
+    unknown.close().await;
+    for is_needed in [true, false] {
+        let known = start_with(SERVER, Some(&stores));
+        assert!(known.recalled().await);
+        assert_eq!((known.tools().len(), known.is_starting()), (4, true));
+        let reason = known.unavailable_reason().expect("it is not up");
+        assert!(reason.contains("is still starting"), "{reason}");
+        assert!(known.start_begun().now_or_never().is_none(), "it waits");
+        let up = if is_needed { known.first_attempt() } else { known.start_ended() };
+        tokio::time::timeout(Duration::from_secs(10), up).await.expect("it starts");
+        assert!(known.start_begun().now_or_never().is_some());
+        call(&known, "pid").await.expect("a number");
+        known.close().await;
+    }
 }
 
 #[tokio::test]
