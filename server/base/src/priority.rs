@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// How much the nice value (see `nice(2)`) is raised: next to a thread of normal priority it gets a tenth of a
 /// processor.
+#[cfg(target_os = "linux")]
 const NICE_INCREMENT: i32 = 10;
 
 /// A thread of this process.

@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use codecall_base::sandbox::Strictness;
 use codecall_config::{Any, ConfineConfig, Connect};
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -65,6 +64,7 @@ enum Attempt {
     Nothing,
 }
 
+#[cfg(unix)]
 impl Attempt {
     /// Attempts the operation. Returns its result.
     fn attempt(self) -> String {
@@ -73,12 +73,9 @@ impl Attempt {
             Self::Connect => format!("{:?}", std::net::TcpStream::connect("127.0.0.1:9")),
             Self::Fork => format!("{:?}", std::process::Command::new("true").status()),
             Self::Thread => format!("{:?}", std::thread::Builder::new().spawn(|| 1).map(|thread| thread.join())),
-            #[cfg(unix)]
             Self::Signal => {
                 format!("{:?}", rustix::process::getppid().map(rustix::process::test_kill_process))
             }
-            #[cfg(not(unix))]
-            Self::Signal => "there are no signals".into(),
             Self::Memory => format!("{:?}", vec![1_u8; 1 << 40].len()),
             Self::Nothing => format!("{:?}", std::time::Instant::now().elapsed() < std::time::Duration::MAX),
         }
@@ -89,6 +86,7 @@ impl Evaluate {
     #[cfg(unix)]
     pub(super) fn execute(&self) -> ExitCode {
         use codecall_runs::worker::{Confinement, serve};
+        use std::io::Write as _;
         let Self { confine, memory_bytes, cpu_seconds, cold, attempt } = *self;
         if let Some(attempt) = attempt {
             let confined = codecall_base::sandbox::confine_worker(memory_bytes, cpu_seconds);
@@ -140,7 +138,7 @@ impl Confined {
         let connect = if self.connect.iter().any(|port| port == "any") {
             Connect::Any(Any::Any)
         } else {
-            match self.connect.iter().map(|port| port.parse()).collect() {
+            match self.connect.iter().map(|port| port.parse::<u16>()).collect() {
                 Ok(ports) => Connect::Ports(ports),
                 Err(_) => return CommandError::new("--connect: must be a port or 'any'").report(),
             }

@@ -135,6 +135,7 @@ impl Sources {
     }
 
     /// Whether the tools are those of the configuration, which processes can share.
+    #[cfg(unix)]
     pub fn are_shareable(&self) -> bool {
         !self.demo && self.mock_tools.is_none()
     }

@@ -5,7 +5,7 @@
 
 use codecall_base::sandbox::{self, Permissions, Protections, Strictness};
 use codecall_config::{ConfineConfig, Connect, Secret};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Paths that any program may read: libraries, certificates, host names, devices without content. None of them holds
@@ -41,7 +41,7 @@ const WRITABLE_PATHS: &[&str] = &["/dev/null"];
 ///
 /// # Errors
 /// The path of codecall's own program cannot be found.
-pub fn wrapper(confine: &ConfineConfig, command: &str, args: &[Secret]) -> std::io::Result<(PathBuf, Vec<OsString>)> {
+pub fn wrapper(confine: &ConfineConfig, command: &OsStr, args: &[Secret]) -> std::io::Result<(PathBuf, Vec<OsString>)> {
     let own_program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
     let mut arguments: Vec<OsString> = vec!["confined".into(), "--mode".into(), confine.mode.as_str().into()];
     let mut add = |flag: &str, value: OsString| arguments.extend([OsString::from(flag), value]);

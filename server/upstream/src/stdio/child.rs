@@ -4,13 +4,16 @@
 use crate::guard;
 use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_config::StdioConfig;
+#[cfg(windows)]
+use process_wrap::tokio::{ChildWrapper, CommandWrap, JobObject, KillOnDrop};
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 /// The environment variables that every child inherits: enough to find programs, folders and certificates, and none
@@ -57,7 +60,7 @@ const INHERITED_ENV: &[&str] = &[
     "PROGRAMDATA",
 ];
 
-/// How long a child may take to exit after its stdin is closed, and again after SIGTERM.
+/// How long a child may take to exit after its stdin is closed, and on Unix again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many lines of stderr are logged in each window.
 const MAX_LINES_PER_WINDOW: u32 = 20;
@@ -69,9 +72,14 @@ const MAX_LINE_BYTES: usize = 8 * 1024;
 /// How many of the last lines are kept for the message about the end of the child.
 const LAST_LINES: usize = 5;
 
+#[cfg(unix)]
+type Process = tokio::process::Child;
+#[cfg(windows)]
+type Process = Box<dyn ChildWrapper>;
+
 /// A running child process.
 pub struct Child {
-    process: tokio::process::Child,
+    process: Process,
     #[cfg(unix)]
     group: Option<rustix::process::Pid>,
     /// Finds the processes that have left the group.
@@ -94,14 +102,15 @@ impl Child {
         config: &StdioConfig,
         secrets: &Arc<SecretRegistry>,
     ) -> Result<(Self, ChildStdin, ChildStdout), String> {
+        let program = find_program(config);
         let mut command = match &config.confine {
             None => {
-                let mut command = Command::new(&config.command);
+                let mut command = Command::new(program);
                 command.args(&config.args);
                 command
             }
             Some(confine) => {
-                let wrapper = crate::confine::wrapper(confine, &config.command, &config.args);
+                let wrapper = crate::confine::wrapper(confine, &program, &config.args);
                 let (program, args) =
                     wrapper.map_err(|error| format!("codecall's own program is not found: {error}"))?;
                 let mut command = Command::new(program);
@@ -116,10 +125,7 @@ impl Child {
         if let Some(cwd) = &config.cwd {
             command.current_dir(cwd);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        // A process group of its own: all processes that the child starts are ended with it.
-        #[cfg(unix)]
-        command.process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         let marker = Arc::new(guard::Marker::new());
         #[cfg(unix)]
@@ -128,13 +134,11 @@ impl Child {
         let mut guarded = guard::Registration::begin();
         // Clients see the message, so it must not contain folders of the host.
         let program = Path::new(&config.command).file_name().unwrap_or_default().display();
-        let mut process = command.spawn().map_err(|error| match error.kind() {
+        let mut process = spawn(command).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => format!("the program '{program}' was not found"),
             _ => format!("the program '{program}' cannot be started: {error}"),
         })?;
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (process.stdin.take(), process.stdout.take(), process.stderr.take())
-        else {
+        let Some((stdin, stdout, stderr)) = take_streams(&mut process) else {
             return Err("its streams could not be opened".into());
         };
         let last_output = Arc::new(Mutex::new(VecDeque::new()));
@@ -174,12 +178,18 @@ impl Child {
     /// Ends the child and all processes that it has started. Its stdin must be closed before. Returns the last lines of
     /// its stderr, to be appended to a message.
     pub async fn shut_down(mut self) -> String {
-        if tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await.is_err() {
+        let exited = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
+        #[cfg(unix)]
+        if exited.is_err() {
             self.signal_group(false);
             let _ = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         }
+        #[cfg(unix)]
         self.signal_group(true);
-        let _ = self.process.kill().await;
+        #[cfg(windows)]
+        let _ = exited;
+        let _ = self.process.start_kill();
+        let _ = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         #[cfg(unix)]
         {
             let marker = Arc::clone(&self.marker);
@@ -198,17 +208,52 @@ impl Child {
             let _ = kill_process_group(group, if kill { Signal::KILL } else { Signal::TERM });
         }
     }
-
-    #[cfg(not(unix))]
-    fn signal_group(&self, _kill: bool) {}
 }
 
+#[cfg(unix)]
+fn spawn(mut command: Command) -> std::io::Result<Process> {
+    // A process group of its own: all processes that the child starts are ended with it.
+    command.process_group(0).kill_on_drop(true).spawn()
+}
+
+/// In a job of its own, so that all processes that the child starts are ended with it: by the system, when the job is closed,
+/// also if this process is killed.
+#[cfg(windows)]
+fn spawn(command: Command) -> std::io::Result<Process> {
+    CommandWrap::from(command).wrap(KillOnDrop).wrap(JobObject).spawn()
+}
+
+#[cfg(unix)]
+fn take_streams(process: &mut Process) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+    Some((process.stdin.take()?, process.stdout.take()?, process.stderr.take()?))
+}
+
+#[cfg(windows)]
+fn take_streams(process: &mut Process) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+    Some((process.stdin().take()?, process.stdout().take()?, process.stderr().take()?))
+}
+
+/// Returns the program of a server, as the system finds it.
+#[cfg(unix)]
+fn find_program(config: &StdioConfig) -> OsString {
+    config.command.clone().into()
+}
+
+/// Returns the program of a server: Windows itself finds no `npx`, which is a file `npx.cmd`.
+#[cfg(windows)]
+fn find_program(config: &StdioConfig) -> OsString {
+    let path = config.env.iter().find(|(name, _)| name.eq_ignore_ascii_case("PATH"));
+    let path = path.map(|(_, path)| path.into()).or_else(|| std::env::var_os("PATH"));
+    let cwd = config.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    which::which_in(&config.command, path, cwd).map_or_else(|_| config.command.clone().into(), Into::into)
+}
+
+#[cfg(unix)]
 impl Drop for Child {
     /// Kills the group if the child is dropped without [`Child::shut_down`], for example when the runtime stops.
     fn drop(&mut self) {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
             self.signal_group(true);
-            #[cfg(unix)]
             self.marker.kill();
         }
     }
