@@ -7,10 +7,9 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { CHROMIUM, launch } from './chromium.mjs';
 import { codecall, environment, folder, requireFiles, root, start } from './serve.mjs';
 
-const CHROMIUM = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path)) ?? '/usr/bin/chromium';
 requireFiles('the web page in Chromium', codecall, CHROMIUM);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -449,10 +448,7 @@ const walks = {
   },
 };
 
-const browser = await chromium.launch({
-  executablePath: CHROMIUM,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
+const browser = await launch();
 let failed = 0;
 for (const [name, walk] of Object.entries(walks)) {
   if (words.length && !words.includes(name)) continue;

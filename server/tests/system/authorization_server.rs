@@ -148,7 +148,7 @@ async fn metadata(State(server): State<AuthorizationServer>) -> Json<Value> {
 
 async fn register(Json(client): Json<Value>) -> Response {
     assert_eq!(client["token_endpoint_auth_method"], "none");
-    let redirects = client["redirect_uris"].as_array().cloned().unwrap_or_default();
+    let redirects = client["redirect_uris"].as_array().expect("a list, perhaps an empty one").clone();
     assert!(redirects.iter().all(|uri| uri.as_str().is_some_and(|uri| uri.starts_with("http://127.0.0.1:"))));
     (StatusCode::CREATED, Json(json!({"client_id": "registered-client"}))).into_response()
 }
@@ -186,7 +186,10 @@ async fn token(State(server): State<AuthorizationServer>, headers: HeaderMap, bo
             if !is_right {
                 return refused("invalid_grant");
             }
-            query.get("scope").cloned().unwrap_or_default()
+            let scope = query.get("scope").cloned().unwrap_or_default();
+            // As OpenID Connect wants it.
+            let agreed = query.get("prompt").is_some_and(|prompt| prompt == "consent");
+            if agreed { scope } else { scope.replace("offline_access", "").trim().to_owned() }
         }
         "refresh_token" => {
             if !issued.refresh.remove(&fields["refresh_token"]) {

@@ -45,6 +45,9 @@ struct Tokens {
     expires_at: Option<u64>,
     /// The scopes that were granted.
     scopes: BTreeSet<String>,
+    /// Those that the last refused request needs. The next login, which is another process, asks for them too.
+    #[serde(default)]
+    wanted: BTreeSet<String>,
 }
 
 impl Tokens {
@@ -303,8 +306,17 @@ impl Authorizer {
             return self.as_client(tokens, challenge).await;
         }
         let Some(tokens) = tokens else { return Err(self.needs_login("")) };
-        let Some(refresh) = tokens.refresh_token.clone().filter(|_| !is_insufficient) else {
-            return Err(self.needs_login(if is_insufficient { "" } else { "the token has expired" }));
+        if let Some(challenge) = challenge.filter(|_| is_insufficient) {
+            let wanted = challenge.scopes().collect();
+            if tokens.wanted != wanted
+                && let Err(error) = self.store_tokens(Tokens { wanted, ..Tokens::clone(&tokens) }).await
+            {
+                tracing::warn!(app = self.app, "the next login does not know the scopes to ask for: {error}");
+            }
+            return Err(self.needs_login(""));
+        }
+        let Some(refresh) = tokens.refresh_token.clone() else {
+            return Err(self.needs_login("the token has expired"));
         };
         let grant = Grant::Refresh { token: &refresh };
         match self.request_token(&tokens.token_endpoint, &tokens.client, grant, &tokens.resource).await {
@@ -341,7 +353,7 @@ impl Authorizer {
     /// Returns the scopes to ask for: those of the configuration and the challenge, else those that the server has.
     fn wanted_scopes(&self, challenge: &Challenge, resource: Option<&[String]>) -> BTreeSet<String> {
         let mut scopes: BTreeSet<String> = self.config.scopes.iter().cloned().collect();
-        scopes.extend(challenge.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned));
+        scopes.extend(challenge.scopes());
         if scopes.is_empty() {
             scopes.extend(resource.into_iter().flatten().cloned());
         }

@@ -21,6 +21,11 @@ pub struct Challenge {
 }
 
 impl Challenge {
+    /// Returns the scopes that the request needs.
+    pub fn scopes(&self) -> impl Iterator<Item = String> + '_ {
+        self.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned)
+    }
+
     /// Parses the value of a header. Of several challenges, the parameters of the first of the scheme `Bearer` count.
     #[must_use]
     pub fn parse(header: &str) -> Self {

@@ -119,6 +119,7 @@ impl TokenAnswer {
             scopes: self.scopes().unwrap_or(asked),
             access_token: self.access_token,
             refresh_token: self.refresh_token,
+            wanted: BTreeSet::new(),
         }
     }
 }
@@ -217,11 +218,10 @@ impl Authorizer {
             "application_type": "native",
             "token_endpoint_auth_method": "none",
             "grant_types": [if redirect.is_some() { "authorization_code" } else { device }, "refresh_token"],
+            // Some servers want these even if there are none.
+            "redirect_uris": redirect.as_slice(),
+            "response_types": redirect.map(|_| "code").as_slice(),
         });
-        if let Some(redirect) = redirect {
-            registration["redirect_uris"] = json!([redirect]);
-            registration["response_types"] = json!(["code"]);
-        }
         if !scope.is_empty() {
             registration["scope"] = scope.into();
         }

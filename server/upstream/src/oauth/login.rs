@@ -69,7 +69,7 @@ impl Authorizer {
         let mut scopes = self.wanted_scopes(&challenge, discovered.scopes.as_deref());
         scopes.extend(login.scopes.iter().cloned());
         if let Ok(Some(before)) = self.stored().await {
-            scopes.extend(before.scopes.iter().cloned());
+            scopes.extend(before.scopes.union(&before.wanted).cloned());
         }
         let supported = discovered.server.scopes_supported.as_deref().unwrap_or_default();
         if supported.iter().any(|scope| scope == OFFLINE) {
@@ -171,6 +171,10 @@ impl Authorizer {
             query.append_pair("resource", &resource);
             if !scope.is_empty() {
                 query.append_pair("scope", &scope);
+            }
+            // Without it there is no refresh token (OpenID Connect Core 1.0, section 11).
+            if scopes.contains(OFFLINE) {
+                query.append_pair("prompt", "consent");
             }
         }
         prompt.open(address.as_str());
