@@ -25,6 +25,7 @@ pub use operator::*;
 pub use property::*;
 pub use variable::*;
 
+use crate::operator::Int32;
 use crate::stack::Slots;
 use crate::thrown::{Result, Thrown};
 use crate::value::Value;
@@ -92,7 +93,7 @@ pub trait Node: Send + Sync {
 
     /// The integer that it always evaluates to, where it is known to be one of 32 bits; it is not −0.
     #[inline(always)]
-    fn integer(&self) -> Option<i32> {
+    fn integer(&self) -> Option<Int32> {
         None
     }
 }

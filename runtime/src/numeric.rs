@@ -111,16 +111,17 @@ pub fn is_space(c: char) -> bool {
 /// The low 32 bits of a number (ECMAScript 7.1.6).
 #[inline(always)]
 pub fn to_int32(number: f64) -> i32 {
-    // The sum of the constant and an integer of up to 51 bits has the integer in its low bits.
+    near_int32(number).unwrap_or_else(|| far_int32(number))
+}
+
+/// The low 32 bits of a number that is an integer of up to 51 bits.
+#[inline(always)]
+pub fn near_int32(number: f64) -> Option<i32> {
+    // The sum of the constant and such an integer has the integer in its low bits.
     let sum = number + IN_LOW_BITS;
     let int = sum.to_bits() as i32;
-    if f64::from(int) == number {
-        int
-    } else if sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0 {
-        sum.to_bits() as i32
-    } else {
-        far_int32(number)
-    }
+    let is_near = f64::from(int) == number || (sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0);
+    is_near.then_some(int)
 }
 
 /// 1.5·2⁵²: added to a small integer, it leaves that in the low bits of the sum. That is cheaper than

@@ -1,7 +1,7 @@
 //! Operands that nodes are specialised for.
 
 use super::{AnyStatement, Evaluate, Expression, Node, Operation, Slots, Truth};
-use crate::numeric::as_int32;
+use crate::operator::Int32;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -72,13 +72,12 @@ pub struct Number(pub f64);
 
 /// A constant that is an integer of 32 bits, and not −0.
 #[derive(Clone, Copy)]
-pub struct Integer(i32);
+pub struct Integer(Int32);
 
 impl Integer {
     /// The constant, if it is one.
     pub fn of(Constant(value): Constant) -> Option<Self> {
-        let integer = as_int32(value.is_number().then(|| value.as_number())?)?;
-        (Value::number(f64::from(integer)) == value).then_some(Self(integer))
+        value.is_number().then(|| Int32::of(value.as_number()))?.map(Self)
     }
 }
 
@@ -298,7 +297,7 @@ impl Node for Number {
 impl Node for Integer {
     #[inline(always)]
     fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(Value::number(f64::from(self.0)))
+        Ok(Value::number(self.0.number()))
     }
 
     #[inline(always)]
@@ -307,7 +306,7 @@ impl Node for Integer {
     }
 
     #[inline(always)]
-    fn integer(&self) -> Option<i32> {
+    fn integer(&self) -> Option<Int32> {
         Some(self.0)
     }
 }

@@ -1,9 +1,9 @@
 //! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
 use super::{
-    Built, Constant, Expression, Itself, Leaf, Local, Node, Number, Slots, Truth, User, integer_operand, operand,
+    Built, Constant, Expression, Integer, Itself, Leaf, Node, Number, Slots, Truth, User, integer_operand, operand,
 };
-use crate::operator::{arithmetic, compare, integer_arithmetic};
+use crate::operator::{compare, quick_arithmetic, quick_integer_arithmetic};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -30,11 +30,27 @@ struct BinaryNode<O, L, R> {
 }
 
 impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
-    /// Both operands, if they are numbers.
     #[inline(always)]
-    fn numbers(&self, left: Value, right: Value) -> Option<(f64, f64)> {
-        let numbers = (self.left.is_number() || left.is_number()) && (self.right.is_number() || right.is_number());
-        numbers.then(|| (left.as_number(), right.as_number()))
+    fn are_numbers(&self, left: Value, right: Value) -> bool {
+        (self.left.is_number() || left.is_number()) && (self.right.is_number() || right.is_number())
+    }
+
+    /// The result of arithmetic, in the usual case.
+    #[inline(always)]
+    fn quick(&self, left: Value, right: Value) -> Option<f64> {
+        match self.right.integer() {
+            Some(right) => quick_integer_arithmetic(O::OPERATOR, left.as_number(), right),
+            None => quick_arithmetic(O::OPERATOR, left.as_number(), right.as_number()),
+        }
+    }
+
+    /// The result of a comparison, where the types of the operands do not matter.
+    #[inline(always)]
+    fn comparison(&self, left: Value, right: Value) -> Option<bool> {
+        let holds = compare(O::OPERATOR, left.as_number(), right.as_number())?;
+        // As in arithmetic, a value of another type is a NaN: nothing is equal to it, less or greater.
+        let is_certain = holds != matches!(O::OPERATOR, Binary::NotEqual | Binary::StrictNotEqual);
+        (is_certain || self.are_numbers(left, right)).then_some(holds)
     }
 }
 
@@ -43,11 +59,11 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if let Some((left, right)) = self.numbers(left, right) {
-            return Ok(match self.right.integer() {
-                Some(right) => integer_arithmetic(O::OPERATOR, left, right),
-                None => arithmetic(O::OPERATOR, left, right),
-            });
+        if let Some(number) = self.quick(left, right) {
+            return Ok(Value::number(number));
+        }
+        if let Some(holds) = self.comparison(left, right) {
+            return Ok(Value::bool(holds));
         }
         slow(vm, O::OPERATOR, left, right, self.at)
     }
@@ -63,11 +79,11 @@ impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
     fn holds(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if let Some((left, right)) = self.numbers(left, right) {
-            return Ok(compare(O::OPERATOR, left, right).unwrap_or_else(|| {
-                let number = arithmetic(O::OPERATOR, left, right).as_number();
-                number != 0.0 && !number.is_nan()
-            }));
+        if let Some(holds) = self.comparison(left, right) {
+            return Ok(holds);
+        }
+        if let Some(number) = self.quick(left, right) {
+            return Ok(number != 0.0);
         }
         match O::OPERATOR {
             Binary::StrictEqual => vm.strict_equals(left, right),
@@ -80,6 +96,7 @@ impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
     }
 }
 
+/// The result for operands of any type.
 #[inline(never)]
 fn slow(vm: &mut Vm, operator: Binary, left: Value, right: Value, at: u32) -> Result {
     let result = match operator {
@@ -109,28 +126,33 @@ pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
         }
         _ => {}
     }
-    if let Built::Operation(Operation {
-        operator: Binary::Multiply,
-        left: Leaf::Local(a),
-        right: Leaf::Local(b),
-        at: of,
-    }) = right
-    {
-        let product = BinaryNode { left: a, right: b, at: of, operator: PhantomData };
-        match operator {
-            Binary::Add => return add_product::<Fixed<{ Binary::Add as u8 }>>(left.leaf(), product, at),
-            Binary::Subtract => return add_product::<Fixed<{ Binary::Subtract as u8 }>>(left.leaf(), product, at),
-            _ => {}
-        }
+    let left = left.leaf();
+    match (operator, right) {
+        (Binary::Add, Built::Operation(right)) => sum_of::<Fixed<{ Binary::Add as u8 }>>(left, right, at),
+        (Binary::Subtract, Built::Operation(right)) => sum_of::<Fixed<{ Binary::Subtract as u8 }>>(left, right, at),
+        (operator, right) => Built::Operation(Operation { operator, left, right: right.leaf(), at }),
     }
-    Built::Operation(Operation { operator, left: left.leaf(), right: right.leaf(), at })
 }
 
-/// `a * b` of two slots
-type Product = BinaryNode<Fixed<{ Binary::Multiply as u8 }>, Local, Local>;
+/// `left + right`, or `left - right`. `a * b` of two slots and `a & 255` of one are parts of its node.
+fn sum_of<O: Operator>(left: Leaf, right: Operation, at: u32) -> Built {
+    let of = right.at;
+    match right {
+        Operation { operator: Binary::Multiply, left: Leaf::Local(a), right: Leaf::Local(b), .. } => {
+            let operator = PhantomData::<Fixed<{ Binary::Multiply as u8 }>>;
+            sum_with::<O>(left, BinaryNode { left: a, right: b, at: of, operator }, at)
+        }
+        Operation { operator: Binary::BitAnd, left: Leaf::Local(a), right: Leaf::Constant(mask), .. }
+            if let Some(mask) = Integer::of(mask) =>
+        {
+            let operator = PhantomData::<Fixed<{ Binary::BitAnd as u8 }>>;
+            sum_with::<O>(left, BinaryNode { left: a, right: mask, at: of, operator }, at)
+        }
+        right => Built::Operation(Operation { operator: O::OPERATOR, left, right: Leaf::Node(right.node()), at }),
+    }
+}
 
-/// `left + a * b`, and `left - a * b`
-fn add_product<O: Operator>(left: Leaf, right: Product, at: u32) -> Built {
+fn sum_with<O: Operator>(left: Leaf, right: impl Node + 'static, at: u32) -> Built {
     let operator = PhantomData::<O>;
     match left {
         Leaf::Local(left) => Built::from_node(BinaryNode { left, right, at, operator }),

@@ -40,14 +40,15 @@ trait Home: Send + Sync + 'static {
     fn read(&self, vm: &mut Vm, fp: &Slots) -> Result;
     /// Set its value.
     fn write(&self, vm: &mut Vm, fp: &Slots, value: Value);
-    /// Add to it, with a single look-up, if it holds a number. Gives the value before and after.
+    /// Add to it, with a single look-up, if it holds a number that is not NaN. Gives the value before and after.
     fn add(&self, vm: &mut Vm, fp: &Slots, delta: f64) -> Option<(Value, Value)>;
 }
 
-/// The sum, and the value before, if that is a number.
+/// The sum, and the value before, if these are numbers and not NaN. Values of other types are NaNs, and their sums too.
 #[inline(always)]
 fn sum(old: Value, delta: f64) -> Option<(Value, Value)> {
-    old.is_number().then(|| (old, Value::number(old.as_number() + delta)))
+    let sum = old.as_number() + delta;
+    (!sum.is_nan()).then(|| (old, Value::number(sum)))
 }
 
 /// A slot that is known to be initialized.
