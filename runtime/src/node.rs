@@ -49,6 +49,26 @@ pub trait Node: Send + Sync {
     /// Its value.
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result;
 
+    /// Its value as a double, where it [is arithmetic](Node::is_arithmetic). What is no number is a NaN with the bits of the
+    /// value, or of [`Value::THROWN`] where it throws: the exception is pending then. So a number stays in a register
+    /// from one operator to the next.
+    fn compute(&self, _vm: &mut Vm, _fp: &Slots) -> f64 {
+        Value::UNDEFINED.as_number()
+    }
+
+    /// The same for any node.
+    #[inline(always)]
+    fn double(&self, vm: &mut Vm, fp: &Slots) -> f64
+    where
+        Self: Sized,
+    {
+        if self.is_arithmetic() {
+            return self.compute(vm, fp);
+        }
+        let value = self.eval(vm, fp);
+        vm.to_double(value)
+    }
+
     /// Whether its value is truthy.
     fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
         let value = self.eval(vm, fp)?;
@@ -88,6 +108,18 @@ pub trait Node: Send + Sync {
     /// compiles.
     #[inline(always)]
     fn is_number(&self) -> bool {
+        false
+    }
+
+    /// Whether it never throws. A constant of the node's type.
+    #[inline(always)]
+    fn is_infallible(&self) -> bool {
+        false
+    }
+
+    /// Whether it has [`Node::compute`], of which `eval` makes its value. A constant of the node's type.
+    #[inline(always)]
+    fn is_arithmetic(&self) -> bool {
         false
     }
 

@@ -86,7 +86,7 @@ impl Buffer {
 
 /// Size of the buffers that small strings share; the first ones of a run are smaller.
 const CHUNK: usize = 16 << 10;
-const FIRST_CHUNK: usize = 1 << 10;
+const FIRST_CHUNK: usize = 1 << 8;
 /// Strings longer than this get a buffer of their own.
 pub const SMALL: usize = 512;
 
@@ -278,7 +278,7 @@ impl Heap {
         {
             return chunk;
         }
-        let capacity = self.chunk.map_or(FIRST_CHUNK, |chunk| (self.buffers[chunk].room() * 2).min(CHUNK));
+        let capacity = self.chunk.map_or(FIRST_CHUNK, |chunk| (self.buffers[chunk].room() * 2).min(CHUNK)).max(length);
         let chunk = self.add_buffer(Vec::with_capacity(capacity));
         self.chunk = Some(chunk);
         chunk

@@ -44,6 +44,8 @@ pub enum Built {
     Constant(Constant),
     /// An operator whose operands are built.
     Operation(Operation),
+    /// Arithmetic.
+    Computed(Computed),
     /// Anything else.
     Node(Expression),
 }
@@ -54,9 +56,14 @@ pub enum Leaf {
     Local(Local),
     /// A value that is the same in every run.
     Constant(Constant),
+    /// Arithmetic.
+    Computed(Computed),
     /// Anything else.
     Node(Expression),
 }
+
+/// A node that [is arithmetic](Node::is_arithmetic).
+pub struct Computed(pub Expression);
 
 /// A slot of the frame.
 #[derive(Clone, Copy)]
@@ -157,7 +164,8 @@ impl Built {
         match self {
             Self::Local(local) => Leaf::Local(local),
             Self::Constant(constant) => Leaf::Constant(constant),
-            Self::Operation(operation) => Leaf::Node(operation.node()),
+            Self::Operation(operation) => operation.leaf(),
+            Self::Computed(node) => Leaf::Computed(node),
             Self::Node(node) => Leaf::Node(node),
         }
     }
@@ -190,7 +198,7 @@ impl Leaf {
         match self {
             Self::Local(local) => local.node(),
             Self::Constant(constant) => constant.node(),
-            Self::Node(node) => node,
+            Self::Computed(Computed(node)) | Self::Node(node) => node,
         }
     }
 }
@@ -273,6 +281,16 @@ impl Node for Local {
     fn eval(&self, _vm: &mut Vm, fp: &Slots) -> Result {
         Ok(fp[self.0].get())
     }
+
+    #[inline(always)]
+    fn double(&self, _vm: &mut Vm, fp: &Slots) -> f64 {
+        fp[self.0].get().as_number()
+    }
+
+    #[inline(always)]
+    fn is_infallible(&self) -> bool {
+        true
+    }
 }
 
 impl Node for Constant {
@@ -289,6 +307,16 @@ impl Node for Number {
     }
 
     #[inline(always)]
+    fn double(&self, _vm: &mut Vm, _fp: &Slots) -> f64 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn is_infallible(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn is_number(&self) -> bool {
         true
     }
@@ -301,6 +329,16 @@ impl Node for Integer {
     }
 
     #[inline(always)]
+    fn double(&self, _vm: &mut Vm, _fp: &Slots) -> f64 {
+        self.0.number()
+    }
+
+    #[inline(always)]
+    fn is_infallible(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn is_number(&self) -> bool {
         true
     }
@@ -308,6 +346,23 @@ impl Node for Integer {
     #[inline(always)]
     fn integer(&self) -> Option<Int32> {
         Some(self.0)
+    }
+}
+
+impl Node for Computed {
+    #[inline(always)]
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        (*self.0).eval(vm, fp)
+    }
+
+    #[inline(always)]
+    fn compute(&self, vm: &mut Vm, fp: &Slots) -> f64 {
+        (*self.0).compute(vm, fp)
+    }
+
+    #[inline(always)]
+    fn is_arithmetic(&self) -> bool {
+        true
     }
 }
 

@@ -1,7 +1,8 @@
 //! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
 use super::{
-    Built, Constant, Expression, Integer, Itself, Leaf, Node, Number, Slots, Truth, User, integer_operand, operand,
+    Built, Computed, Constant, Expression, Integer, Itself, Leaf, Node, Number, Slots, Truth, User, integer_operand,
+    operand,
 };
 use crate::operator::{compare, quick_arithmetic, quick_integer_arithmetic};
 use crate::thrown::Result;
@@ -13,6 +14,19 @@ use std::marker::PhantomData;
 /// An operator as a type, for those that have a fast path for numbers: all but `in` and `instanceof`.
 trait Operator: Send + Sync + 'static {
     const OPERATOR: Binary;
+    /// Whether it is [arithmetic](is_arithmetic).
+    const IS_ARITHMETIC: bool = is_arithmetic(Self::OPERATOR);
+}
+
+/// Whether the operator makes numbers of numbers, and has a type.
+const fn is_arithmetic(operator: Binary) -> bool {
+    use Binary::*;
+    match operator {
+        Add | Subtract | Multiply | Divide | Remainder => true,
+        BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight | ShiftRightUnsigned => true,
+        Power | Equal | NotEqual | StrictEqual | StrictNotEqual => false,
+        Less | LessEqual | Greater | GreaterEqual | In | Instanceof => false,
+    }
 }
 
 /// The type of the operator with this number. Each that is used is a copy of every node.
@@ -35,15 +49,6 @@ impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
         (self.left.is_number() || left.is_number()) && (self.right.is_number() || right.is_number())
     }
 
-    /// The result of arithmetic, in the usual case.
-    #[inline(always)]
-    fn quick(&self, left: Value, right: Value) -> Option<f64> {
-        match self.right.integer() {
-            Some(right) => quick_integer_arithmetic(O::OPERATOR, left.as_number(), right),
-            None => quick_arithmetic(O::OPERATOR, left.as_number(), right.as_number()),
-        }
-    }
-
     /// The result of a comparison, where the types of the operands do not matter.
     #[inline(always)]
     fn comparison(&self, left: Value, right: Value) -> Option<bool> {
@@ -57,15 +62,47 @@ impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
 impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        if O::IS_ARITHMETIC {
+            let double = self.double(vm, fp);
+            return vm.from_double(double);
+        }
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if let Some(number) = self.quick(left, right) {
-            return Ok(Value::number(number));
-        }
         if let Some(holds) = self.comparison(left, right) {
             return Ok(Value::bool(holds));
         }
         slow(vm, O::OPERATOR, left, right, self.at)
+    }
+
+    // Where its value is tested, which is rare for arithmetic, it is called too.
+    #[inline(never)]
+    fn compute(&self, vm: &mut Vm, fp: &Slots) -> f64 {
+        self.double(vm, fp)
+    }
+
+    #[inline(always)]
+    fn double(&self, vm: &mut Vm, fp: &Slots) -> f64 {
+        if !O::IS_ARITHMETIC {
+            let value = self.eval(vm, fp);
+            return vm.to_double(value);
+        }
+        let left = self.left.double(vm, fp);
+        if !self.left.is_infallible() && left.is_nan() && Value::from_double(left) == Value::THROWN {
+            return left;
+        }
+        let (quick, right) = match self.right.integer() {
+            Some(right) => (quick_integer_arithmetic(O::OPERATOR, left, right), right.number()),
+            None => {
+                let right = self.right.double(vm, fp);
+                (quick_arithmetic(O::OPERATOR, left, right), right)
+            }
+        };
+        quick.unwrap_or_else(|| compute_slowly(vm, O::OPERATOR, left, right, self.at))
+    }
+
+    #[inline(always)]
+    fn is_arithmetic(&self) -> bool {
+        O::IS_ARITHMETIC
     }
 
     #[inline]
@@ -77,13 +114,14 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
 impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
     #[inline(always)]
     fn holds(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+        if O::IS_ARITHMETIC {
+            let double = self.compute(vm, fp);
+            return if double.is_nan() { is_truthy(vm, double) } else { Ok(double != 0.0) };
+        }
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
         if let Some(holds) = self.comparison(left, right) {
             return Ok(holds);
-        }
-        if let Some(number) = self.quick(left, right) {
-            return Ok(number != 0.0);
         }
         match O::OPERATOR {
             Binary::StrictEqual => vm.strict_equals(left, right),
@@ -94,6 +132,24 @@ impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
             }
         }
     }
+}
+
+/// The result of arithmetic with operands of any type, as [`Node::compute`].
+#[inline(never)]
+fn compute_slowly(vm: &mut Vm, operator: Binary, left: f64, right: f64, at: u32) -> f64 {
+    let (left, right) = (Value::from_double(left), Value::from_double(right));
+    if left == Value::THROWN || right == Value::THROWN {
+        return Value::THROWN.as_number();
+    }
+    let value = slow(vm, operator, left, right, at);
+    vm.to_double(value)
+}
+
+/// Whether what is no number is truthy, or what arithmetic has thrown.
+#[inline(never)]
+fn is_truthy(vm: &mut Vm, double: f64) -> Result<bool> {
+    let value = vm.from_double(double)?;
+    Ok(vm.truthy(value))
 }
 
 /// The result for operands of any type.
@@ -148,16 +204,17 @@ fn sum_of<O: Operator>(left: Leaf, right: Operation, at: u32) -> Built {
             let operator = PhantomData::<Fixed<{ Binary::BitAnd as u8 }>>;
             sum_with::<O>(left, BinaryNode { left: a, right: mask, at: of, operator }, at)
         }
-        right => Built::Operation(Operation { operator: O::OPERATOR, left, right: Leaf::Node(right.node()), at }),
+        right => Built::Operation(Operation { operator: O::OPERATOR, left, right: right.leaf(), at }),
     }
 }
 
 fn sum_with<O: Operator>(left: Leaf, right: impl Node + 'static, at: u32) -> Built {
     let operator = PhantomData::<O>;
-    match left {
-        Leaf::Local(left) => Built::from_node(BinaryNode { left, right, at, operator }),
-        left => Built::from_node(BinaryNode { left: left.node(), right, at, operator }),
-    }
+    Built::Computed(Computed(match left {
+        Leaf::Local(left) => Box::new(BinaryNode { left, right, at, operator }),
+        Leaf::Computed(left) => Box::new(BinaryNode { left, right, at, operator }),
+        left => Box::new(BinaryNode { left: left.node(), right, at, operator }),
+    }))
 }
 
 /// A test of a value.
@@ -237,6 +294,13 @@ macro_rules! operators {
 }
 
 impl Operation {
+    /// It as an operand.
+    pub fn leaf(self) -> Leaf {
+        let is_arithmetic = is_arithmetic(self.operator);
+        let node = self.node();
+        if is_arithmetic { Leaf::Computed(Computed(node)) } else { Leaf::Node(node) }
+    }
+
     /// The node of it.
     pub fn node(self) -> Expression {
         operators!(
@@ -246,16 +310,19 @@ impl Operation {
             [Remainder, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight, ShiftRightUnsigned],
             _ => operators!(
                 self,
-                all,
+                all_numbers,
                 Itself,
-                [
-                    Add, Subtract, Multiply, Divide, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual,
-                    Greater, GreaterEqual,
-                ],
-                operator => {
-                    let rest = Box::new([(operator, self.right.node())]);
-                    Box::new(Chain { first: self.left.node(), rest, at: self.at })
-                }
+                [Add, Subtract, Multiply, Divide],
+                _ => operators!(
+                    self,
+                    all,
+                    Itself,
+                    [Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
+                    operator => {
+                        let rest = Box::new([(operator, self.right.node())]);
+                        Box::new(Chain { first: self.left.node(), rest, at: self.at })
+                    }
+                )
             )
         )
     }
@@ -289,13 +356,13 @@ impl Operation {
             integer,
             user,
             [Remainder, BitAnd, BitOr, BitXor, ShiftRightUnsigned],
-            _ => operators!(self, most, user, [Add, Subtract, Multiply, Divide], _ => user.with(self.node()))
+            _ => operators!(self, numbers, user, [Add, Subtract, Multiply, Divide], _ => user.with(self.node()))
         )
     }
 
     /// What `user` makes of it: of `+` and `-` with its type.
     pub fn sum<U: User>(self, user: U) -> U::Made {
-        operators!(self, most, user, [Add, Subtract], _ => user.with(self.node()))
+        operators!(self, numbers, user, [Add, Subtract], _ => user.with(self.node()))
     }
 
     /// All kinds of operands except two constants.
@@ -308,6 +375,28 @@ impl Operation {
                     Leaf::Local(right) => user.with(BinaryNode { left, right, at, operator }),
                     right => user.with(BinaryNode { left, right: right.node(), at, operator }),
                 }
+            }
+            left => Self { left, ..self }.most::<O, U>(user),
+        }
+    }
+
+    /// The same for an operator of numbers.
+    fn all_numbers<O: Operator, U: User>(self, user: U) -> U::Made {
+        let (at, operator) = (self.at, PhantomData::<O>);
+        match self.left {
+            Leaf::Computed(left) => {
+                operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
+            }
+            left => Self { left, ..self }.all::<O, U>(user),
+        }
+    }
+
+    /// A slot, arithmetic or a node with any operand.
+    fn numbers<O: Operator, U: User>(self, user: U) -> U::Made {
+        let (at, operator) = (self.at, PhantomData::<O>);
+        match self.left {
+            Leaf::Computed(left) => {
+                operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
             }
             left => Self { left, ..self }.most::<O, U>(user),
         }
@@ -329,6 +418,9 @@ impl Operation {
         let (at, operator) = (self.at, PhantomData::<O>);
         match self.left {
             Leaf::Local(left) => {
+                integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
+            }
+            Leaf::Computed(left) => {
                 integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
             }
             left => {

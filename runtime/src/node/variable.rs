@@ -247,7 +247,17 @@ struct Write<H, E> {
 impl<H: Home, E: Node> Node for Write<H, E> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let value = self.value.eval(vm, fp)?;
+        let value = if self.value.is_arithmetic() {
+            let double = self.value.double(vm, fp);
+            if !double.is_nan() {
+                self.home.read(vm, fp)?;
+                self.home.write(vm, fp, Value::number(double));
+                return Ok(Value::number(double));
+            }
+            vm.from_double(double)?
+        } else {
+            self.value.eval(vm, fp)?
+        };
         self.home.read(vm, fp)?;
         self.home.write(vm, fp, value);
         Ok(value)

@@ -5,9 +5,9 @@
 use serde_json::Value;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// What a tool asks for.
@@ -214,7 +214,9 @@ impl fmt::Debug for Client {
 /// The time that a call or a run waits for answers of its client. Limits of time leave it out, up to a maximum.
 #[derive(Debug)]
 pub struct Waits {
-    state: watch::Sender<WaitState>,
+    // A run has two of these, and mostly nobody asks: a channel would be eight times as large.
+    state: Mutex<WaitState>,
+    changed: Notify,
     max: Duration,
 }
 
@@ -237,13 +239,22 @@ impl Waits {
     /// Creates a counter of time. All answers together may take `max`.
     #[must_use]
     pub fn new(max: Duration) -> Self {
-        Self { state: watch::Sender::new(WaitState::default()), max }
+        Self { state: Mutex::default(), changed: Notify::new(), max }
+    }
+
+    fn state(&self) -> WaitState {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut WaitState)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_waiters();
     }
 
     /// Returns how much longer answers may take.
     #[must_use]
     pub fn left(&self) -> Duration {
-        let state = *self.state.borrow();
+        let state = self.state();
         let open = state.since.map_or(Duration::ZERO, |since| since.elapsed());
         self.max.saturating_sub(state.past + open)
     }
@@ -256,13 +267,19 @@ impl Waits {
 
     /// Resolves once a question waits for its answer.
     pub async fn opened(&self) {
-        // The sender is `self`.
-        let _ = self.state.subscribe().wait_for(|state| state.open > 0).await;
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.state().open > 0 {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Counts the time from now on as waiting, until the guard is dropped.
     pub fn begin(&self) -> Waiting<'_> {
-        self.state.send_modify(|state| {
+        self.change(|state| {
             state.open += 1;
             state.since.get_or_insert_with(Instant::now);
         });
@@ -271,22 +288,23 @@ impl Waits {
 
     /// Ends all limits, those of futures that run included.
     pub fn lift_limits(&self) {
-        self.state.send_modify(|state| state.is_lifted = true);
+        self.change(|state| state.is_lifted = true);
     }
 
     /// Runs a future for at most `limit`, without the time that is waited meanwhile. `None`: the time is over.
     pub async fn limit<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
-        let (began, mut changes) = (Instant::now(), self.state.subscribe());
-        let before = self.state.borrow().past;
+        let (began, before) = (Instant::now(), self.state().past);
         loop {
-            let state = *changes.borrow_and_update();
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // From here on, so that no change is missed.
+            changed.as_mut().enable();
+            let state = self.state();
             let left = (limit + (state.past - before)).saturating_sub(began.elapsed());
             tokio::select! {
                 biased;
                 output = &mut future => return Some(output),
-                // The sender is `self`.
-                _ = changes.changed() => {}
+                () = changed => {}
                 () = tokio::time::sleep(left), if state.open == 0 && !state.is_lifted => return None,
             }
         }
@@ -295,7 +313,7 @@ impl Waits {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.state.send_modify(|state| {
+        self.0.change(|state| {
             state.open -= 1;
             if state.open == 0
                 && let Some(since) = state.since.take()

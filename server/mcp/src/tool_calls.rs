@@ -12,6 +12,7 @@ use codecall_base::offload;
 use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
 use codecall_hub::hub::Hub;
 use codecall_hub::meta;
+use futures_util::FutureExt as _;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -64,10 +65,11 @@ impl Handler {
         );
         // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
         let answering = run_events::after_events(answer, Box::pin(forwarding), answered, self.input_ended.clone());
-        Box::pin(async move {
-            let _active = active;
-            answering.await
-        })
+        // An `async` block would have room for it twice.
+        Box::pin(answering.map(move |answer| {
+            drop(active);
+            answer
+        }))
     }
 
     /// Says that there is no tool of this name.
