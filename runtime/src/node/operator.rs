@@ -382,12 +382,9 @@ impl Operation {
 
     /// The same for an operator of numbers.
     fn all_numbers<O: Operator, U: User>(self, user: U) -> U::Made {
-        let (at, operator) = (self.at, PhantomData::<O>);
         match self.left {
-            Leaf::Computed(left) => {
-                operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-            }
-            left => Self { left, ..self }.all::<O, U>(user),
+            Leaf::Computed(_) => self.numbers::<O, U>(user),
+            _ => self.all::<O, U>(user),
         }
     }
 

@@ -137,6 +137,8 @@ impl Hub {
 /// Records how long an upstream takes to start.
 pub async fn time_start(upstream: Arc<dyn codecall_upstream::Upstream>, times: StartTimes) {
     times.lock().unwrap_or_else(PoisonError::into_inner).remove(upstream.app());
+    // Only then it is known whether it waits for its turn.
+    upstream.recalled().await;
     upstream.start_begun().await;
     let began = Instant::now();
     upstream.start_ended().await;
