@@ -4,18 +4,18 @@
 //! Until the first attempt to connect has ended, calls wait for it, and the tools are those of the last connection that
 //! the store knows of. While there is no connection later, calls fail at once with the reason.
 
+mod connect;
 mod exchange;
+mod notifications;
 mod record;
 mod stagger;
 mod task;
 
 use super::incoming::TASK_SUPPORT;
-use super::mcp::{self, NotificationHandler};
-use super::negotiate::{Negotiated, Plan, Request};
-use super::notifications::{NotificationRouter, UpstreamNotification};
+use super::mcp;
+use super::negotiate::Plan;
+use super::notifications::NotificationRouter;
 use super::oauth::Authorizer;
-use super::pagination::{limit_tools, list_all};
-use super::stdio::Child;
 use super::*;
 use codecall_base::client::Client;
 use codecall_base::telemetry::{self, Span, SpanKind};
@@ -26,28 +26,16 @@ pub(super) use exchange::{Exchange, Failure};
 use record::Remembered;
 pub use record::identity;
 use rmcp::model::*;
-use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
-use rmcp::transport::Transport;
+use rmcp::service::{Peer, ServiceError};
 use rmcp::{ErrorData, RoleClient};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Instant;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// The member of `_meta` of a call that has its [key](UpstreamCall::idempotency_key).
 const IDEMPOTENCY_KEY: &str = "codecall/idempotencyKey";
-
-/// The first and the longest pause before a reconnect.
-const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
-const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// After a connection that has lasted this long, the backoff starts again.
-const BACKOFF_RESET: Duration = Duration::from_secs(60);
-/// Changes of the tool list within this time are handled together.
-const DEBOUNCE: Duration = Duration::from_millis(100);
-/// How long a server may take to list its changed tools.
-const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An MCP server as an upstream.
 pub struct McpServer {
@@ -394,82 +382,6 @@ impl Upstream for McpServer {
 }
 
 impl Shared {
-    /// Connects again and again until the upstream is closed.
-    async fn reconnect_until_closed(self: Arc<Self>, is_lazy: bool) {
-        let known = self.remembered.read().await;
-        let is_known = known.is_some();
-        let waits = match self.config.kind {
-            _ if !is_known => None,
-            _ if is_lazy => Some(ConnectionState::Idle),
-            UpstreamKind::Stdio(_) => Some(ConnectionState::Queued),
-            // It starts no process.
-            UpstreamKind::Http(_) => None,
-        };
-        if let Some(state) = &waits {
-            self.state.send_replace(state.clone());
-        }
-        if let Some(known) = known {
-            self.set_tools(known.title, known.tools);
-        }
-        self.recalled.send_replace(Some(is_known));
-        if waits.is_some() {
-            tokio::select! {
-                () = self.needed.cancelled() => {}
-                () = stagger::turn(self.decided()), if !is_lazy => {}
-                () = self.closing.cancelled() => return,
-            };
-            self.state.send_replace(ConnectionState::Starting);
-        }
-        let mut backoff = INITIAL_BACKOFF;
-        let (mut has_failed, mut was_login_needed) = (false, false);
-        loop {
-            let started = Instant::now();
-            // Some older servers exit on a handshake that they do not know, so every other attempt makes no other one.
-            let plan = match Plan::new(self.config.lifecycle, self.remembered.lifecycle()) {
-                Plan::Remembered(_) | Plan::Unknown if has_failed => Plan::Only(Request::Initialize),
-                plan => plan,
-            };
-            let connections = self.remembered.connections();
-            let (reason, child) = self.run_connection(plan).await;
-            has_failed = self.remembered.connections() == connections && !has_failed;
-            let seconds = backoff.as_secs();
-            let login = self.login_needed();
-            // Before others know it: a command ends then.
-            match &login {
-                Some(login) if !std::mem::replace(&mut was_login_needed, true) => {
-                    tracing::warn!(app = self.app, "{login}")
-                }
-                Some(_) => {}
-                None => was_login_needed = false,
-            }
-            self.disconnected(login.clone().unwrap_or_else(|| {
-                format!("The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s", self.app)
-            }));
-            let last_output = match child {
-                Some(child) => child.shut_down().await,
-                None => String::new(),
-            };
-            if self.closing.is_cancelled() {
-                self.disconnected(format!("The MCP server '{}' is closed", self.app));
-                return;
-            }
-            if started.elapsed() > BACKOFF_RESET {
-                backoff = INITIAL_BACKOFF;
-            }
-            // The output of the child may contain anything, so only the log gets it.
-            match &login {
-                Some(_) => backoff = MAX_BACKOFF / 2,
-                None => tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}"),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(backoff) => {}
-                () = self.logged_in(), if login.is_some() => backoff = INITIAL_BACKOFF / 2,
-                () = self.closing.cancelled() => {}
-            }
-            backoff = (backoff * 2).min(MAX_BACKOFF);
-        }
-    }
-
     /// Resolves when the first attempt to connect has ended.
     fn decided(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut state = self.state.subscribe();
@@ -507,121 +419,6 @@ impl Shared {
         format!("The MCP server '{app}' is still starting, for {seconds} s so far")
     }
 
-    /// Runs one connection until it ends. Returns why it ended, and the child process to shut down, if there is one.
-    async fn run_connection(&self, plan: Plan) -> (String, Option<Child>) {
-        if self.closing.is_cancelled() {
-            return (String::new(), None);
-        }
-        let max_bytes = self.config.max_message_bytes;
-        match &self.config.kind {
-            UpstreamKind::Stdio(config) => stdio::run(self, config, max_bytes, plan).await,
-            UpstreamKind::Http(config) => (http::run(self, config, max_bytes, plan).await, None),
-        }
-    }
-
-    /// Runs an MCP session, from its negotiation until the connection ends or the upstream is closed. `lost` is cancelled
-    /// by whoever finds the server gone. Returns the reason.
-    pub async fn run_session<T>(
-        &self,
-        negotiation: impl Future<Output = Result<Negotiated<T>, String>>,
-        lost: CancellationToken,
-    ) -> String
-    where
-        T: Transport<RoleClient> + 'static,
-    {
-        tokio::select! {
-            reason = self.run_session_to_end(negotiation, lost) => reason,
-            () = self.closing.cancelled() => String::new(),
-        }
-    }
-
-    async fn run_session_to_end<T>(
-        &self,
-        negotiation: impl Future<Output = Result<Negotiated<T>, String>>,
-        lost: CancellationToken,
-    ) -> String
-    where
-        T: Transport<RoleClient> + 'static,
-    {
-        let (tools_changed, mut changes) = mpsc::channel(1);
-        let limit = self.config.start_timeout;
-        let timed_out = || format!("it did not answer within {} ms", limit.as_millis());
-        let started = async {
-            let handler = NotificationHandler {
-                tools_changed: tools_changed.clone(),
-                notifications: Arc::clone(&self.notifications),
-            };
-            let transport = negotiation.await?;
-            let lifecycle = transport.lifecycle();
-            let handshake = handler.serve_with_lifecycle(transport, mcp::lifecycle_mode(lifecycle));
-            let service = handshake.await.map_err(mcp::handshake_error)?;
-            service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-            self.remembered.connected(lifecycle);
-            self.refresh_tools(service.peer()).await?;
-            Ok::<_, String>(service)
-        };
-        let service = match tokio::time::timeout(limit, started).await {
-            Ok(Ok(service)) => service,
-            Ok(Err(reason)) => return reason,
-            Err(_) => return timed_out(),
-        };
-        let peer = service.peer().clone();
-        let sink = NotificationSink {
-            tools_changed,
-            notifications: Arc::clone(&self.notifications),
-            subscribed: self.subscribed.subscribe(),
-            log_level: self.log_level.subscribe(),
-            roots_version: self.roots_version.subscribe(),
-        };
-        let forwarding = tokio::spawn(forward_notifications(peer.clone(), sink));
-        self.state.send_replace(ConnectionState::Connected(Connection { peer: peer.clone(), lost: lost.clone() }));
-        if self.were_lists_missed.swap(false, Ordering::Relaxed) {
-            self.notifications.publish(UpstreamNotification::ResourceListChanged);
-            self.notifications.publish(UpstreamNotification::PromptListChanged);
-        }
-        let mut ended = std::pin::pin!(service.waiting());
-        let reason = loop {
-            tokio::select! {
-                _ = &mut ended => break "it ended".to_owned(),
-                () = lost.cancelled() => break "the connection was lost".to_owned(),
-                Some(()) = changes.recv() => {
-                    tokio::time::sleep(DEBOUNCE).await;
-                    while changes.try_recv().is_ok() {}
-                    match tokio::time::timeout(LIST_TIMEOUT, self.refresh_tools(&peer)).await {
-                        Ok(Ok(())) => {}
-                        Ok(Err(reason)) => tracing::warn!(app = self.app, "its changed list of tools cannot be read: {reason}"),
-                        Err(_) => tracing::warn!(app = self.app, "the request for its changed list of tools timed out"),
-                    }
-                }
-            }
-        };
-        forwarding.abort();
-        // Calls that wait for a response fail now, not when the transport is closed.
-        lost.cancel();
-        self.disconnected(format!("The MCP server '{}' has ended and is tried again", self.app));
-        reason
-    }
-
-    /// Lists the tools and stores them.
-    async fn refresh_tools(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
-        let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = if has_tools {
-            let list = list_all(|page| {
-                let peer = peer.clone();
-                async move { peer.list_tools(page).await.map(|list| (list.tools, list.next_cursor)) }
-            });
-            let tools = list.await.map_err(|error| format!("its tools cannot be listed: {error}"))?;
-            limit_tools(&self.app, tools)
-        } else {
-            Vec::new()
-        };
-        let server_info = peer.peer_info().and_then(|info| info.server_info.clone());
-        let title = server_info.map(|server| server.title.unwrap_or(server.name));
-        self.remembered.write(title.clone(), &tools).await;
-        self.set_tools(title, tools);
-        Ok(())
-    }
-
     fn set_tools(&self, title: Option<String>, tools: Vec<Tool>) {
         let needs_task =
             |tool: &&Tool| tool.meta.as_ref().is_some_and(|meta| meta.0.get(TASK_SUPPORT) == Some(&"required".into()));
@@ -639,83 +436,5 @@ impl Shared {
             self.tools_version.send_modify(|version| *version += 1);
         }
         self.tools_announced.send_replace(true);
-    }
-}
-
-/// Where the notifications of a server go.
-struct NotificationSink {
-    tools_changed: mpsc::Sender<()>,
-    notifications: Arc<NotificationRouter>,
-    subscribed: watch::Receiver<BTreeSet<String>>,
-    log_level: watch::Receiver<Option<mcp::LogLevel>>,
-    roots_version: watch::Receiver<u64>,
-}
-
-/// Subscribes to the notifications of a server and forwards them.
-///
-/// A server with sessions sends them by itself; the resource subscriptions of the previous connection are renewed, and the
-/// level of log messages is set.
-/// A server without sessions gets one `subscriptions/listen` request, which is repeated when the resources that clients
-/// have subscribed to change.
-async fn forward_notifications(peer: Peer<RoleClient>, mut sink: NotificationSink) {
-    let Some(info) = peer.peer_info() else { return };
-    if info.protocol_version.as_str() < "2026-07-28" {
-        let wanted = sink.subscribed.borrow().clone();
-        for uri in wanted {
-            #[expect(deprecated, reason = "servers with sessions support no other way")]
-            let _ = peer.subscribe(SubscribeRequestParams::new(uri)).await;
-        }
-        let has_levels = info.capabilities.logging.is_some();
-        loop {
-            let level = *sink.log_level.borrow_and_update();
-            if let Some(level) = level.filter(|_| has_levels) {
-                #[expect(deprecated, reason = "servers with sessions support no other way")]
-                let _ = peer.set_level(SetLevelRequestParams::new(level)).await;
-            }
-            tokio::select! {
-                changed = sink.log_level.changed() => if changed.is_err() { return },
-                changed = sink.roots_version.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                    let _ = peer.notify_roots_list_changed().await;
-                }
-            }
-        }
-    }
-    loop {
-        let wanted = sink.subscribed.borrow_and_update().clone();
-        let mut filter = SubscriptionFilter::builder();
-        filter = filter.tools_list_changed().resources_list_changed().prompts_list_changed();
-        let filter = if wanted.is_empty() { filter.build() } else { filter.resource_subscriptions(wanted).build() };
-        let filter = filter.supported_by(&info.capabilities);
-        if filter == SubscriptionFilter::default() {
-            return;
-        }
-        // A server that refuses the request sends no notifications.
-        let Ok(mut subscription) = peer.listen(filter).await else { return };
-        loop {
-            let next = tokio::select! {
-                next = subscription.next() => next,
-                changed = sink.subscribed.changed() => match changed {
-                    Ok(()) => break,
-                    Err(_) => return,
-                },
-            };
-            match next {
-                Ok(Some(ServerNotification::ToolListChangedNotification(_))) => drop(sink.tools_changed.try_send(())),
-                Ok(Some(ServerNotification::ResourceListChangedNotification(_))) => {
-                    sink.notifications.publish(UpstreamNotification::ResourceListChanged)
-                }
-                Ok(Some(ServerNotification::PromptListChangedNotification(_))) => {
-                    sink.notifications.publish(UpstreamNotification::PromptListChanged)
-                }
-                Ok(Some(ServerNotification::ResourceUpdatedNotification(updated))) => {
-                    sink.notifications.publish(UpstreamNotification::ResourceUpdated(updated.params.uri));
-                }
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => return,
-            }
-        }
     }
 }
