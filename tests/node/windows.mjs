@@ -55,8 +55,10 @@ const answers = (port) => new Promise((done) => {
   socket.once('connect', () => { socket.destroy(); done(true); }).once('error', () => done(false));
 });
 
+const later = (ms) => new Promise((done) => setTimeout(done, ms));
+
 async function until(what, check) {
-  for (const began = Date.now(); !(await check()); await new Promise((done) => setTimeout(done, 100))) {
+  for (const began = Date.now(); !(await check()); await later(100)) {
     assert(Date.now() - began < 30_000, what);
   }
 }
@@ -106,6 +108,8 @@ const CASES = {
 
   async 'a command leaves no process behind'() {
     run('tools', '--refresh', '--config', configure({ stubborn: { command: 'stubborn' } }));
+    // A process that goes on may not listen yet.
+    await later(3_000);
     await until('the process that its server has started goes on', async () => !(await answers(port)));
   },
 
