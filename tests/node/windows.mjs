@@ -1,6 +1,8 @@
 // The program on Windows, on that system or under Wine: how it finds, starts and ends the processes of MCP servers.
 //
 //     CODECALL=target/…/codecall.exe node tests/node/windows.mjs
+//
+// Wine needs `bcryptprimitives.dll`, which Rust's library takes random numbers from; Wine 8.0 does not have it.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
