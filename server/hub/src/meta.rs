@@ -220,45 +220,54 @@ pub async fn call(
 }
 
 /// Does the same for a client that tools can ask.
-pub fn call_for(
-    hub: &Hub,
+pub fn call_for<'a>(
+    hub: &'a Hub,
     name: &str,
     arguments: Value,
     client: Client,
     sink: EventSink,
     cancel: CancellationToken,
-) -> impl Future<Output = Option<Answer>> + Send {
-    call_with(hub, name, arguments, (client, Delivery::InPieces), sink, cancel)
+) -> BoxFuture<'a, Option<Answer>> {
+    call_with(name, Request { hub, arguments, client, delivery: Delivery::InPieces, sink, cancel })
 }
 
 /// Does the same for a command, which gets a long result whole.
 pub async fn call_for_command(hub: &Hub, name: &str, arguments: Value, cancel: CancellationToken) -> Option<Answer> {
-    call_with(hub, name, arguments, (Client::default(), Delivery::AtOnce), None, cancel).await
+    let client = Client::default();
+    call_with(name, Request { hub, arguments, client, delivery: Delivery::AtOnce, sink: None, cancel }).await
 }
 
-async fn call_with(
-    hub: &Hub,
-    name: &str,
-    arguments: Value,
-    (client, delivery): (Client, Delivery),
-    sink: EventSink,
-    cancel: CancellationToken,
-) -> Option<Answer> {
-    let tool = find(name)?;
-    if !tool.is_enabled(hub.config()) {
-        return None;
-    }
-    let pipeline = hub.pipeline();
-    // What a request does not wait for is in boxes, as is its answer.
-    let mut answer = match Box::pin(pipeline.before_meta(tool.id())).await {
-        Ok(()) => tool.answer(Request { hub, arguments, client, delivery, sink, cancel }).await,
+// Not an async function, which would keep the request.
+fn call_with<'a>(name: &str, request: Request<'a>) -> BoxFuture<'a, Option<Answer>> {
+    let hub = request.hub;
+    let Some(tool) = find(name).filter(|tool| tool.is_enabled(hub.config())) else {
+        return Box::pin(std::future::ready(None));
+    };
+    let beginning = Box::pin(begin(tool, request));
+    Box::pin(async move {
+        // What a request does not wait for is in boxes.
+        let answering = beginning.await;
+        let answer = answering.await;
+        Some(Box::pin(redacted(hub, answer)).await)
+    })
+}
+
+/// Asks the pipeline, and begins to answer.
+async fn begin<'a>(tool: &'static dyn MetaTool, request: Request<'a>) -> BoxFuture<'a, Answer> {
+    let pipeline = request.hub.pipeline();
+    match pipeline.before_meta(tool.id()).await {
+        Ok(()) => tool.answer(request),
         Err(error) => {
             let refused = Answer::refused_with(&error);
-            let context = hub.context(Caller::Direct, None, cancel);
-            pipeline.refused(&format!("codecall:{}", tool.id()), context, arguments, error);
-            refused
+            let context = request.hub.context(Caller::Direct, None, request.cancel);
+            pipeline.refused(&format!("codecall:{}", tool.id()), context, request.arguments, error);
+            Box::pin(std::future::ready(refused))
         }
-    };
+    }
+}
+
+/// Redacts the secrets in an answer.
+async fn redacted(hub: &Hub, mut answer: Answer) -> Answer {
     let weight = answer.content.weight() + answer.meta.as_ref().map_or(0, offload::weight_of);
     let redact = || {
         let redactor = hub.secrets().redactor();
@@ -266,8 +275,10 @@ async fn call_with(
         // Its calls were logged without the secrets of that time.
         answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
     };
-    let redacted = Box::pin(offload::run(weight, redact)).await;
-    Some(redacted.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
+    match offload::run(weight, redact).await {
+        Ok(()) => answer,
+        Err(busy) => Answer::refused(busy.to_string()),
+    }
 }
 
 /// Deserializes the arguments of a request.

@@ -6,6 +6,7 @@
 
 use super::is_modern;
 use super::notifications::NOTIFY_TIMEOUT;
+use super::run_events::Outlet;
 use super::suspended;
 use codecall_base::client::{Answering, Client, Method, PageDone, Port, Question, TaskUpdate, Unanswered, Waits};
 use codecall_config::InteractionConfig;
@@ -27,6 +28,9 @@ const QUEUE_CAPACITY: usize = 16;
 /// What the tools of a request send to its client. Most requests have none, so it is not a channel of tokio, which has room for 32
 /// from the start; this one has room for one, hence the boxes.
 pub type Messages = UnboundedReceiver<Box<Message>>;
+
+/// The client of a request, if it has a session.
+pub type Session = Option<Arc<Peer<RoleServer>>>;
 
 /// What a tool sends to the client of its request.
 pub enum Message {
@@ -61,7 +65,7 @@ struct RequestPort {
     /// Whether the request can become a task.
     can_be_task: bool,
     /// The client, if it has a session. Without one, it learns by its next request that a page is done.
-    session: Option<Peer<RoleServer>>,
+    session: Session,
     messages: UnboundedSender<Box<Message>>,
 }
 
@@ -115,14 +119,19 @@ impl Port for RequestPort {
     }
 }
 
-/// Returns the client of a request, and what tools send to it. `number` identifies the client.
+/// Returns the client of a request, as tools ask it and as it is asked, and what tools send to it. `number` identifies the
+/// client.
 pub fn of_request(
     context: &RequestContext<RoleServer>,
     number: u64,
     config: InteractionConfig,
     can_be_task: bool,
-) -> (Client, Messages) {
+) -> (Client, Session, Messages) {
     let (messages, receiver) = unbounded();
+    let session = match Outlet::of(context) {
+        Outlet::Peer(peer) if !is_modern(context) => Some(peer),
+        Outlet::Peer(_) | Outlet::Stream(_) => None,
+    };
     let capabilities = context.client_capabilities().and_then(|own| serde_json::to_value(own).ok());
     let log_level = context.meta.log_level().and_then(|level| serde_json::to_value(level).ok());
     let port = RequestPort {
@@ -131,10 +140,10 @@ pub fn of_request(
         client: number,
         waits: Waits::new(config.max_wait),
         can_be_task,
-        session: (!is_modern(context)).then(|| context.peer.clone()),
+        session: session.clone(),
         messages,
     };
-    (Client::new(Arc::new(port)), receiver)
+    (Client::new(Arc::new(port)), session, receiver)
 }
 
 /// The client of a connection outside of its requests. It is only asked for its roots.
@@ -180,11 +189,8 @@ pub fn of_session(peer: &Peer<RoleServer>, number: u64, config: InteractionConfi
 
 /// Waits for an answer, and asks a client with a session meanwhile. It must be polled in the task of the request.
 // It waits for the first question on its own, as most requests have none.
-pub fn while_asked(
-    mut answer: suspended::Answering,
-    peer: Peer<RoleServer>,
-    mut messages: Messages,
-) -> suspended::Answering {
+pub fn while_asked(mut answer: suspended::Answering, session: Session, mut messages: Messages) -> suspended::Answering {
+    let Some(peer) = session else { return answer };
     Box::pin(async move {
         let first = tokio::select! {
             answer = &mut answer => return answer,
@@ -200,7 +206,7 @@ pub fn while_asked(
 }
 
 /// Asks a client with a session. It ends after the last question.
-async fn ask_session(peer: Peer<RoleServer>, first: Box<Message>, mut messages: Messages) {
+async fn ask_session(peer: Arc<Peer<RoleServer>>, first: Box<Message>, mut messages: Messages) {
     // In boxes, because it has room for one more future than it has.
     let mut asking = FuturesUnordered::new();
     let mut next = Some(first);

@@ -51,7 +51,7 @@ impl Handler {
         let (responses, state) = repeated;
         let knows_tasks = context.client_capabilities().is_some_and(|own| own.supports_tasks());
         let can_be_task = can_be_task && is_modern && knows_tasks;
-        let (client, messages) = client::of_request(context, self.number, config, can_be_task);
+        let (client, session, messages) = client::of_request(context, self.number, config, can_be_task);
         let task_after = can_be_task.then_some(config.task_after);
         let answering = match state {
             Some(state) => self.continued(state, subject, responses, sink, context, task_after),
@@ -60,8 +60,8 @@ impl Handler {
                 self.proceed(work, responses, sink, context, task_after)
             }
             None => {
-                let answer = start(client, sink, context.ct.child_token());
-                client::while_asked(answer, context.peer.clone(), messages)
+                let answer = start(client, sink, context.ct.clone());
+                client::while_asked(answer, session, messages)
             }
         };
         if !span.is_recorded() {

@@ -13,6 +13,7 @@ mod elsewhere;
 mod instructions;
 mod interact;
 mod notifications;
+mod open_calls;
 mod resources;
 mod run_events;
 mod serve;

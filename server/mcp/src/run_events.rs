@@ -6,7 +6,7 @@ use super::is_modern;
 use agentscript::Message;
 use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
 use codecall_upstream::BoxFuture;
-use futures_channel::mpsc::unbounded;
+use futures_channel::mpsc::{UnboundedSender, unbounded};
 use futures_util::StreamExt as _;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
@@ -25,20 +25,19 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the answer after the events before it have been forwarded.
 ///
-/// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread
+/// When the answer is there, the queue of events is closed, which ends `forwarding` after those in it: a stuck thread
 /// may hold a sink, and a client may not read, but neither delays the answer for long. When `stop` is cancelled, no more events
 /// are forwarded.
 ///
 /// The futures are in boxes, because a request that waits would hold each of them twice.
 pub async fn after_events<T>(
     mut answer: BoxFuture<'static, Box<T>>,
-    mut forwarding: BoxFuture<'static, ()>,
-    answered: CancellationToken,
+    Forwarding { queue, mut forwarding }: Forwarding,
     stop: CancellationToken,
 ) -> Box<T> {
     tokio::select! {
         answer = &mut answer => {
-            answered.cancel();
+            queue.close_channel();
             let forwarded = Box::pin(stop.run_until_cancelled(forwarding));
             let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarded).await;
             return answer;
@@ -81,17 +80,24 @@ pub fn parse_level(name: &str) -> LoggingLevel {
     }
 }
 
-/// Creates the event sink for the run of a request, and the future that forwards its events to the client.
+/// Forwards the events of a request to its client.
+pub struct Forwarding {
+    /// Keeps the queue open, until it is closed.
+    queue: UnboundedSender<Box<RunEvent>>,
+    /// Ends when the queue is closed, with the events in it. It must be polled in the task of the request, so that messages go
+    /// to the stream of the request.
+    forwarding: BoxFuture<'static, ()>,
+}
+
+/// Creates the event sink for the run of a request, and what forwards its events to the client.
 ///
-/// The future ends when the last clone of the sink is dropped, or with the queued events when `answered` is cancelled. It must be
-/// polled in the task of the request, so that messages go to the stream of the request. If the request calls a `single`
-/// tool, progress of the tool is progress of the request; otherwise each event of a call is one step.
+/// If the request calls a `single` tool, progress of the tool is progress of the request; otherwise each event of a call is
+/// one step.
 pub fn event_sink(
     context: &RequestContext<RoleServer>,
     session: Option<Level>,
     single: bool,
-    answered: CancellationToken,
-) -> (EventSink, impl Future<Output = ()> + use<>) {
+) -> (EventSink, Forwarding) {
     // As in `client`: most runs have few events.
     let (sender, mut receiver) = unbounded::<Box<RunEvent>>();
     let token = context.meta.get_progress_token();
@@ -105,6 +111,7 @@ pub fn event_sink(
     // The progress of a single tool may begin at 0, and each step must be greater than the one before.
     let progress = if single { -1.0 } else { 0.0 };
     let outlet = Outlet::of(context);
+    let queue = sender.clone();
     let (has_progress, has_log) = (token.is_some(), min_level.is_some());
     let sink: EventSink = Some(Arc::new(move |event| {
         let is_wanted = match &event {
@@ -122,37 +129,35 @@ pub fn event_sink(
     }));
     let mut forwarder =
         Forwarder { outlet, token, min_level, single, progress, has_upstream_progress: false, run: None };
-    let forwarding = async move {
-        loop {
-            let next = tokio::select! {
-                biased;
-                next = receiver.next() => next,
-                () = answered.cancelled() => {
-                    receiver.close();
-                    receiver.next().await
-                }
-            };
-            let Some(event) = next else { break };
+    let forwarding = Box::pin(async move {
+        while let Some(event) = receiver.next().await {
             // What waits for the next event does not hold what forwards one.
             Box::pin(forwarder.forward(*event)).await;
         }
-    };
-    (sink, forwarding)
+    });
+    (sink, Forwarding { queue, forwarding })
 }
 
 /// Where notifications of a request go.
 #[derive(Clone)]
 pub enum Outlet {
     /// To the client, by rmcp.
-    Peer(Peer<RoleServer>),
+    Peer(Arc<Peer<RoleServer>>),
     /// To the stream of the request.
     Stream(mpsc::Sender<Box<ServerJsonRpcMessage>>),
 }
 
 impl Outlet {
-    fn of(context: &RequestContext<RoleServer>) -> Self {
-        let stream = context.extensions.get::<Self>().cloned();
-        stream.unwrap_or_else(|| Self::Peer(context.peer.clone()))
+    /// Returns that of a request.
+    pub fn of(context: &RequestContext<RoleServer>) -> Self {
+        let kept = context.extensions.get::<Self>().cloned();
+        kept.unwrap_or_else(|| Self::Peer(Arc::new(context.peer.clone())))
+    }
+
+    /// Keeps it in the request, so that all who need it have the same one.
+    pub fn keep(context: &mut RequestContext<RoleServer>) {
+        let outlet = Self::of(context);
+        context.extensions.insert(outlet);
     }
 
     /// Sends a notification, unless the client is gone.

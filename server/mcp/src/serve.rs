@@ -1,6 +1,9 @@
 //! Serving one client on a pair of streams, such as standard input and output.
 
-use super::{Handler, service, transport};
+use super::Handler;
+use super::open_calls::OpenCalls;
+use super::service::Service;
+use super::transport::{LineTransport, MessageWriter};
 use codecall_base::error::Error;
 use codecall_hub::hub::{Hub, LiveHub};
 use rmcp::ServiceExt;
@@ -52,7 +55,12 @@ where
 }
 
 /// Serves MCP until the end of the input, which is also when `stop` is cancelled. `is_only`: the process has no other client.
-async fn serve_until<R, W>(hub: LiveHub, streams: (R, W), stop: CancellationToken, is_only: bool) -> Result<(), Error>
+async fn serve_until<R, W>(
+    hub: LiveHub,
+    (from, to): (R, W),
+    stop: CancellationToken,
+    is_only: bool,
+) -> Result<(), Error>
 where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -61,9 +69,11 @@ where
     hub.get().recalled().await;
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
     let handler = Handler { is_only, ..Handler::new(hub) };
-    let transport = transport::LineTransport::new(streams, handler.input_ended.clone(), stop);
+    let writer = MessageWriter::new(to);
+    let calls = OpenCalls::new(writer.clone());
+    let transport = LineTransport::new(from, writer, Arc::clone(&calls), handler.input_ended.clone(), stop);
     let (suspended, tasks) = (Arc::clone(&handler.suspended), handler.tasks.clone());
-    let served = match service::Service(handler).serve(transport).await {
+    let served = match (Service { handler, calls }).serve(transport).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
         // A client that disconnects before its first message is no error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

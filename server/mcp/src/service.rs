@@ -1,8 +1,9 @@
 //! The service that rmcp drives for a client over two streams.
 //!
 //! rmcp's future of a request has room for each kind of request, several times over, and for its context. A call of a tool may
-//! wait for long, so rmcp only checks it, and what answers it is a future without all that.
+//! wait for long, so rmcp only checks it, and [`OpenCalls`] answers it.
 
+use super::open_calls::{self, OpenCalls};
 use super::{Handler, suspended};
 use codecall_upstream::BoxFuture;
 use futures_util::FutureExt as _;
@@ -10,10 +11,29 @@ use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, Service as RmcpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
 
 /// The service of a client.
-pub struct Service(pub Handler);
+pub struct Service {
+    pub handler: Handler,
+    pub calls: Arc<OpenCalls>,
+}
+
+impl Service {
+    /// Begins to answer a call.
+    fn begin(&self, Call { request, mut context }: Call) {
+        let (id, is_modern) = (context.id.clone(), super::is_modern(&context));
+        let cancel = CancellationToken::new();
+        self.calls.add(id.clone(), cancel.clone());
+        // rmcp cancels its own token when it has the placeholder.
+        let own = std::mem::replace(&mut context.ct, cancel);
+        self.calls.answer(id.clone(), self.handler.answer_call(request, context), is_modern);
+        if own.is_cancelled() {
+            self.calls.cancel(&id);
+        }
+    }
+}
 
 impl RmcpService<RoleServer> for Service {
     fn handle_request(
@@ -22,15 +42,11 @@ impl RmcpService<RoleServer> for Service {
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = suspended::Answer> + Send + '_ {
         let answering: BoxFuture<'_, suspended::Answer> = match request {
-            ClientRequest::CallToolRequest(_) => match checked(request, context) {
-                Ok(Call { request, context }) => {
-                    let is_modern = super::is_modern(&context);
-                    let answer = self.0.answer_call(request, context);
-                    Box::pin(async move { conforming(*answer.await, is_modern) })
-                }
-                Err(error) => Box::pin(std::future::ready(Err(error))),
-            },
-            request => Box::pin(self.0.handle_request(request, context)),
+            ClientRequest::CallToolRequest(_) => {
+                let checked = checked(request, context).map(|call| self.begin(call));
+                Box::pin(std::future::ready(checked.map(|()| open_calls::placeholder())))
+            }
+            request => Box::pin(self.handler.handle_request(request, context)),
         };
         answering
     }
@@ -40,15 +56,20 @@ impl RmcpService<RoleServer> for Service {
         notification: ClientNotification,
         context: NotificationContext<RoleServer>,
     ) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
-        self.0.handle_notification(notification, context)
+        if let ClientNotification::CancelledNotification(cancelled) = &notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.calls.cancel(id);
+        }
+        self.handler.handle_notification(notification, context)
     }
 
     fn get_info(&self) -> ServerConfig {
-        ServerHandler::get_info(&self.0)
+        ServerHandler::get_info(&self.handler)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        ServerHandler::supported_protocol_versions(&self.0)
+        ServerHandler::supported_protocol_versions(&self.handler)
     }
 }
 

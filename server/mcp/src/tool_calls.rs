@@ -4,12 +4,13 @@
 
 use super::answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
 use super::interact::{Subject, client_error};
-use super::{Handler, run_events, suspended};
+use super::run_events::{self, Outlet};
+use super::{Handler, suspended};
 use codecall_base::call::with_client;
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::offload;
-use codecall_base::tool::{MAX_NAME_BYTES, ToolResult};
+use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_hub::hub::Hub;
 use codecall_hub::meta;
 use futures_util::FutureExt as _;
@@ -25,13 +26,13 @@ impl Handler {
     pub(super) fn answer_call(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> suspended::Answering {
+        Outlet::keep(&mut context);
         let hub = self.hub();
         let active = hub.begin_request();
         let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
-        let answered = CancellationToken::new();
-        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
+        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single);
         let arguments = request.arguments.unwrap_or_default();
         if request.name.len() > MAX_NAME_BYTES {
             let length = request.name.len();
@@ -41,12 +42,13 @@ impl Handler {
         if let Some(level) = context.meta.log_level() {
             hub.set_log_level(level);
         }
-        let (handler, name) = (self.clone(), request.name.into_owned());
+        let name = request.name.into_owned();
         let form = AnswerForm::of_request(hub.config().structured, &context);
         let subject = Subject::new("tools/call", &name, &arguments);
         let repeated = (request.input_responses, request.request_state);
         let requester = context.client_info().map(|client| format!("{} {}", client.name, client.version));
         let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
+        let called = Box::new(Called { handler: self.clone(), hub, name, arguments, form });
         let answer = self.interact(
             &context,
             subject,
@@ -54,17 +56,11 @@ impl Handler {
             sink,
             true,
             Box::new(move |client, sink, cancel| {
-                let hub = handler.hub();
-                Box::pin(with_client(requester, async move {
-                    Box::new(match call(&hub, &name, arguments, form, client, sink, cancel).await {
-                        Some(result) => result.map(ServerResult::CallToolResult),
-                        None => Err(handler.unknown_tool(&name)),
-                    })
-                }))
+                Box::pin(with_client(requester, answer(called, client, sink, cancel)))
             }),
         );
         // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
-        let answering = run_events::after_events(answer, Box::pin(forwarding), answered, self.input_ended.clone());
+        let answering = run_events::after_events(answer, forwarding, self.input_ended.clone());
         // An `async` block would have room for it twice.
         Box::pin(answering.map(move |answer| {
             drop(active);
@@ -86,28 +82,41 @@ impl Handler {
     }
 }
 
-/// Calls a meta-tool or a listed tool; `None` if there is no tool of that name.
-async fn call(
-    hub: &Hub,
-    name: &str,
+/// A call of a tool.
+struct Called {
+    handler: Handler,
+    hub: Arc<Hub>,
+    name: String,
     arguments: Map<String, Value>,
     form: AnswerForm,
+}
+
+/// Calls a meta-tool or a listed tool.
+async fn answer(
+    mut called: Box<Called>,
     client: Client,
     sink: EventSink,
     cancel: CancellationToken,
-) -> Option<Result<CallToolResult, ErrorData>> {
-    if meta::find(name).is_some() {
-        let answer = meta::call_for(hub, name, Value::Object(arguments), client, sink, cancel).await?;
-        return Some(Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, form))));
-    }
-    // Other requests do not hold its state.
-    let result = Box::pin(hub.direct_for(name, arguments, client, sink, cancel)).await?;
-    let structured = hub.config().structured;
-    let convert = |result: ToolResult| {
-        offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
+) -> Box<suspended::Answer> {
+    let arguments = std::mem::take(&mut called.arguments);
+    let Called { handler, hub, name, form, .. } = &*called;
+    let result = if meta::find(name).is_some() {
+        let answer = meta::call_for(hub, name, Value::Object(arguments), client, sink, cancel).await;
+        answer
+            .map(|answer| Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, *form))))
+    } else {
+        // Other requests do not hold its state.
+        let result = Box::pin(hub.direct_for(name, arguments, client, sink, cancel)).await;
+        result.map(|result| {
+            let result = result.map(|result| {
+                let structured = hub.config().structured;
+                offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
+            });
+            result.or_else(|error| client_error(&error).map_or_else(|| Ok(error_result(error)), Err))
+        })
     };
-    Some(match result {
-        Ok(result) => Ok(convert(result)),
-        Err(error) => client_error(&error).map_or_else(|| Ok(error_result(error)), Err),
+    Box::new(match result {
+        Some(result) => result.map(ServerResult::CallToolResult),
+        None => Err(handler.unknown_tool(name)),
     })
 }

@@ -3,6 +3,7 @@
 //! A line that is not JSON is answered with `-32700`, one that is no message with `-32600`. A notification that MCP does
 //! not know is ignored, as MCP says.
 
+use super::open_calls::{self, OpenCalls};
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ServerJsonRpcMessage};
 use rmcp::{RoleServer, transport::Transport};
 use serde_json::Value;
@@ -18,14 +19,45 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 /// How much memory the line buffer keeps after a longer line.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 
+/// Writes the messages of a server.
+#[derive(Clone)]
+pub struct MessageWriter(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>);
+
+impl MessageWriter {
+    /// Creates a writer on a stream.
+    pub fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Some(Box::new(to)))))
+    }
+
+    /// Writes a message.
+    ///
+    /// # Errors
+    /// The stream fails, or is closed.
+    pub async fn write(&self, message: &ServerJsonRpcMessage) -> Result<(), Error> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut writer = self.0.lock().await;
+        let stream = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
+        stream.write_all(&line).await?;
+        stream.flush().await
+    }
+
+    /// Closes the stream.
+    async fn close(&self) {
+        drop(self.0.lock().await.take());
+    }
+}
+
 /// Reads messages of a client, and writes those of the server.
-pub struct LineTransport<R, W> {
+pub struct LineTransport<R> {
     reader: BufReader<R>,
     /// The line that is being read. A read that is cancelled continues with it.
     line: Vec<u8>,
     /// Whether the rest of the line is skipped, because it is too long.
     skips: bool,
-    writer: Arc<Mutex<Option<W>>>,
+    writer: MessageWriter,
+    /// Calls that rmcp does not answer.
+    calls: Arc<OpenCalls>,
     /// An answer to a line that is not a message, which is sent before the next line is read.
     answer: Option<ServerJsonRpcMessage>,
     /// Cancelled at the end of the input.
@@ -34,12 +66,17 @@ pub struct LineTransport<R, W> {
     stop: CancellationToken,
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
+impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
     /// Creates a transport. `ended` is cancelled at the end of the input, which is also when `stop` is cancelled.
-    pub fn new((from, to): (R, W), ended: CancellationToken, stop: CancellationToken) -> Self {
+    pub fn new(
+        from: R,
+        writer: MessageWriter,
+        calls: Arc<OpenCalls>,
+        ended: CancellationToken,
+        stop: CancellationToken,
+    ) -> Self {
         let reader = BufReader::with_capacity(64 << 10, from);
-        let writer = Arc::new(Mutex::new(Some(to)));
-        Self { reader, line: Vec::new(), skips: false, writer, answer: None, ended, stop }
+        Self { reader, line: Vec::new(), skips: false, writer, calls, answer: None, ended, stop }
     }
 
     /// Reads to the end of a line. Returns `false` at the end of the input. Cancelling it loses nothing.
@@ -78,7 +115,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         loop {
             if let Some(answer) = self.answer.clone() {
                 // The client may not read; its next message is read nevertheless.
-                write(&self.writer, &answer).await.ok()?;
+                self.writer.write(&answer).await.ok()?;
                 self.answer = None;
             }
             if !self.read_line().await {
@@ -96,14 +133,12 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     }
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer>
-    for LineTransport<R, W>
-{
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
     type Error = Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        async move { write(&writer, &message).await }
+        let writer = self.writer.clone();
+        async move { if open_calls::is_placeholder(&message) { Ok(()) } else { writer.write(&message).await } }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -116,18 +151,10 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Transp
     }
 
     async fn close(&mut self) -> Result<(), Error> {
-        drop(self.writer.lock().await.take());
+        self.calls.close().await;
+        self.writer.close().await;
         Ok(())
     }
-}
-
-async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<Option<W>>, message: &ServerJsonRpcMessage) -> Result<(), Error> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    let mut writer = writer.lock().await;
-    let stream = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
-    stream.write_all(&line).await?;
-    stream.flush().await
 }
 
 /// Parses a line; `None` for one that needs no answer.

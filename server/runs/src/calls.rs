@@ -82,18 +82,24 @@ impl Calls {
             }
             permit = self.permits.acquire() => permit,
         };
-        let result = self.call(call, cancel, pause.clone()).await;
+        // In a box is what comes before the tool: a call that waits for it holds none of it.
+        let result = match Box::pin(self.prepare(call, cancel, pause.clone())).await.map_err(Box::new) {
+            Ok((call, fetch)) if self.is_dry_run => self.dry_run(id, &call, fetch.is_some()),
+            Ok((call, fetch)) => self.call_tool(call, fetch).await,
+            Err(error) => Err(*error),
+        };
         drop(permit);
         let is_paused = result.is_err() && pause.is_some_and(|pause| pause.approval().is_some());
         CallEnd { id, result, is_paused }
     }
 
-    async fn call(
+    /// Returns a call as the pipeline takes it, and `fetch` if it is one.
+    async fn prepare(
         &self,
         call: Box<Call>,
         cancel: CancellationToken,
         pause: Option<Arc<CallPause>>,
-    ) -> Result<String, ToolError> {
+    ) -> Result<(Box<ToolCall>, Option<Arc<Entry>>), ToolError> {
         let Call { id, kind, tool, input: text, timeout_ms } = *call;
         let name = truncate(&tool, MAX_NAME_BYTES);
         if !self.context.check_size(&format!("The input of tool '{name}'"), text.len()) {
@@ -135,7 +141,7 @@ impl Calls {
             (CallKind::Fetch, Some(fetch)) => Some(Arc::clone(fetch)),
             (CallKind::Tool | CallKind::Function, _) => None,
         };
-        if self.is_dry_run { self.dry_run(id, &call, fetch.is_some()) } else { self.call_tool(call, fetch).await }
+        Ok((call, fetch))
     }
 
     /// Returns the sink of a call, which logs its events and forwards them to the sink of the run.
@@ -171,7 +177,7 @@ impl Calls {
         let text = match AssertUnwindSafe(calling).catch_unwind().await {
             Ok(result) => {
                 let result = result?;
-                offload::run(offload::weight(&result), || result.to_string()).await?
+                Box::pin(offload::run(offload::weight(&result), || result.to_string())).await?
             }
             Err(_) => return Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")),
         };

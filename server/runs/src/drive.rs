@@ -12,7 +12,7 @@ use agentscript::{Call, CallId, Event, Origin, Outcome, Progress};
 use codecall_base::call::{self, CallPause};
 use codecall_base::client::Client;
 use codecall_base::offload;
-use codecall_base::telemetry;
+use codecall_base::telemetry::TraceContext;
 use codecall_base::tool::ErrorCode;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -117,13 +117,14 @@ pub(super) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// Returns what drives the run of a request, and its first task.
+    /// Returns what drives the run of a request, and its first task. `trace` is the span of the run.
     pub(super) fn new(
         runs: &'a Runs,
         mut request: Box<ExecuteRequest>,
         context: &'a Arc<RunContext>,
         log: &'a Arc<CallLog>,
         waiting: &'a mut Waiting,
+        trace: Option<Arc<TraceContext>>,
     ) -> (Box<Self>, Task) {
         let fetch = request.fetch.take().and_then(|rules| runs.pipeline.fetch_of_run(rules));
         request.policy.fetch = fetch.is_some();
@@ -139,7 +140,7 @@ impl<'a> Driver<'a> {
             fetch,
             client: request.client,
             requester: call::client(),
-            trace: telemetry::current(),
+            trace,
         });
         let start = StartInputs {
             script: request.script,
@@ -409,7 +410,7 @@ async fn without_permit(
     }
     let events = events.await;
     // A cancelled run ends without one.
-    context.cancel.run_until_cancelled(permit.acquire()).await;
+    Box::pin(context.cancel.run_until_cancelled(permit.acquire())).await;
     events
 }
 

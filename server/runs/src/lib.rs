@@ -50,6 +50,7 @@ pub use journal::{JournalError, Past, PastRound, Pause, RunJournal};
 use queue::Queue;
 pub use queue::{SLICE, STACK};
 pub use request::ExecuteRequest;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -209,35 +210,52 @@ impl Runs {
         let began = Instant::now();
         let id = request.id.take().unwrap_or_else(RunId::random);
         let mut waiting = Waiting::default();
-        let outcome = match self.admit(&id, request.parent.as_ref(), &cancel).await {
-            Ok(scope) => {
-                let start = request.to_start(&scope);
-                // A journal decides on the seed.
-                let takes_more = request.journal.as_ref().is_none_or(|journal| !journal.is_only());
-                if takes_more && request.seed.is_none() && !request.dry_run {
-                    let more = self.hooks.iter().find_map(|hook| hook.journal(&start));
-                    request.journal = match (more, request.journal) {
-                        (Some(more), Some(own)) => Some(Arc::new(Journals(vec![more, own]))),
-                        (more, own) => own.or(more),
-                    };
-                }
-                let mut span = Span::begin(SpanKind::Internal, || "run".into());
-                let hooks = HookGuard::begin(&self.hooks, start, &log, &self.pipeline).await;
-                let running = self.run(scope, request, sink, cancel, &log, &mut waiting);
-                let running = telemetry::within(span.context(), running);
-                let outcome = complete_stats(running.await, &log, began);
-                describe_run(&mut span, &id, &outcome);
-                if waiting.is_paused {
-                    hooks.pause();
-                } else {
-                    hooks.end(&outcome).await;
-                }
-                outcome
+        // In boxes is what comes before the script and after it: a run that waits holds none of it.
+        let outcome = match Box::pin(self.begin(&id, &mut request, &log, &cancel)).await {
+            Ok((scope, begun)) => {
+                let deadline = Deadline::new(&mut request);
+                // A dry run makes no calls, so its client gets no events of calls.
+                let sink = sink.filter(|_| !request.dry_run);
+                let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
+                let max_bytes = request.policy.limits.max_memory_bytes;
+                let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
+                let trace = begun.span.context();
+                let (driver, task) = Driver::new(self, request, &context, &log, &mut waiting, trace.clone());
+                let outcome = tokio::select! {
+                    outcome = telemetry::within(trace, driver.drive(task).instrument(context.span.clone())) => outcome,
+                    never = self.end_in_time(&context, deadline) => match never {},
+                };
+                let outcome = complete_stats(context.final_outcome(outcome), &log, began);
+                Box::pin(begun.end(&id, waiting.is_paused, outcome)).await
             }
             Err(refusal) => complete_stats(refusal.into(), &log, began),
         };
         let Waiting { is_paused, has_waited } = waiting;
         Finished { outcome, id, is_paused, has_waited, log, pipeline: Arc::clone(&self.pipeline) }
+    }
+
+    /// Waits for a permit, and asks the hooks.
+    async fn begin(
+        &self,
+        id: &RunId,
+        request: &mut ExecuteRequest,
+        log: &Arc<CallLog>,
+        cancel: &CancellationToken,
+    ) -> Result<(RunScope, Box<Begun>), Refused> {
+        let scope = self.admit(id, request.parent.as_ref(), cancel).await?;
+        let start = request.to_start(&scope);
+        // A journal decides on the seed.
+        let takes_more = request.journal.as_ref().is_none_or(|journal| !journal.is_only());
+        if takes_more && request.seed.is_none() && !request.dry_run {
+            let more = self.hooks.iter().find_map(|hook| hook.journal(&start));
+            request.journal = match (more, request.journal.take()) {
+                (Some(more), Some(own)) => Some(Arc::new(Journals(vec![more, own]))),
+                (more, own) => own.or(more),
+            };
+        }
+        let span = Span::begin(SpanKind::Internal, || "run".into());
+        let hooks = HookGuard::begin(&self.hooks, start, log, &self.pipeline).await;
+        Ok((scope, Box::new(Begun { span, hooks })))
     }
 
     /// Returns a run that does not begin.
@@ -279,35 +297,34 @@ impl Runs {
         Ok(scope)
     }
 
-    async fn run(
-        &self,
-        scope: RunScope,
-        mut request: Box<ExecuteRequest>,
-        sink: EventSink,
-        cancel: CancellationToken,
-        log: &Arc<CallLog>,
-        waiting: &mut Waiting,
-    ) -> Outcome {
-        let deadline = Deadline::new(&mut request);
-        // A dry run makes no calls, so its client gets no events of calls.
-        let sink = sink.filter(|_| !request.dry_run);
-        let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
-        let max_bytes = request.policy.limits.max_memory_bytes;
-        let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
-        let (driver, task) = Driver::new(self, request, &context, log, waiting);
-        let mut driven = std::pin::pin!(driver.drive(task).instrument(context.span.clone()));
-        let outcome = tokio::select! {
-            outcome = &mut driven => outcome,
-            message = deadline.passed() => {
-                context.end(ErrorCode::Timeout, message);
-                driven.await
-            }
+    /// Ends a run when its time is over, or the server shuts down.
+    async fn end_in_time(&self, context: &RunContext, deadline: Deadline) -> Infallible {
+        tokio::select! {
+            message = deadline.passed() => context.end(ErrorCode::Timeout, message),
             () = self.admission.closed().cancelled() => {
                 context.end(ErrorCode::PoolDisposed, "The server shut down while the script was running");
-                driven.await
             }
-        };
-        context.final_outcome(outcome)
+        }
+        std::future::pending().await
+    }
+}
+
+/// A run that was admitted.
+struct Begun {
+    span: Span,
+    hooks: HookGuard,
+}
+
+impl Begun {
+    /// Tells the hooks that the run has ended or paused, and describes it in its span.
+    async fn end(mut self: Box<Self>, id: &RunId, is_paused: bool, outcome: Outcome) -> Outcome {
+        describe_run(&mut self.span, id, &outcome);
+        if is_paused {
+            self.hooks.pause();
+        } else {
+            self.hooks.end(&outcome).await;
+        }
+        outcome
     }
 }
 

@@ -269,37 +269,49 @@ impl Pipeline {
         result
     }
 
-    async fn checked_call(&self, mut call: Box<ToolCall>) -> Result<ToolResult, ToolError> {
-        // Errors are in boxes while others wait.
-        let length = check_name_length(&mut call.tool).map_err(Box::new);
+    async fn checked_call(&self, call: Box<ToolCall>) -> Result<ToolResult, ToolError> {
+        let begun = Box::pin(self.begin(call)).await?;
+        self.finish(begun).await
+    }
+
+    /// Reaches the tool of a call, unless the call has a result already, and ends the call.
+    // What comes before the tool and after it is in boxes: a call that waits for its tool holds none of it.
+    async fn finish(&self, Begun { mut passing, result }: Begun<'_>) -> Result<ToolResult, ToolError> {
+        let result = match result {
+            Some(result) => *result,
+            None => self.reach(&mut passing).await,
+        };
+        Box::pin(self.end(passing, result)).await
+    }
+
+    /// Finds the tool of a call, and lets the call enter the chain.
+    async fn begin(&self, mut call: Box<ToolCall>) -> Result<Begun<'_>, ToolError> {
+        let length = check_name_length(&mut call.tool);
         if length.is_ok() && call.context.caller != Caller::Direct {
             let known = call.context.cancel.run_until_cancelled(self.catalogue.wait_for_tool(&call.tool));
             // If it is still not known, `find` says why.
             let _ = tokio::time::timeout(call.context.timeout, known).await;
         }
         let snapshot = self.catalogue.snapshot();
-        let found = length.and_then(|()| self.find(&snapshot, &call).map_err(Box::new));
-        let definition = found.as_ref().ok().map(|entry| Arc::clone(&entry.definition));
-        let result = self.enter(&snapshot, found, call).await;
-        if let (Ok(result), Some(tool)) = (&result, definition) {
-            self.learn(&tool, result).await;
-        }
-        result
+        let found = length.and_then(|()| self.find(&snapshot, &call));
+        let mut begun = self.enter(&snapshot, found, call).await?;
+        begun.passing.is_learned = true;
+        Ok(begun)
     }
 
-    /// Makes a call of a tool that was found, or records that none was.
+    /// Lets a call of a tool that was found pass to its tool, or records that none was.
     async fn enter(
         &self,
         snapshot: &Snapshot,
-        found: Result<&Arc<Entry>, Box<ToolError>>,
+        found: Result<&Arc<Entry>, ToolError>,
         call: Box<ToolCall>,
-    ) -> Result<ToolResult, ToolError> {
+    ) -> Result<Begun<'_>, ToolError> {
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
             (CallTrace::begin(self, name.clone(), call.context.clone(), &sent), sent)
         });
-        let (mut trace, sent) = match begun.await {
+        let (trace, sent) = match begun.await {
             Ok(begun) => begun,
             Err(busy) => {
                 let error = ToolError::from(busy);
@@ -307,23 +319,81 @@ impl Pipeline {
                 return Err(error);
             }
         };
+        let (input, target, passed) = (Map::new(), None, 0);
+        let mut passing = Box::new(Passing { trace, sent, input, target, passed, is_learned: false });
         let result = match found {
-            Ok(entry) => self.pass(snapshot, entry, call, &sent, &mut trace).await,
-            Err(error) => Err(*error),
+            Ok(entry) => self.pass(snapshot, entry, call, &mut passing).await,
+            Err(error) => Some(Err(error)),
         };
-        let result = match result {
-            Ok(result) => self.cleaned_result(result, &sent).await,
-            Err(error) => Err(error),
+        Ok(Begun { passing, result: result.map(Box::new) })
+    }
+
+    /// Checks a call, and asks the person and the hooks. Returns the result of a call that does not reach its tool.
+    async fn pass<'a>(
+        &'a self,
+        snapshot: &Snapshot,
+        entry: &Arc<Entry>,
+        mut call: Box<ToolCall>,
+        passing: &mut Passing<'a>,
+    ) -> Option<Result<ToolResult, ToolError>> {
+        let sent = &*passing.sent;
+        let work = check::work(entry.validator(), sent);
+        let admitted = || {
+            let input = self.lenient(entry, sent);
+            self.admitted(snapshot, entry, &call, input.as_ref().unwrap_or(sent)).map(|()| input)
         };
-        let result = match result {
-            Ok(result) => Ok(result),
+        match offload::run(work, admitted).await {
+            Ok(Ok(Some(Value::Object(input)))) => call.input = input,
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Some(Err(error)),
+            Err(busy) => return Some(Err(busy.into())),
+        }
+        let client = {
+            // A question may be one of another call, so the end of this one does not withdraw it.
+            let ended = call.context.cancel.clone();
+            let what = format!("Tool '{}'", entry.name);
+            let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
+            Arc::new(client.passing_task(call.context.caller != Caller::Script))
+        };
+        if self.may_wait(entry, &call)
+            && let Err(error) = self.approved(entry, &call, &client).await
+        {
+            return Some(Err(error));
+        }
+        passing.target = Some(Target { entry: Arc::clone(entry), client });
+        let (passed, asked) = self.before(std::mem::take(&mut call.input), passing).await;
+        passing.passed = passed;
+        match asked {
+            Ok(input) => {
+                passing.input = input;
+                None
+            }
+            Err(result) => Some(*result),
+        }
+    }
+
+    /// Passes a result back: checked, through the hooks, and cleaned.
+    async fn end(
+        &self,
+        passing: Box<Passing<'_>>,
+        mut result: Result<ToolResult, ToolError>,
+    ) -> Result<ToolResult, ToolError> {
+        if passing.passed > 0 {
+            result = self.after(&passing, result).await;
+        }
+        let Passing { trace, sent, target, is_learned, .. } = *passing;
+        if let Ok(own) = result {
+            result = self.cleaned_result(own, &sent).await;
+        }
+        if let Err(error) = result {
             // Sanitizing searches what was sent, which may be long even if the error is short.
-            Err(error) => match offload::run(weight(&sent), || self.cleaned(error, Some(&sent))).await {
-                Ok(error) => Err(error),
-                Err(busy) => Err(busy.into()),
-            },
-        };
+            let cleaned = offload::run(weight(&sent), || self.cleaned(error, Some(&sent))).await;
+            result = Err(cleaned.unwrap_or_else(Into::into));
+        }
         trace.end(&result);
+        if let (Ok(result), Some(target), true) = (&result, target, is_learned) {
+            self.learn(&target.entry.definition, result).await;
+        }
         result
     }
 
@@ -333,68 +403,15 @@ impl Pipeline {
         &self.seen
     }
 
-    /// Runs the hooks and calls the tool.
-    async fn pass(
-        &self,
-        snapshot: &Snapshot,
-        entry: &Arc<Entry>,
-        mut call: Box<ToolCall>,
-        sent: &Value,
-        trace: &mut CallTrace<'_>,
-    ) -> Result<ToolResult, ToolError> {
-        let work = check::work(entry.validator(), sent);
-        let admitted = || {
-            let input = self.lenient(entry, sent);
-            self.admitted(snapshot, entry, &call, input.as_ref().unwrap_or(sent)).map(|()| input)
-        };
-        if let Some(Value::Object(input)) = offload::run(work, admitted).await?? {
-            call.input = input;
-        }
-        let client = {
-            // A question may be one of another call, so the end of this one does not withdraw it.
-            let ended = call.context.cancel.clone();
-            let what = format!("Tool '{}'", entry.name);
-            let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
-            Arc::new(client.passing_task(call.context.caller != Caller::Script))
-        };
-        // In boxes is what few calls need, as all would have room for it.
-        if self.may_wait(entry, &call) {
-            Box::pin(self.approved(entry, &call, &client)).await?;
-        }
-        call.context.client = Client::new(Arc::<CallClient>::clone(&client));
-        if self.hooks.is_empty() {
-            return self.reach_checked(entry, call, &client, trace).await;
-        }
-        Box::pin(async move {
-            let known = HookCall {
-                id: trace.id(),
-                name: entry.name.clone(),
-                tool: Arc::clone(&entry.definition),
-                context: call.context.clone(),
-            };
-            let input = std::mem::take(&mut call.input);
-            let (passed, asked) = self.before(&known, input, trace).await;
-            let result = match asked {
-                Ok(input) => {
-                    call.input = input;
-                    self.reach_checked(entry, call, &client, trace).await
-                }
-                Err(early) => *early,
-            };
-            self.after(&known, passed, result).await
-        })
-        .await
-    }
-
     /// Asks the hooks before a call. Returns how many have let it pass, and its input, or the answer of the one that has not.
     async fn before(
         &self,
-        known: &HookCall,
         mut input: Map<String, Value>,
-        trace: &mut CallTrace<'_>,
+        passing: &mut Passing<'_>,
     ) -> (usize, Result<Map<String, Value>, Box<Result<ToolResult, ToolError>>>) {
+        let Some(known) = passing.for_hooks(self) else { return (0, Ok(input)) };
         for (at, hook) in self.hooks.iter().enumerate() {
-            let begun = offload::run(weight_of(&input), || hook.before(known, input)).await;
+            let begun = offload::run(weight_of(&input), || hook.before(&known, input)).await;
             let answer = match begun {
                 Ok(answer) => answer.await,
                 Err(busy) => Err(busy.into()),
@@ -402,7 +419,7 @@ impl Pipeline {
             match answer {
                 Ok(Before::Go(changed)) => input = changed,
                 Ok(Before::Answer(result)) => {
-                    trace.answered_by(hook.name());
+                    passing.trace.answered_by(hook.name());
                     return (at, Err(Box::new(Ok(result))));
                 }
                 Err(error) => return (at, Err(Box::new(Err(error)))),
@@ -414,36 +431,60 @@ impl Pipeline {
     /// Passes a result to the hooks that have let its call pass, the last one first.
     async fn after(
         &self,
-        known: &HookCall,
-        passed: usize,
+        passing: &Passing<'_>,
         mut result: Result<ToolResult, ToolError>,
     ) -> Result<ToolResult, ToolError> {
-        for hook in self.hooks[..passed].iter().rev() {
+        let Some(known) = passing.for_hooks(self) else { return result };
+        for hook in self.hooks[..passing.passed].iter().rev() {
             let weight = result.as_ref().map_or(0, |result| weight(result.value()));
-            result = match offload::run(weight, || hook.after(known, result)).await {
+            result = match offload::run(weight, || hook.after(&known, result)).await {
                 Ok(result) => result.await,
                 Err(busy) => Err(busy.into()),
             };
         }
         result
     }
+}
 
-    /// Calls the tool, and checks its result.
-    async fn reach_checked(
-        &self,
-        entry: &Arc<Entry>,
-        call: Box<ToolCall>,
-        client: &CallClient,
-        trace: &CallTrace<'_>,
-    ) -> Result<ToolResult, ToolError> {
-        match self.reach(entry, call, client, trace).await {
-            Ok(result) => {
-                let work = check::work(entry.output_validator(), result.value());
-                let checked = || check::output(entry, result, self.check_output);
-                offload::run(work, checked).await.unwrap_or_else(|busy| Err(busy.into()))
-            }
-            Err(error) => Err(bound::error(error)),
-        }
+/// A call in the chain: what it needs while it waits for its tool, and afterwards.
+struct Passing<'a> {
+    trace: CallTrace<'a>,
+    /// The input as it was sent.
+    sent: Arc<Value>,
+    /// The input that the tool gets.
+    input: Map<String, Value>,
+    /// `None`: there is no such tool, or the call may not reach it.
+    target: Option<Target>,
+    /// How many hooks have let it pass.
+    passed: usize,
+    /// Whether the shape of its result is learned.
+    is_learned: bool,
+}
+
+/// The tool of a call, and the client that it can ask.
+struct Target {
+    entry: Arc<Entry>,
+    client: Arc<CallClient>,
+}
+
+/// A call that has entered the chain.
+struct Begun<'a> {
+    passing: Box<Passing<'a>>,
+    /// Its result, if it does not reach its tool.
+    result: Option<Box<Result<ToolResult, ToolError>>>,
+}
+
+impl Passing<'_> {
+    /// Returns the call as hooks see it; `None`: there are none, or it does not get there.
+    fn for_hooks(&self, pipeline: &Pipeline) -> Option<HookCall> {
+        let Target { entry, client } = self.target.as_ref().filter(|_| !pipeline.hooks.is_empty())?;
+        let client = Client::new(Arc::<CallClient>::clone(client));
+        Some(HookCall {
+            id: self.trace.id(),
+            name: entry.name.clone(),
+            tool: Arc::clone(&entry.definition),
+            context: CallContext { client, ..self.trace.context().clone() },
+        })
     }
 }
 

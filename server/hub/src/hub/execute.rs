@@ -36,6 +36,42 @@ impl Hub {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Finished {
+        // In boxes is what comes before the run and after it: a run that waits holds none of it.
+        Box::pin(self.prepare(&mut request, &cancel)).await;
+        let runs = match (request.dialect, &self.code_runs) {
+            (Dialect::Sync, Some(runs)) => runs,
+            (Dialect::Sync | Dialect::Async, _) => &*self.runs,
+        };
+        let permits =
+            self.principal.as_ref().filter(|_| request.parent.is_none()).and_then(|principal| principal.runs.as_ref());
+        let finished = match permits.map(|permits| Arc::clone(permits).try_acquire_owned()).transpose() {
+            Ok(_permit) => runs.execute(request, self.redacting(sink), cancel).await,
+            Err(_) => {
+                let message = "This client already runs as many scripts at once as it may; try again later";
+                runs.refuse(Refused { code: ErrorCode::QueueFull, message: message.into() })
+            }
+        };
+        Box::pin(self.ended(finished)).await
+    }
+
+    /// Withdraws the approvals that a run has waited for, and counts a run that was refused.
+    async fn ended(&self, finished: Finished) -> Finished {
+        if finished.has_waited
+            && !finished.is_paused
+            && let Some(durable) = &self.kept.durable
+        {
+            durable.withdraw(&finished.id).await;
+        }
+        if let Err(failure) = &finished.outcome.result
+            && let Some(code) = REFUSALS.iter().find(|code| failure.code == code.as_str())
+        {
+            self.kept.metrics.refused(*code);
+        }
+        finished
+    }
+
+    /// Waits for servers that a script mentions, and gives its run the journal that it needs to wait for a person.
+    async fn prepare(&self, request: &mut ExecuteRequest, cancel: &CancellationToken) {
         let texts = [&*request.script, request.context.as_deref().unwrap_or_default()];
         let known = cancel.run_until_cancelled(self.catalogue.wait_for_mentioned(&texts));
         let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
@@ -46,38 +82,8 @@ impl Hub {
             && self.needs_approval()
         {
             let id = request.id.get_or_insert_with(RunId::random).clone();
-            request.journal = Box::pin(durable.journal(self, &id, &request)).await;
+            request.journal = durable.journal(self, &id, request).await;
         }
-        let runs = match (request.dialect, &self.code_runs) {
-            (Dialect::Sync, Some(runs)) => runs,
-            (Dialect::Sync | Dialect::Async, _) => &*self.runs,
-        };
-        let permits =
-            self.principal.as_ref().filter(|_| request.parent.is_none()).and_then(|principal| principal.runs.as_ref());
-        let runs = match permits.map(|permits| Arc::clone(permits).try_acquire_owned()) {
-            None => Ok((runs, None)),
-            Some(Ok(permit)) => Ok((runs, Some(permit))),
-            Some(Err(_)) => Err(runs),
-        };
-        let finished = match runs {
-            Ok((runs, _permit)) => runs.execute(request, self.redacting(sink), cancel).await,
-            Err(runs) => {
-                let message = "This client already runs as many scripts at once as it may; try again later";
-                runs.refuse(Refused { code: ErrorCode::QueueFull, message: message.into() })
-            }
-        };
-        if finished.has_waited
-            && !finished.is_paused
-            && let Some(durable) = &self.kept.durable
-        {
-            Box::pin(durable.withdraw(&finished.id)).await;
-        }
-        if let Err(failure) = &finished.outcome.result
-            && let Some(code) = REFUSALS.iter().find(|code| failure.code == code.as_str())
-        {
-            self.kept.metrics.refused(*code);
-        }
-        finished
     }
 
     /// Wraps an event sink so that messages of the script are redacted. Events of tool calls are redacted already.

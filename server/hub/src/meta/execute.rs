@@ -112,10 +112,13 @@ impl MetaTool for Execute {
         // What it does not wait for while the script runs is in boxes.
         Box::pin(async move {
             let finished = hub.execute(script, sink, cancel).await;
-            if finished.is_paused {
-                return Box::pin(waiting::paused(hub, &finished.id)).await;
-            }
-            Box::pin(finish(hub, finished, max_bytes, is_dry_run)).await
+            Box::pin(async move {
+                match finished.is_paused {
+                    true => waiting::paused(hub, &finished.id).await,
+                    false => finish(hub, finished, max_bytes, is_dry_run).await,
+                }
+            })
+            .await
         })
     }
 }

@@ -261,8 +261,8 @@ impl Port for CallClient {
 }
 
 /// Runs a call within its time limit, which leaves out the time that the client takes. `None`: the time is over.
-pub async fn limited<F: Future>(client: &CallClient, limit: Duration, call: F) -> Option<F::Output> {
-    client.waits.limit(limit, call).await
+pub fn limited<F: Future>(client: &CallClient, limit: Duration, call: F) -> impl Future<Output = Option<F::Output>> {
+    client.waits.limit(limit, call)
 }
 
 /// Removes what people do not see from all texts. Names of members stay as they are, because answers use them.

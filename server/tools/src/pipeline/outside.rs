@@ -23,7 +23,8 @@ impl Pipeline {
     pub(super) async fn call_entry(&self, entry: &Arc<Entry>, call: ToolCall) -> Result<Value, ToolError> {
         let call = Box::new(ToolCall { allowed: None, apps: None, ..call });
         let snapshot = self.catalogue.snapshot();
-        let result = self.enter(&snapshot, Ok(entry), call).await?;
+        let begun = Box::pin(self.enter(&snapshot, Ok(entry), call)).await?;
+        let result = self.finish(begun).await?;
         self.plain_data(result, &entry.name).await
     }
 }

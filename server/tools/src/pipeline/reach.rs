@@ -2,70 +2,87 @@
 
 use super::client::{self, CallClient};
 use super::trace::CallTrace;
-use super::{Pipeline, ToolCall};
+use super::{Passing, Pipeline, Target, bound, check};
 use crate::catalogue::Entry;
+use codecall_base::call::CallContext;
 use codecall_base::client::Client;
+use codecall_base::offload;
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_upstream::UpstreamCall;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 impl Pipeline {
-    /// Calls the tool once its concurrency limits allow it, within the time limit.
+    /// Calls the tool once its concurrency limits allow it, within the time limit, and checks its result.
     /// If it fails because the client was not asked or has not answered, the error says so.
-    pub(super) async fn reach(
-        &self,
-        entry: &Arc<Entry>,
-        call: Box<ToolCall>,
-        client: &CallClient,
-        trace: &CallTrace<'_>,
-    ) -> Result<ToolResult, ToolError> {
-        let (timeout, cancel) = (call.context.timeout, call.context.cancel.child_token());
+    pub(super) async fn reach(&self, passing: &mut Passing<'_>) -> Result<ToolResult, ToolError> {
+        let Passing { trace, input, target: Some(Target { entry, client }), .. } = passing else {
+            return Err(ToolError::new(ErrorCode::ToolNotFound, "The call has no tool"));
+        };
+        let (timeout, cancel) = (trace.context().timeout, trace.context().cancel.child_token());
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         // The time that a server takes to start is not that of the call.
         if entry.upstream.is_starting() {
             let started = cancel.run_until_cancelled(entry.upstream.first_attempt());
-            if tokio::time::timeout(timeout, started).await.is_err() {
+            if Box::pin(tokio::time::timeout(timeout, started)).await.is_err() {
                 let reason = entry.upstream.unavailable_reason().unwrap_or_default();
                 let message = format!("Tool '{}' cannot be called yet: {reason}. Try again soon", entry.name);
                 return Err(ToolError::new(ErrorCode::ServerStarting, message));
             }
         }
         // In a box: whatever waits for it would hold it twice.
-        let answer = Box::pin(async {
-            let _permits = self.permits(&entry.definition).await;
-            let ToolCall { input, context, .. } = *call;
-            let call = UpstreamCall {
-                tool: Arc::clone(&entry.definition),
-                input,
-                timeout,
-                cancel: cancel.clone(),
-                run: context.run,
-                client: context.client,
-                sink: trace.update_sink(),
-            };
-            // While there is no connection, the call may fail without having reached anything.
-            let is_there = || entry.upstream.unavailable_reason().is_none();
-            if is_there() {
-                trace.reached();
-                return entry.upstream.call(call).await;
-            }
-            let answer = entry.upstream.call(call).await;
-            if answer.is_ok() || is_there() {
-                trace.reached();
-            }
-            answer
-        });
-        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        tokio::select! {
+        let answer = Box::pin(self.answer(trace, input, entry, client, &cancel));
+        let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{}' was cancelled", entry.name))),
             answer = client::limited(client, timeout, answer) => match answer {
                 Some(answer) => client.explain(answer),
-                None => Err(ToolError::timeout(&entry.name, timeout_ms)),
+                None => Err(ToolError::timeout(&entry.name, u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))),
             },
+        };
+        match answer {
+            Ok(result) => {
+                let work = check::work(entry.output_validator(), result.value());
+                let checked = || check::output(entry, result, self.check_output);
+                Box::pin(offload::run(work, checked)).await.unwrap_or_else(|busy| Err(busy.into()))
+            }
+            Err(error) => Err(bound::error(error)),
         }
+    }
+
+    /// Returns what the tool answers to an input, which is taken.
+    async fn answer(
+        &self,
+        trace: &CallTrace<'_>,
+        input: &mut Map<String, Value>,
+        entry: &Entry,
+        client: &Arc<CallClient>,
+        cancel: &CancellationToken,
+    ) -> Result<ToolResult, ToolError> {
+        let _permits = Box::pin(self.permits(&entry.definition)).await;
+        let CallContext { run, timeout, .. } = trace.context();
+        let call = UpstreamCall {
+            tool: Arc::clone(&entry.definition),
+            input: std::mem::take(input),
+            timeout: *timeout,
+            cancel: cancel.clone(),
+            run: run.clone(),
+            client: Client::new(Arc::<CallClient>::clone(client)),
+            sink: trace.update_sink(),
+        };
+        // While there is no connection, the call may fail without having reached anything.
+        let is_there = || entry.upstream.unavailable_reason().is_none();
+        let was_there = is_there();
+        if was_there {
+            trace.reached();
+        }
+        let answer = entry.upstream.call(call).await;
+        if !was_there && (answer.is_ok() || is_there()) {
+            trace.reached();
+        }
+        answer
     }
 
     /// Returns the client of a request as something of an upstream reaches it: `what` is a tool, a prompt or a resource. It

@@ -103,6 +103,11 @@ impl<'a> CallTrace<'a> {
         self.id
     }
 
+    /// Returns who makes the call, and in what run.
+    pub fn context(&self) -> &CallContext {
+        &self.context
+    }
+
     /// Returns a sink that passes the upstream's updates of the call on, masked and redacted.
     pub fn update_sink(&self) -> UpdateSink {
         let Some(sink) = self.context.sink.clone() else { return UpdateSink::default() };
