@@ -88,9 +88,13 @@ impl Calls {
     /// Add a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
         // A single call is often the only one; a second one is often followed by many.
-        if self.queued.len() == 1 {
-            self.queued.reserve(MANY);
-            self.open.reserve(MANY);
+        match self.queued.len() {
+            0 => self.open.reserve_exact(1),
+            1 => {
+                self.queued.reserve(MANY);
+                self.open.reserve(MANY);
+            }
+            _ => {}
         }
         let kind = match open.style {
             Style::Throws | Style::Success | Style::Ok => CallKind::Tool,

@@ -40,6 +40,9 @@ pub const fn slab_cost<T>() -> usize {
     size_of::<T>() * 5 / 4
 }
 
+/// A slab of fewer items is trimmed while its run waits.
+const TRIMMED: usize = 16;
+
 /// Values of one type, addressed by number.
 pub struct Slab<T> {
     items: Vec<T>,
@@ -76,11 +79,18 @@ impl<T> Slab<T> {
     fn grow(&mut self) {
         let more = match self.items.len() {
             0..4 => 4,
-            few @ 4..16 => few * 3,
-            some @ 16..1024 => some,
+            few @ 4..TRIMMED => few * 3,
+            some @ TRIMMED..1024 => some,
             many => many / 2,
         };
         self.items.reserve_exact(more);
+    }
+
+    /// Release what a small slab has beyond its items: a run that waits may be one of a hundred thousand.
+    pub fn trim(&mut self) {
+        if (1..TRIMMED).contains(&self.items.len()) {
+            self.items.shrink_to_fit();
+        }
     }
 
     /// How many can be added until it has to grow.
@@ -314,6 +324,16 @@ impl Heap {
             sparse: HashMap::new(),
             traces: HashMap::new(),
         }
+    }
+
+    /// Release what small slabs of usual values have beyond their items.
+    pub fn trim(&mut self) {
+        self.objects.trim();
+        self.arrays.trim();
+        self.strings.trim();
+        self.closures.trim();
+        self.cells.trim();
+        self.promises.trim();
     }
 
     const CELL: usize = slab_cost::<Value>();

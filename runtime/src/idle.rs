@@ -34,5 +34,7 @@ impl Vm {
             self.heap.shrink();
         }
         self.stack.slots = stack;
+        self.heap.trim();
+        self.stack.suspended.trim();
     }
 }

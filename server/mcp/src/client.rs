@@ -6,7 +6,6 @@
 
 use super::is_modern;
 use super::notifications::NOTIFY_TIMEOUT;
-use super::run_events::Outlet;
 use super::suspended;
 use codecall_base::client::{Answering, Client, Method, PageDone, Port, Question, TaskUpdate, Unanswered, Waits};
 use codecall_config::InteractionConfig;
@@ -128,10 +127,7 @@ pub fn of_request(
     can_be_task: bool,
 ) -> (Client, Session, Messages) {
     let (messages, receiver) = unbounded();
-    let session = match Outlet::of(context) {
-        Outlet::Peer(peer) if !is_modern(context) => Some(peer),
-        Outlet::Peer(_) | Outlet::Stream(_) => None,
-    };
+    let session = (!is_modern(context)).then(|| Arc::new(context.peer.clone()));
     let capabilities = context.client_capabilities().and_then(|own| serde_json::to_value(own).ok());
     let log_level = context.meta.log_level().and_then(|level| serde_json::to_value(level).ok());
     let port = RequestPort {

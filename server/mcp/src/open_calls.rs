@@ -35,6 +35,11 @@ impl OpenCalls {
         Arc::new(Self { writer, cancels: Mutex::default(), tasks: TaskTracker::new() })
     }
 
+    /// Returns what writes to the client.
+    pub fn writer(&self) -> &MessageWriter {
+        &self.writer
+    }
+
     fn cancels(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
         self.cancels.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
 use super::is_modern;
+use super::transport::MessageWriter;
 use agentscript::Message;
 use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
 use codecall_upstream::BoxFuture;
@@ -38,8 +39,8 @@ pub async fn after_events<T>(
     tokio::select! {
         answer = &mut answer => {
             queue.close_channel();
-            let forwarded = Box::pin(stop.run_until_cancelled(forwarding));
-            let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarded).await;
+            let forwarded = stop.run_until_cancelled(forwarding);
+            let _ = Box::pin(tokio::time::timeout(FLUSH_TIMEOUT, forwarded)).await;
             return answer;
         }
         () = &mut forwarding => {}
@@ -127,12 +128,12 @@ pub fn event_sink(
             let _ = sender.unbounded_send(Box::new(event));
         }
     }));
-    let mut forwarder =
-        Forwarder { outlet, token, min_level, single, progress, has_upstream_progress: false, run: None };
+    let mut forwarder = Forwarder { token, min_level, single, progress, has_upstream_progress: false, run: None };
     let forwarding = Box::pin(async move {
         while let Some(event) = receiver.next().await {
-            // What waits for the next event does not hold what forwards one.
-            Box::pin(forwarder.forward(*event)).await;
+            for notification in forwarder.notifications(*event) {
+                outlet.send(notification).await;
+            }
         }
     });
     (sink, Forwarding { queue, forwarding })
@@ -142,35 +143,37 @@ pub fn event_sink(
 #[derive(Clone)]
 pub enum Outlet {
     /// To the client, by rmcp.
-    Peer(Arc<Peer<RoleServer>>),
+    Peer(Peer<RoleServer>),
     /// To the stream of the request.
     Stream(mpsc::Sender<Box<ServerJsonRpcMessage>>),
+    /// To the client.
+    Writer(MessageWriter),
 }
 
 impl Outlet {
-    /// Returns that of a request.
-    pub fn of(context: &RequestContext<RoleServer>) -> Self {
-        let kept = context.extensions.get::<Self>().cloned();
-        kept.unwrap_or_else(|| Self::Peer(Arc::new(context.peer.clone())))
-    }
-
-    /// Keeps it in the request, so that all who need it have the same one.
-    pub fn keep(context: &mut RequestContext<RoleServer>) {
-        let outlet = Self::of(context);
-        context.extensions.insert(outlet);
+    fn of(context: &RequestContext<RoleServer>) -> Self {
+        let own = context.extensions.get::<Self>().cloned();
+        own.unwrap_or_else(|| Self::Peer(context.peer.clone()))
     }
 
     /// Sends a notification, unless the client is gone.
-    async fn send(&self, notification: ServerNotification) {
+    fn send(&self, notification: ServerNotification) -> BoxFuture<'_, ()> {
         match self {
-            Self::Peer(peer) => drop(peer.send_notification(notification).await),
-            Self::Stream(stream) => drop(stream.send(Box::new(ServerJsonRpcMessage::notification(notification))).await),
+            Self::Peer(peer) => Box::pin(async { drop(peer.send_notification(notification).await) }),
+            Self::Stream(stream) => {
+                let message = Box::new(ServerJsonRpcMessage::notification(notification));
+                Box::pin(async { drop(stream.send(message).await) })
+            }
+            Self::Writer(writer) => {
+                let writing = writer.write(&ServerJsonRpcMessage::notification(notification));
+                Box::pin(async { drop(writing.await) })
+            }
         }
     }
 }
 
+/// Makes the notifications of a request.
 struct Forwarder {
-    outlet: Outlet,
     token: Option<ProgressToken>,
     /// The lowest level of log messages; `None` if the client wants none.
     min_level: Option<Level>,
@@ -184,26 +187,30 @@ struct Forwarder {
 }
 
 impl Forwarder {
-    async fn forward(&mut self, event: RunEvent) {
-        match event {
-            RunEvent::Started { run } => self.run = Some(run),
-            RunEvent::CallReached { .. } => {}
+    /// Returns the notifications of an event: a step of progress, and a log message.
+    fn notifications(&mut self, event: RunEvent) -> Vec<ServerNotification> {
+        let mut step = None;
+        let log = match event {
+            RunEvent::Started { run } => {
+                self.run = Some(run);
+                None
+            }
+            RunEvent::CallReached { .. } => None,
             RunEvent::CallStarted { tool, call, input } => {
-                self.send_step(format!("{tool} …")).await;
+                step = self.step(format!("{tool} …"));
                 self.log("codecall.tools", LoggingLevel::Info, || {
                     let call = call.to_string();
                     self.with_run_id(
                         json!({"event": "tool_call_start", "toolName": tool, "input": input, "callId": call}),
                     )
                 })
-                .await;
             }
             RunEvent::CallEnded { tool, call, input, duration, error } => {
                 let ms = duration.as_millis();
                 let outcome = error.as_ref().map_or("ok", |error| &error.code);
                 // The upstream's own progress has ended with the call.
                 if !self.has_upstream_progress {
-                    self.send_step(format!("{tool}: {outcome}, {ms} ms")).await;
+                    step = self.step(format!("{tool}: {outcome}, {ms} ms"));
                 }
                 self.log("codecall.tools", LoggingLevel::Info, || {
                     let status = if error.is_some() { "error" } else { "ok" };
@@ -216,15 +223,15 @@ impl Forwarder {
                     }
                     self.with_run_id(data)
                 })
-                .await;
             }
             RunEvent::CallUpdated { tool, update: CallUpdate::Progress { progress, total, message } } => {
-                self.send_upstream_progress(&tool, progress, total, message).await;
+                step = self.upstream_progress(&tool, progress, total, message);
+                None
             }
             RunEvent::CallUpdated { tool, update: CallUpdate::Log(LogMessage { level, logger, data }) } => {
                 let app = tool.split([':', '.']).next().unwrap_or_default().to_owned();
                 let logger = logger.map_or_else(|| app.clone(), |logger| format!("{app}.{logger}"));
-                self.log(&logger, parse_level(&level), || data).await;
+                self.log(&logger, parse_level(&level), || data)
             }
             RunEvent::Message(Message::Log { level, message, metadata }) => {
                 self.log("codecall.script", parse_level(&level), || {
@@ -234,14 +241,14 @@ impl Forwarder {
                     }
                     self.with_run_id(data)
                 })
-                .await;
             }
             RunEvent::Message(Message::Notify { event, payload }) => {
                 let params = self.with_run_id(json!({"event": event, "payload": parse_json(&payload)}));
                 let notification = CustomNotification::new("notifications/codecall/event", Some(params));
-                self.outlet.send(ServerNotification::CustomNotification(notification)).await;
+                Some(ServerNotification::CustomNotification(notification))
             }
-        }
+        };
+        step.into_iter().chain(log).collect()
     }
 
     /// Adds the id of the run, if a script runs.
@@ -252,40 +259,40 @@ impl Forwarder {
         data
     }
 
-    /// Forwards progress that an upstream has sent. MCP requires that progress only grows, but messages of a call may
+    /// Returns the progress that an upstream has sent. MCP requires that progress only grows, but messages of a call may
     /// arrive in another order.
-    async fn send_upstream_progress(&mut self, tool: &str, progress: f64, total: Option<f64>, message: Option<String>) {
+    fn upstream_progress(
+        &mut self,
+        tool: &str,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> Option<ServerNotification> {
         if !self.single {
             let so_far = total.map_or_else(|| progress.to_string(), |total| format!("{progress} of {total}"));
             let text = message.map_or_else(|| so_far.clone(), |message| format!("{message} ({so_far})"));
-            return self.send_step(format!("{tool}: {text}")).await;
+            return self.step(format!("{tool}: {text}"));
         }
-        if let Some(token) = &self.token
-            && progress > self.progress
-        {
-            (self.progress, self.has_upstream_progress) = (progress, true);
-            let mut params = ProgressNotificationParam::new(token.clone(), progress);
-            (params.total, params.message) = (total, message);
-            self.outlet.send(ServerNotification::ProgressNotification(ProgressNotification::new(params))).await;
-        }
+        let token = self.token.as_ref().filter(|_| progress > self.progress)?;
+        let mut params = ProgressNotificationParam::new(token.clone(), progress);
+        (params.total, params.message) = (total, message);
+        (self.progress, self.has_upstream_progress) = (progress, true);
+        Some(ServerNotification::ProgressNotification(ProgressNotification::new(params)))
     }
 
-    /// Sends the next step of progress.
-    async fn send_step(&mut self, text: String) {
-        if let Some(token) = &self.token {
-            self.progress += 1.0;
-            let params = ProgressNotificationParam::new(token.clone(), self.progress).with_message(text);
-            self.outlet.send(ServerNotification::ProgressNotification(ProgressNotification::new(params))).await;
-        }
+    /// Returns the next step of progress.
+    fn step(&mut self, text: String) -> Option<ServerNotification> {
+        let token = self.token.as_ref()?;
+        self.progress += 1.0;
+        let params = ProgressNotificationParam::new(token.clone(), self.progress).with_message(text);
+        Some(ServerNotification::ProgressNotification(ProgressNotification::new(params)))
     }
 
-    async fn log(&self, logger: &str, level: LoggingLevel, data: impl FnOnce() -> Value) {
-        if self.min_level.is_some_and(|min_level| Level::from(level) >= min_level) {
-            let mut params = LoggingMessageNotificationParam::new(level, data());
-            params.logger = Some(logger.into());
-            let notification = LoggingMessageNotification::new(params);
-            self.outlet.send(ServerNotification::LoggingMessageNotification(notification)).await;
-        }
+    fn log(&self, logger: &str, level: LoggingLevel, data: impl FnOnce() -> Value) -> Option<ServerNotification> {
+        self.min_level.filter(|min_level| Level::from(level) >= *min_level)?;
+        let mut params = LoggingMessageNotificationParam::new(level, data());
+        params.logger = Some(logger.into());
+        Some(ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params)))
     }
 }
 

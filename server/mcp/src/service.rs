@@ -4,6 +4,7 @@
 //! wait for long, so rmcp only checks it, and [`OpenCalls`] answers it.
 
 use super::open_calls::{self, OpenCalls};
+use super::run_events::Outlet;
 use super::{Handler, suspended};
 use codecall_upstream::BoxFuture;
 use futures_util::FutureExt as _;
@@ -28,6 +29,7 @@ impl Service {
         self.calls.add(id.clone(), cancel.clone());
         // rmcp cancels its own token when it has the placeholder.
         let own = std::mem::replace(&mut context.ct, cancel);
+        context.extensions.insert(Outlet::Writer(self.calls.writer().clone()));
         self.calls.answer(id.clone(), self.handler.answer_call(request, context), is_modern);
         if own.is_cancelled() {
             self.calls.cancel(&id);

@@ -38,6 +38,18 @@ impl Client {
         }
     }
 
+    /// Does the same, and returns the next response, whatever it responds to.
+    async fn ask_next(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        loop {
+            let line = self.output.next_line().await.expect("read").expect("not at its end");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"].is_u64() {
+                return message;
+            }
+        }
+    }
+
     async fn initialized(config: Config) -> Self {
         let mut client = Self::start(config);
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
@@ -168,4 +180,48 @@ async fn instructions_name_the_apps() {
     let instructions = answer["result"]["instructions"].as_str().expect("a text");
     assert!(instructions.contains("Apps (COMPLETE: ") && instructions.contains("\n- users: "), "{instructions}");
     assert!(instructions.chars().count() <= 2_000, "{instructions}");
+}
+
+/// More calls than may begin at once wait, and other requests are answered meanwhile. A cancelled call has no response.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_wait_delay_nothing() {
+    const CALLS: u64 = 100;
+    let mut config = Config::default();
+    config.pool.max_runs = 200;
+    let mut client = Client::initialized(config).await;
+    let waiting = json!({"name": "codecall_execute", "arguments": {"script": "await sleep(60_000)"}});
+    for id in 1..=CALLS {
+        client.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": waiting})).await;
+    }
+    assert!(client.ask(1_000, "ping", json!({})).await["result"].is_object());
+    let quick = json!({"name": "codecall_execute", "arguments": {"script": "return 1"}});
+    assert!(client.ask(1_001, "tools/call", quick.clone()).await["result"].is_object());
+    for id in 1..=CALLS {
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        client.send(cancelled).await;
+    }
+    // Those of the calls would be there before.
+    let answer = client.ask_next(1_002, "tools/call", quick).await;
+    assert_eq!(answer["id"], 1_002, "{answer}");
+}
+
+/// At the end of the input, open calls still have some time to be answered, in the order in which they end.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_answered_after_the_end_of_the_input() {
+    let mut client = Client::initialized(Config::default()).await;
+    for (id, ms) in [(1, 400), (2, 100)] {
+        let script = format!("console.log('started'); await sleep({ms}); return {id}");
+        let call = json!({"name": "codecall_execute", "arguments": {"script": script}});
+        client.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call})).await;
+    }
+    client.input.shutdown().await.expect("closed");
+    let mut answered = Vec::new();
+    while let Some(line) = client.output.next_line().await.expect("read") {
+        let message: Value = serde_json::from_str(&line).expect("JSON");
+        if let Some(id) = message["id"].as_u64() {
+            assert!(message["result"]["content"][0]["text"].is_string(), "{message}");
+            answered.push(id);
+        }
+    }
+    assert_eq!(answered, [2, 1]);
 }

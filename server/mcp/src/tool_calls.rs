@@ -4,7 +4,8 @@
 
 use super::answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
 use super::interact::{Subject, client_error};
-use super::run_events::{self, Outlet};
+use super::run_events;
+use super::tool_list::MetaTools;
 use super::{Handler, suspended};
 use codecall_base::call::with_client;
 use codecall_base::client::Client;
@@ -26,9 +27,8 @@ impl Handler {
     pub(super) fn answer_call(
         &self,
         request: CallToolRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> suspended::Answering {
-        Outlet::keep(&mut context);
         let hub = self.hub();
         let active = hub.begin_request();
         let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
@@ -48,7 +48,8 @@ impl Handler {
         let repeated = (request.input_responses, request.request_state);
         let requester = context.client_info().map(|client| format!("{} {}", client.name, client.version));
         let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
-        let called = Box::new(Called { handler: self.clone(), hub, name, arguments, form });
+        let called = Called { meta_tools: Arc::clone(&self.meta_tools), hub, name, form };
+        let arguments = Box::new(arguments);
         let answer = self.interact(
             &context,
             subject,
@@ -56,7 +57,7 @@ impl Handler {
             sink,
             true,
             Box::new(move |client, sink, cancel| {
-                Box::pin(with_client(requester, answer(called, client, sink, cancel)))
+                Box::pin(with_client(requester, answer(called, arguments, client, sink, cancel)))
             }),
         );
         // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
@@ -67,11 +68,21 @@ impl Handler {
             answer
         }))
     }
+}
 
+/// A call of a tool.
+struct Called {
+    meta_tools: Arc<MetaTools>,
+    hub: Arc<Hub>,
+    name: String,
+    form: AnswerForm,
+}
+
+impl Called {
     /// Says that there is no tool of this name.
-    fn unknown_tool(&self, name: &str) -> ErrorData {
-        let hub = self.hub();
-        let meta_tools = self.meta_tools.of(&hub);
+    fn unknown_tool(&self) -> ErrorData {
+        let Self { hub, name, .. } = self;
+        let meta_tools = self.meta_tools.of(hub);
         let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
         let more = match hub.catalogue().snapshot().listed().len() {
             0 => String::new(),
@@ -82,31 +93,23 @@ impl Handler {
     }
 }
 
-/// A call of a tool.
-struct Called {
-    handler: Handler,
-    hub: Arc<Hub>,
-    name: String,
-    arguments: Map<String, Value>,
-    form: AnswerForm,
-}
-
 /// Calls a meta-tool or a listed tool.
 async fn answer(
-    mut called: Box<Called>,
+    called: Called,
+    // In a box, because the future keeps room for what it is called with.
+    arguments: Box<Map<String, Value>>,
     client: Client,
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Box<suspended::Answer> {
-    let arguments = std::mem::take(&mut called.arguments);
-    let Called { handler, hub, name, form, .. } = &*called;
+    let Called { hub, name, form, .. } = &called;
     let result = if meta::find(name).is_some() {
-        let answer = meta::call_for(hub, name, Value::Object(arguments), client, sink, cancel).await;
+        let answer = meta::call_for(hub, name, Value::Object(*arguments), client, sink, cancel).await;
         answer
             .map(|answer| Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, *form))))
     } else {
         // Other requests do not hold its state.
-        let result = Box::pin(hub.direct_for(name, arguments, client, sink, cancel)).await;
+        let result = Box::pin(hub.direct_for(name, *arguments, client, sink, cancel)).await;
         result.map(|result| {
             let result = result.map(|result| {
                 let structured = hub.config().structured;
@@ -117,6 +120,6 @@ async fn answer(
     };
     Box::new(match result {
         Some(result) => result.map(ServerResult::CallToolResult),
-        None => Err(handler.unknown_tool(name)),
+        None => Err(called.unknown_tool()),
     })
 }

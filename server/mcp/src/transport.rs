@@ -4,18 +4,20 @@
 //! not know is ignored, as MCP says.
 
 use super::open_calls::{self, OpenCalls};
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcRequest, ServerJsonRpcMessage};
 use rmcp::{RoleServer, transport::Transport};
 use serde_json::Value;
 use serde_json::error::Category;
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum length of a line, in bytes. A longer one is skipped.
 const MAX_LINE_BYTES: usize = 16 << 20;
+/// Calls that are read, but have not begun. Many at once would take memory for no use, as they begin in turn.
+const MAX_BEGINNING: usize = 32;
 /// How much memory the line buffer keeps after a longer line.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 
@@ -29,17 +31,20 @@ impl MessageWriter {
         Self(Arc::new(Mutex::new(Some(Box::new(to)))))
     }
 
-    /// Writes a message.
+    /// Writes a message. The future holds it as a line only.
     ///
     /// # Errors
     /// The stream fails, or is closed.
-    pub async fn write(&self, message: &ServerJsonRpcMessage) -> Result<(), Error> {
-        let mut line = serde_json::to_vec(message)?;
-        line.push(b'\n');
-        let mut writer = self.0.lock().await;
-        let stream = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
-        stream.write_all(&line).await?;
-        stream.flush().await
+    pub fn write(&self, message: &ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let (writer, line) = (Arc::clone(&self.0), serde_json::to_vec(message));
+        async move {
+            let mut line = line?;
+            line.push(b'\n');
+            let mut writer = writer.lock().await;
+            let stream = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
+            stream.write_all(&line).await?;
+            stream.flush().await
+        }
     }
 
     /// Closes the stream.
@@ -58,6 +63,10 @@ pub struct LineTransport<R> {
     writer: MessageWriter,
     /// Calls that rmcp does not answer.
     calls: Arc<OpenCalls>,
+    /// One permit for each call that may be read before it has begun.
+    beginning: Arc<Semaphore>,
+    /// That of the next call.
+    permit: Option<OwnedSemaphorePermit>,
     /// An answer to a line that is not a message, which is sent before the next line is read.
     answer: Option<ServerJsonRpcMessage>,
     /// Cancelled at the end of the input.
@@ -76,7 +85,19 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
         stop: CancellationToken,
     ) -> Self {
         let reader = BufReader::with_capacity(64 << 10, from);
-        Self { reader, line: Vec::new(), skips: false, writer, calls, answer: None, ended, stop }
+        let beginning = Arc::new(Semaphore::new(MAX_BEGINNING));
+        Self {
+            reader,
+            line: Vec::new(),
+            skips: false,
+            writer,
+            calls,
+            beginning,
+            permit: None,
+            answer: None,
+            ended,
+            stop,
+        }
     }
 
     /// Reads to the end of a line. Returns `false` at the end of the input. Cancelling it loses nothing.
@@ -112,6 +133,10 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
 
     /// Reads the next message; `None` at the end of the input.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
+        if self.permit.is_none() {
+            // The semaphore is never closed.
+            self.permit = Arc::clone(&self.beginning).acquire_owned().await.ok();
+        }
         loop {
             if let Some(answer) = self.answer.clone() {
                 // The client may not read; its next message is read nevertheless.
@@ -125,7 +150,15 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
             self.line.clear();
             self.line.shrink_to(MAX_KEPT_BYTES);
             match parsed {
-                Ok(Some(message)) => return Some(message),
+                Ok(Some(mut message)) => {
+                    if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message
+                        && let ClientRequest::CallToolRequest(call) = request
+                    {
+                        // It is given back when the call has begun, and its request is dropped.
+                        call.extensions.insert(Arc::new(self.permit.take()));
+                    }
+                    return Some(message);
+                }
                 Ok(None) => {}
                 Err(error) => self.answer = Some(ServerJsonRpcMessage::error(error, None)),
             }
@@ -137,8 +170,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
     type Error = Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + 'static {
-        let writer = self.writer.clone();
-        async move { if open_calls::is_placeholder(&message) { Ok(()) } else { writer.write(&message).await } }
+        let writing = (!open_calls::is_placeholder(&message)).then(|| self.writer.write(&message));
+        async move {
+            match writing {
+                Some(writing) => writing.await,
+                None => Ok(()),
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {

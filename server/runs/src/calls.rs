@@ -14,7 +14,7 @@ use codecall_tools::catalogue::Entry;
 use codecall_tools::pipeline::{Pipeline, ToolCall};
 use codecall_tools::sample;
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::Either;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -162,25 +162,22 @@ impl Calls {
 
     async fn call_tool(&self, call: Box<ToolCall>, fetch: Option<Arc<Entry>>) -> Result<String, ToolError> {
         let tool = call.tool.clone();
+        let answering = match &fetch {
+            Some(fetch) => Either::Left(Box::pin(self.pipeline.fetch(fetch, *call))),
+            None => Either::Right(self.pipeline.data(call)),
+        };
         // The task of the call does not inherit who has made the request.
-        let calling: BoxFuture<'_, _> = match &fetch {
-            Some(fetch) => Box::pin(self.pipeline.fetch(fetch, *call)),
-            None => Box::pin(self.pipeline.data(call)),
+        let answering = match self.requester.clone() {
+            Some(requester) => Either::Left(with_client(requester, answering)),
+            None => Either::Right(answering),
         };
-        let calling = telemetry::within(self.trace.clone(), async move {
-            match self.requester.clone() {
-                Some(requester) => with_client(requester, calling).await,
-                None => calling.await,
-            }
-        });
+        // In a box, because it would be held twice.
+        let calling = Box::pin(telemetry::within(self.trace.clone(), answering));
         // A panic of an upstream only fails this call.
-        let text = match AssertUnwindSafe(calling).catch_unwind().await {
-            Ok(result) => {
-                let result = result?;
-                Box::pin(offload::run(offload::weight(&result), || result.to_string())).await?
-            }
-            Err(_) => return Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")),
-        };
+        let answered = AssertUnwindSafe(calling).catch_unwind().await;
+        let crashed = |_| Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed"));
+        let result = answered.unwrap_or_else(crashed)?;
+        let text = Box::pin(offload::run(offload::weight(&result), || result.to_string())).await?;
         let max = self.context.pool.max_message_bytes;
         if text.len() > max {
             let message = format!(

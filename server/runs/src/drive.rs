@@ -17,7 +17,6 @@ use codecall_base::tool::ErrorCode;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -56,17 +55,32 @@ impl Pending {
 
     /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
     /// it can leave the memory, and no tool works for it.
-    async fn events(&mut self, left: Duration, can_leave: bool, cancel: &CancellationToken) -> Vec<Event> {
+    ///
+    /// While its client has to answer something, others may use its permit. A nested run has none of its own.
+    async fn events(&mut self, left: Duration, can_leave: bool, context: &RunContext, client: &Client) -> Vec<Event> {
+        let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
+        let waits = permit.and(client.port().filter(|_| client.can_be_asked())).map(|port| port.waits());
+        // In a box: most clients cannot be asked.
+        let mut opened: BoxFuture<'_, ()> = match waits {
+            Some(waits) => Box::pin(waits.opened()),
+            None => Box::pin(std::future::pending()),
+        };
+        let mut is_released = false;
         let left = left.min(Duration::from_secs(86_400));
         let mut sleep = std::pin::pin!(tokio::time::sleep(left));
-        loop {
+        let events = loop {
             let first = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return vec![Event::Cancel],
+                () = context.cancel.cancelled() => break vec![Event::Cancel],
                 Some(ended) = self.calls.join_next() => ended,
-                () = std::future::ready(()), if can_leave && self.calls.is_empty() => return Vec::new(),
+                () = std::future::ready(()), if can_leave && self.calls.is_empty() => break Vec::new(),
                 // Its next timer is due, or it ends itself.
-                () = &mut sleep => return Vec::new(),
+                () = &mut sleep => break Vec::new(),
+                () = &mut opened, if !is_released => {
+                    is_released = true;
+                    permit.into_iter().for_each(|permit| permit.release());
+                    continue;
+                }
             };
             let mut events = Vec::new();
             let mut next = Some(first);
@@ -85,8 +99,13 @@ impl Pending {
             }
             // Answers that arrive together are delivered in the order of the calls, so that runs are reproducible.
             events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
-            return events;
+            break events;
+        };
+        if let Some(permit) = permit.filter(|_| is_released) {
+            // A cancelled run ends without one.
+            Box::pin(context.cancel.run_until_cancelled(permit.acquire())).await;
         }
+        events
     }
 }
 
@@ -189,7 +208,7 @@ impl<'a> Driver<'a> {
     // In a box, because the future holds what it is called with twice.
     pub(super) async fn drive(mut self: Box<Self>, mut task: Task) -> Outcome {
         loop {
-            let (mut run, progress) = match self.slice(task).await {
+            let (mut run, progress) = match Box::pin(self.slice(task)).await {
                 Ok(progressed) => progressed,
                 Err(outcome) => return *outcome,
             };
@@ -210,7 +229,7 @@ impl<'a> Driver<'a> {
                 }
                 Progress::Calls(new) => new,
             };
-            match self.called(new).await {
+            match Box::pin(self.called(new)).await {
                 Ok(Some(events)) => {
                     task = Task::Resume(run, events);
                     continue;
@@ -222,7 +241,7 @@ impl<'a> Driver<'a> {
             if self.pending.is_empty() && !has_timer {
                 return refused(ErrorCode::ExecutionError, "The script waits for something that can never happen");
             }
-            match self.next_events(left, has_timer).await {
+            match Box::pin(self.next_events(left, has_timer)).await {
                 Ok(events) => task = Task::Resume(run, events),
                 Err(outcome) => return *outcome,
             }
@@ -348,9 +367,8 @@ impl<'a> Driver<'a> {
         let mut can_leave = !has_timer || (left >= MIN_SLEEP && self.can_sleep);
         let mut events = loop {
             let left = waits_until.saturating_duration_since(Instant::now());
-            // In a box, because it would be held twice.
-            let arriving = Box::pin(self.pending.events(left, can_leave, &self.context.cancel));
-            let events = without_permit(self.context, &self.calls.client, arriving).await;
+            // In a box, as all that a run waits for: it would have room for each of them.
+            let events = Box::pin(self.pending.events(left, can_leave, self.context, &self.calls.client)).await;
             // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
             if self.can_pause && self.runs.admission.closed().is_cancelled() {
                 let message = "The server shut down while the script was running";
@@ -392,26 +410,6 @@ impl<'a> Driver<'a> {
 fn is_limit(outcome: &Outcome) -> bool {
     let code = outcome.result.as_ref().err().and_then(|failure| ErrorCode::parse(&failure.code));
     code.is_some_and(|code| matches!(code.origin(), Origin::Limit | Origin::Host))
-}
-
-/// Waits for the events of a run. While its client has to answer something, others may use its permit. A nested run has
-/// none of its own.
-async fn without_permit(
-    context: &RunContext,
-    client: &Client,
-    mut events: Pin<Box<impl Future<Output = Vec<Event>>>>,
-) -> Vec<Event> {
-    let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
-    let (Some(permit), Some(port)) = (permit, client.port()) else { return events.await };
-    tokio::select! {
-        biased;
-        events = &mut events => return events,
-        () = port.waits().opened() => permit.release(),
-    }
-    let events = events.await;
-    // A cancelled run ends without one.
-    Box::pin(context.cancel.run_until_cancelled(permit.acquire())).await;
-    events
 }
 
 /// Resolves when a cancelled run has not ended within its grace period.

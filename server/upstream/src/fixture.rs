@@ -236,17 +236,10 @@ impl From<ToolKeys> for Mock {
 }
 
 impl Mock {
-    /// Chooses the response before the delay, so that `times` follows the order of the calls.
-    async fn respond(&self, input: &Map<String, Value>) -> Result<Value, ToolError> {
-        let result = match self.responses.iter().find(|response| response.matches(input) && response.take()) {
-            Some(response) => response.result.clone(),
-            None => Err(self.no_response(input)),
-        };
-        // A sleep of no time lasts until the next tick of the timer, a millisecond.
-        if !self.delay.is_zero() {
-            tokio::time::sleep(self.delay).await;
-        }
-        result
+    /// Returns the response to an input, for which its `times` counts.
+    fn choose(&self, input: &Map<String, Value>) -> Result<&Response, Box<ToolError>> {
+        let fitting = self.responses.iter().find(|response| response.matches(input) && response.take());
+        fitting.ok_or_else(|| Box::new(self.no_response(input)))
     }
 
     fn no_response(&self, input: &Map<String, Value>) -> ToolError {
@@ -277,13 +270,20 @@ impl Upstream for App {
     }
 
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        let Some(mock) = self.tools.iter().find(|tool| tool.definition.name == call.tool.name) else {
+            let message = format!("There is no tool '{}'", call.tool.full_name());
+            return Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::ToolNotFound, message))));
+        };
+        // Before the delay, so that `times` follows the order of the calls.
+        let chosen = mock.choose(&call.input);
         Box::pin(async move {
-            match self.tools.iter().find(|tool| tool.definition.name == call.tool.name) {
-                Some(tool) => tool.respond(&call.input).await.map(ToolResult::Data),
-                None => {
-                    let message = format!("There is no tool '{}'", call.tool.full_name());
-                    Err(ToolError::new(ErrorCode::ToolNotFound, message))
-                }
+            // A sleep of no time lasts until the next tick of the timer, a millisecond.
+            if !mock.delay.is_zero() {
+                tokio::time::sleep(mock.delay).await;
+            }
+            match chosen {
+                Ok(response) => response.result.clone().map(ToolResult::Data),
+                Err(error) => Err(*error),
             }
         })
     }

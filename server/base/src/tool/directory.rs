@@ -121,15 +121,20 @@ impl Tools for ToolDirectory {
     fn member(&self, app: &str, tool: &str) -> Option<String> {
         let known = || self.names.name(self.names.member(app, tool)?).map(str::to_owned);
         let unknown = || self.names.unknown_member(app, tool);
-        self.answers.members.get(&format!("{app}.{tool}")).cloned().or_else(known).or_else(unknown)
+        self.answers
+            .members
+            .get(&*format!("{app}.{tool}"))
+            .map(|name| (**name).to_owned())
+            .or_else(known)
+            .or_else(unknown)
     }
 
     fn function(&self, name: &str) -> Option<String> {
-        self.answers.functions.get(name).cloned()
+        self.answers.functions.get(name).map(|tool| (**tool).to_owned())
     }
 
     fn positional(&self, tool: &str) -> Option<String> {
-        self.answers.positional.get(tool).cloned()
+        self.answers.positional.get(tool).map(|property| (**property).to_owned())
     }
 
     fn similar(&self, name: &str) -> Vec<String> {

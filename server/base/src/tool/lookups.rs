@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolLookups {
     /// Apps: `users` of `users.list`.
-    pub apps: BTreeSet<String>,
+    // Boxed texts, because many runs wait with a few of them, and a node of a tree has room for eleven.
+    pub apps: BTreeSet<Box<str>>,
     /// Tools by their names as members of apps: `users:list` by `users.list`.
-    pub members: BTreeMap<String, String>,
+    pub members: BTreeMap<Box<str>, Box<str>>,
     /// Tools by their names as functions: `web_search` by `webSearch`.
-    pub functions: BTreeMap<String, String>,
+    pub functions: BTreeMap<Box<str>, Box<str>>,
     /// The property that a plain argument is assigned to, by tool.
-    pub positional: BTreeMap<String, String>,
+    pub positional: BTreeMap<Box<str>, Box<str>>,
     /// JSON text of what `getTool` returns, by the requested name.
     pub descriptions: BTreeMap<String, String>,
     /// Similar names, by a name that does not exist. The [key](similar_app_key) of an app ends with a dot.
@@ -88,26 +89,26 @@ impl Tools for LookupRecorder {
     fn is_app(&self, app: &str) -> bool {
         let is_app = self.directory.is_app(app);
         if is_app {
-            self.lookups().apps.insert(app.to_owned());
+            self.lookups().apps.insert(app.into());
         }
         is_app
     }
 
     fn member(&self, app: &str, tool: &str) -> Option<String> {
         let name = self.directory.member(app, tool)?;
-        self.lookups().members.insert(format!("{app}.{tool}"), name.clone());
+        self.lookups().members.insert(format!("{app}.{tool}").into(), name.as_str().into());
         Some(name)
     }
 
     fn function(&self, name: &str) -> Option<String> {
         let tool = self.directory.function(name)?;
-        self.lookups().functions.insert(name.to_owned(), tool.clone());
+        self.lookups().functions.insert(name.into(), tool.as_str().into());
         Some(tool)
     }
 
     fn positional(&self, tool: &str) -> Option<String> {
         let property = self.directory.positional(tool)?;
-        self.lookups().positional.insert(tool.to_owned(), property.clone());
+        self.lookups().positional.insert(tool.into(), property.as_str().into());
         Some(property)
     }
 

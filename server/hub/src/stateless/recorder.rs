@@ -103,6 +103,10 @@ impl RunJournal for Recorder {
         }
         let calls = calls.iter().map(|call| Issued { tool: call.tool.clone(), input: call.input.clone() }).collect();
         let ms = state.rounds.last().map_or(Some(0), |round| round.ms);
+        if state.rounds.is_empty() {
+            // Many runs wait in their first round.
+            state.rounds.reserve_exact(1);
+        }
         state.rounds.push(Round { calls, answers: Vec::new(), ms });
         Box::pin(std::future::ready(Ok(())))
     }

@@ -99,16 +99,16 @@ pub struct RecordedError {
 pub struct RecordedTools {
     /// Apps that were used as objects: `users` of `users.list`.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub apps: BTreeSet<String>,
+    pub apps: BTreeSet<Box<str>>,
     /// Tools by their names as members: `users:list` by `users.list`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub members: BTreeMap<String, String>,
+    pub members: BTreeMap<Box<str>, Box<str>>,
     /// Tools by their names as global functions: `web_search` by `webSearch`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub functions: BTreeMap<String, String>,
+    pub functions: BTreeMap<Box<str>, Box<str>>,
     /// The property that a plain argument is assigned to, by tool.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub positional: BTreeMap<String, String>,
+    pub positional: BTreeMap<Box<str>, Box<str>>,
     /// Results of `getTool`, by the requested name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub described: BTreeMap<String, Json>,
@@ -315,12 +315,12 @@ impl RecordedTools {
         let mut tools = Self::default();
         for call in journal.rounds.iter().flat_map(|round| &round.calls) {
             if let Some((app, tool)) = call.tool.split_once(':') {
-                tools.apps.insert(app.to_owned());
-                tools.members.insert(format!("{app}.{tool}"), call.tool.clone());
+                tools.apps.insert(app.into());
+                tools.members.insert(format!("{app}.{tool}").into(), call.tool.as_str().into());
             }
             let function = function_name(&call.tool);
             for name in function.into_iter().chain([call.tool.clone()]) {
-                tools.functions.insert(name, call.tool.clone());
+                tools.functions.insert(name.into(), call.tool.as_str().into());
             }
         }
         tools

@@ -108,7 +108,7 @@ impl ClientToolset {
             for entry in &self.tools {
                 names.add(entry.name.as_str());
                 if let Some(property) = entry.positional() {
-                    answers.positional.insert(entry.name.clone(), property.to_owned());
+                    answers.positional.insert(entry.name.as_str().into(), property.into());
                 }
             }
             for function in self.names.functions() {
@@ -116,7 +116,7 @@ impl ClientToolset {
                 if let Some(index) = names.get(tool) {
                     names.add_spelling(index, function);
                 }
-                answers.functions.insert(function.to_owned(), tool.to_owned());
+                answers.functions.insert(function.into(), tool.into());
             }
             let describe = |tool: &Arc<ClientTool>| {
                 let tool = Arc::clone(tool);

@@ -39,7 +39,7 @@ fn directory() -> ToolDirectory {
         }
     }
     names.add_apps(APPS.map(str::to_owned));
-    let pairs = |to: &str| NAMES.iter().map(|name| ((*name).to_owned(), format!("{name}{to}"))).collect();
+    let pairs = |to: &str| NAMES.iter().map(|name| (Box::from(*name), format!("{name}{to}").into())).collect();
     let answers = ToolLookups { functions: pairs("!"), positional: pairs("?"), ..ToolLookups::default() };
     ToolDirectory::new(names, descriptions).with_answers(answers).with_meta_tools()
 }
