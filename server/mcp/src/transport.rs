@@ -21,14 +21,14 @@ const MAX_BEGINNING: usize = 32;
 /// How much memory the line buffer keeps after a longer line.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 
-/// Writes the messages of a server.
+/// Writes the messages of a server, each whole, even if its writer is dropped in the middle of it.
 #[derive(Clone)]
-pub struct MessageWriter(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>);
+pub struct MessageWriter(Arc<Mutex<Option<Lines>>>);
 
 impl MessageWriter {
     /// Creates a writer on a stream.
     pub fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Some(Box::new(to)))))
+        Self(Arc::new(Mutex::new(Some(Lines { stream: Box::new(to), line: Vec::new(), written: 0 }))))
     }
 
     /// Writes a message. The future holds it as a line only.
@@ -36,20 +36,44 @@ impl MessageWriter {
     /// # Errors
     /// The stream fails, or is closed.
     pub fn write(&self, message: &ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        let (writer, line) = (Arc::clone(&self.0), serde_json::to_vec(message));
+        let (lines, line) = (Arc::clone(&self.0), serde_json::to_vec(message));
         async move {
             let mut line = line?;
             line.push(b'\n');
-            let mut writer = writer.lock().await;
-            let stream = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
-            stream.write_all(&line).await?;
-            stream.flush().await
+            let mut lines = lines.lock().await;
+            let lines = lines.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
+            lines.finish().await?;
+            (lines.line, lines.written) = (line, 0);
+            lines.finish().await
         }
     }
 
     /// Closes the stream.
     async fn close(&self) {
         drop(self.0.lock().await.take());
+    }
+}
+
+/// The output of a connection.
+struct Lines {
+    stream: Box<dyn AsyncWrite + Send + Unpin>,
+    /// The line that is being written.
+    line: Vec<u8>,
+    /// How much of it has been written.
+    written: usize,
+}
+
+impl Lines {
+    /// Writes the rest of the line. Cancelling it loses nothing.
+    async fn finish(&mut self) -> Result<(), Error> {
+        while self.written < self.line.len() {
+            match self.stream.write(&self.line[self.written..]).await? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                count => self.written += count,
+            }
+        }
+        (self.line, self.written) = (Vec::new(), 0);
+        self.stream.flush().await
     }
 }
 
@@ -221,12 +245,33 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rmcp::model::{CustomResult, RequestId, ServerResult};
 
     fn code(line: &[u8]) -> Option<i32> {
         match parse(line) {
             Ok(message) => message.map(|_| 0),
             Err(error) => Some(error.code.0),
         }
+    }
+
+    /// A notification is given up when its answer cannot wait any longer. What follows must not be in the middle of it.
+    #[tokio::test]
+    async fn a_line_is_whole_although_its_writer_is_dropped() {
+        let (to, mut from) = tokio::io::duplex(8);
+        let writer = MessageWriter::new(to);
+        let message = |text: &str| {
+            let result = ServerResult::CustomResult(CustomResult(text.into()));
+            ServerJsonRpcMessage::response(result, RequestId::Number(1))
+        };
+        let given_up = tokio::time::timeout(std::time::Duration::from_millis(20), writer.write(&message("one")));
+        assert!(given_up.await.is_err(), "nobody reads");
+        let second = tokio::spawn(writer.write(&message("two")));
+        let mut lines = BufReader::new(&mut from).lines();
+        for text in ["one", "two"] {
+            let line = lines.next_line().await.expect("read").expect("a line");
+            assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON")["result"], text);
+        }
+        second.await.expect("not cancelled").expect("written");
     }
 
     #[test]
