@@ -72,11 +72,14 @@ async fn a_script_gives_its_result() {
 }
 
 /// A client that has a question to answer.
-struct Asked(Waits);
+struct Asked {
+    capabilities: Value,
+    waits: Waits,
+}
 
 impl Port for Asked {
     fn capabilities(&self) -> &Value {
-        &Value::Null
+        &self.capabilities
     }
 
     fn client(&self) -> u64 {
@@ -84,7 +87,7 @@ impl Port for Asked {
     }
 
     fn waits(&self) -> &Waits {
-        &self.0
+        &self.waits
     }
 
     fn ask(&self, _: Question) -> Answering<'_> {
@@ -95,7 +98,8 @@ impl Port for Asked {
 #[tokio::test]
 async fn a_run_that_waits_for_a_person_needs_no_permit() {
     let runs = runs(Pool { max_runs: 1, ..Pool::default() });
-    let port = Arc::new(Asked(Waits::new(Duration::from_secs(600))));
+    let (capabilities, waits) = (data!({"elicitation": {}}), Waits::new(Duration::from_secs(600)));
+    let port = Arc::new(Asked { capabilities, waits });
     let waiting = port.waits().begin();
     let (cancel, script) = (CancellationToken::new(), "await new Promise((done) => setTimeout(done, 50_000))");
     let asking = ExecuteRequest { client: Client::new(Arc::<Asked>::clone(&port)), ..request(script) };
