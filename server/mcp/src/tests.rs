@@ -182,27 +182,34 @@ async fn instructions_name_the_apps() {
     assert!(instructions.chars().count() <= 2_000, "{instructions}");
 }
 
-/// More calls than may begin at once wait, and other requests are answered meanwhile. A cancelled call has no response.
+/// More calls than may begin at once wait, and other requests are answered meanwhile. A cancelled call ends, and has no
+/// response.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_wait_delay_nothing() {
     const CALLS: u64 = 100;
     let mut config = Config::default();
-    config.pool.max_runs = 200;
+    config.pool.max_runs = 101;
+    config.pool.queue_timeout = Duration::from_secs(5);
     let mut client = Client::initialized(config).await;
     let waiting = json!({"name": "codecall_execute", "arguments": {"script": "await sleep(60_000)"}});
+    let quick = json!({"name": "codecall_execute", "arguments": {"script": "return 1"}});
     for id in 1..=CALLS {
         client.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": waiting})).await;
     }
     assert!(client.ask(1_000, "ping", json!({})).await["result"].is_object());
-    let quick = json!({"name": "codecall_execute", "arguments": {"script": "return 1"}});
     assert!(client.ask(1_001, "tools/call", quick.clone()).await["result"].is_object());
     for id in 1..=CALLS {
         let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
         client.send(cancelled).await;
     }
-    // Those of the calls would be there before.
+    // There is room for as many again.
+    for id in CALLS + 1..=2 * CALLS {
+        client.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": waiting})).await;
+    }
+    // Responses to the calls would be there before.
     let answer = client.ask_next(1_002, "tools/call", quick).await;
-    assert_eq!(answer["id"], 1_002, "{answer}");
+    let text = answer["result"]["content"][0]["text"].as_str();
+    assert!(answer["id"] == 1_002 && text == Some(r#"{"status":"ok","result":1}"#), "{answer}");
 }
 
 /// At the end of the input, open calls still have some time to be answered, in the order in which they end.
