@@ -355,8 +355,9 @@ impl Pipeline {
             let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
             Arc::new(client.passing_task(call.context.caller != Caller::Script))
         };
+        // In a box is what few calls need, as all would have room for it.
         if self.may_wait(entry, &call)
-            && let Err(error) = self.approved(entry, &call, &client).await
+            && let Err(error) = Box::pin(self.approved(entry, &call, &client)).await
         {
             return Some(Err(error));
         }
