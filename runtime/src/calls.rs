@@ -89,7 +89,7 @@ impl Calls {
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
         // A single call is often the only one; a second one is often followed by many.
         match self.queued.len() {
-            0 => self.open.reserve_exact(1),
+            0 if self.open.is_empty() => self.open.reserve_exact(1),
             1 => {
                 self.queued.reserve(MANY);
                 self.open.reserve(MANY);

@@ -79,8 +79,8 @@ impl<T> Slab<T> {
     fn grow(&mut self) {
         let more = match self.items.len() {
             0..4 => 4,
-            few @ 4..TRIMMED => few * 3,
-            some @ TRIMMED..1024 => some,
+            few @ 4..16 => few * 3,
+            some @ 16..1024 => some,
             many => many / 2,
         };
         self.items.reserve_exact(more);
