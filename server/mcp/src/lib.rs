@@ -75,8 +75,6 @@ pub struct Handler {
     number: u64,
     /// What the session has subscribed to.
     subscriptions: Arc<Subscriptions>,
-    /// Cancelled at the end of the client's input.
-    input_ended: CancellationToken,
     /// Cancelled when the last clone of this handler is dropped.
     dropped: CancellationToken,
     _guard: Arc<DropGuard>,
@@ -116,7 +114,6 @@ impl Handler {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dropped = CancellationToken::new();
         let _guard = Arc::new(dropped.clone().drop_guard());
-        let input_ended = CancellationToken::new();
         let (peers, subscriptions) = (Arc::default(), Arc::default());
         Self {
             live,
@@ -128,7 +125,6 @@ impl Handler {
             is_only: false,
             number,
             subscriptions,
-            input_ended,
             dropped,
             _guard,
         }

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// Events in the queue to a client that does not read. More events are dropped.
 const QUEUE_CAPACITY: usize = 1_000;
@@ -27,24 +26,20 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns the answer after the events before it have been forwarded.
 ///
 /// When the answer is there, the queue of events is closed, which ends `forwarding` after those in it: a stuck thread
-/// may hold a sink, and a client may not read, but neither delays the answer for long. When `stop` is cancelled, no more events
-/// are forwarded.
+/// may hold a sink, and a client may not read, but neither delays the answer for long.
 ///
 /// The futures are in boxes, because a request that waits would hold each of them twice.
 pub async fn after_events<T>(
     mut answer: BoxFuture<'static, Box<T>>,
     Forwarding { queue, mut forwarding }: Forwarding,
-    stop: CancellationToken,
 ) -> Box<T> {
     tokio::select! {
         answer = &mut answer => {
             queue.close_channel();
-            let forwarded = stop.run_until_cancelled(forwarding);
-            let _ = Box::pin(tokio::time::timeout(FLUSH_TIMEOUT, forwarded)).await;
+            let _ = Box::pin(tokio::time::timeout(FLUSH_TIMEOUT, forwarding)).await;
             return answer;
         }
         () = &mut forwarding => {}
-        () = stop.cancelled() => drop(forwarding),
     }
     answer.await
 }

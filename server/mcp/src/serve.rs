@@ -71,7 +71,7 @@ where
     let handler = Handler { is_only, ..Handler::new(hub) };
     let writer = MessageWriter::new(to);
     let calls = OpenCalls::new(writer.clone());
-    let transport = LineTransport::new(from, writer, Arc::clone(&calls), handler.input_ended.clone(), stop);
+    let transport = LineTransport::new(from, writer, Arc::clone(&calls), stop);
     let (suspended, tasks) = (Arc::clone(&handler.suspended), handler.tasks.clone());
     let served = match (Service { handler, calls }).serve(transport).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),

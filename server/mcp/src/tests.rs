@@ -212,20 +212,25 @@ async fn calls_that_wait_delay_nothing() {
     assert!(answer["id"] == 1_002 && text == Some(r#"{"status":"ok","result":1}"#), "{answer}");
 }
 
-/// At the end of the input, open calls still have some time to be answered, in the order in which they end.
+/// At the end of the input, open calls still have some time to be answered, in the order in which they end, and their events
+/// are sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_answered_after_the_end_of_the_input() {
     let mut client = Client::initialized(Config::default()).await;
     for (id, ms) in [(1, 400), (2, 100)] {
-        let script = format!("console.log('started'); await sleep({ms}); return {id}");
+        let script = format!("await sleep({ms}); mcpLog('info', 'late'); return {id}");
         let call = json!({"name": "codecall_execute", "arguments": {"script": script}});
         client.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call})).await;
     }
     client.input.shutdown().await.expect("closed");
-    let mut answered = Vec::new();
+    let (mut answered, mut logged) = (Vec::new(), 0);
     while let Some(line) = client.output.next_line().await.expect("read") {
         let message: Value = serde_json::from_str(&line).expect("JSON");
+        if message["params"]["data"]["message"] == "late" {
+            logged += 1;
+        }
         if let Some(id) = message["id"].as_u64() {
+            assert_eq!(logged, answered.len() + 1, "the log comes before the answer");
             assert!(message["result"]["content"][0]["text"].is_string(), "{message}");
             answered.push(id);
         }

@@ -4,9 +4,8 @@
 
 use super::answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
 use super::interact::{Subject, client_error};
-use super::run_events;
 use super::tool_list::MetaTools;
-use super::{Handler, suspended};
+use super::{Handler, run_events, suspended};
 use codecall_base::call::with_client;
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
@@ -60,8 +59,7 @@ impl Handler {
                 Box::pin(with_client(requester, answer(called, arguments, client, sink, cancel)))
             }),
         );
-        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
-        let answering = run_events::after_events(answer, forwarding, self.input_ended.clone());
+        let answering = run_events::after_events(answer, forwarding);
         // An `async` block would have room for it twice.
         Box::pin(answering.map(move |answer| {
             drop(active);

@@ -93,35 +93,16 @@ pub struct LineTransport<R> {
     permit: Option<OwnedSemaphorePermit>,
     /// An answer to a line that is not a message, which is sent before the next line is read.
     answer: Option<ServerJsonRpcMessage>,
-    /// Cancelled at the end of the input.
-    ended: CancellationToken,
     /// Ends the input when it is cancelled.
     stop: CancellationToken,
 }
 
 impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
-    /// Creates a transport. `ended` is cancelled at the end of the input, which is also when `stop` is cancelled.
-    pub fn new(
-        from: R,
-        writer: MessageWriter,
-        calls: Arc<OpenCalls>,
-        ended: CancellationToken,
-        stop: CancellationToken,
-    ) -> Self {
+    /// Creates a transport. Its input also ends when `stop` is cancelled.
+    pub fn new(from: R, writer: MessageWriter, calls: Arc<OpenCalls>, stop: CancellationToken) -> Self {
         let reader = BufReader::with_capacity(64 << 10, from);
         let beginning = Arc::new(Semaphore::new(MAX_BEGINNING));
-        Self {
-            reader,
-            line: Vec::new(),
-            skips: false,
-            writer,
-            calls,
-            beginning,
-            permit: None,
-            answer: None,
-            ended,
-            stop,
-        }
+        Self { reader, line: Vec::new(), skips: false, writer, calls, beginning, permit: None, answer: None, stop }
     }
 
     /// Reads to the end of a line. Returns `false` at the end of the input. Cancelling it loses nothing.
@@ -205,11 +186,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let stop = self.stop.clone();
-        let message = stop.run_until_cancelled(self.next()).await.flatten();
-        if message.is_none() {
-            self.ended.cancel();
-        }
-        message
+        stop.run_until_cancelled(self.next()).await.flatten()
     }
 
     async fn close(&mut self) -> Result<(), Error> {
