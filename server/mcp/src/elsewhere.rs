@@ -119,7 +119,7 @@ async fn answer(proceeding: Proceeding, incoming: Incoming) {
     let answer = match question {
         Question::Proceed { state, subject, responses, task_after } => {
             let proceeded = match proceeding.suspended.take(&state, &subject) {
-                Ok(work) => proceeding.proceed(work, responses, None, &incoming.cancel, task_after).await,
+                Ok(work) => proceeding.proceed(work, responses, &incoming.cancel, task_after).await,
                 Err(error) => Err(error),
             };
             Some(carry(proceeded))

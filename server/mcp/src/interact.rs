@@ -56,8 +56,8 @@ impl Handler {
         let answering = match state {
             Some(state) => self.continued(state, subject, responses, sink, context, task_after),
             None if is_modern && (client.can_be_asked() || task_after.is_some()) => {
-                let work = Work::begin(subject, form, messages, |sink, cancel| start(client, sink, cancel));
-                self.proceed(work, responses, sink, context, task_after)
+                let work = Work::begin(subject, form, messages, sink, |sink, cancel| start(client, sink, cancel));
+                self.proceed(work, responses, context, task_after)
             }
             None => {
                 let answer = start(client, sink, context.ct.clone());
@@ -97,7 +97,10 @@ impl Handler {
             });
         }
         match self.suspended.take(elsewhere::unnamed(&state), &subject) {
-            Ok(work) => self.proceed(work, responses, sink, context, task_after),
+            Ok(work) => {
+                work.send_events_to(sink);
+                self.proceed(work, responses, context, task_after)
+            }
             Err(error) => Box::pin(std::future::ready(Box::new(Err(error)))),
         }
     }
@@ -106,13 +109,12 @@ impl Handler {
         &self,
         work: Work,
         responses: Option<InputResponses>,
-        sink: EventSink,
         context: &RequestContext<RoleServer>,
         task_after: Option<Duration>,
     ) -> suspended::Answering {
         let (proceeding, cancel) = (self.proceeding(), context.ct.clone());
         let responses = responses.unwrap_or_default();
-        Box::pin(async move { Box::new(proceeding.proceed(work, responses, sink, &cancel, task_after).await) })
+        Box::pin(async move { Box::new(proceeding.proceed(work, responses, &cancel, task_after).await) })
     }
 
     /// Returns what goes on with the work of requests.
@@ -144,11 +146,9 @@ impl Proceeding {
         &self,
         work: Work,
         responses: InputResponses,
-        sink: EventSink,
         cancel: &CancellationToken,
         task_after: Option<Duration>,
     ) -> suspended::Answer {
-        work.send_events_to(sink);
         let hub = self.live.get();
         let expiry = hub.config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
         let proceeded = match self.suspended.proceed(work, responses, cancel, expiry, task_after).await {

@@ -171,14 +171,15 @@ impl Suspended {
 }
 
 impl Work {
-    /// Begins the work of a request. `start` gets the sink of its events, and its cancellation.
+    /// Begins the work of a request, whose events go to `sink`. `start` gets what sends them, and its cancellation.
     pub fn begin(
         subject: Subject,
         form: AnswerForm,
         messages: Messages,
+        sink: EventSink,
         start: impl FnOnce(EventSink, CancellationToken) -> Answering,
     ) -> Self {
-        let (cancel, sink) = (CancellationToken::new(), Arc::new(Mutex::new(None::<Arc<dyn Fn(_) + Send + Sync>>)));
+        let (cancel, sink) = (CancellationToken::new(), Arc::new(Mutex::new(sink)));
         let (current, run) = (Arc::clone(&sink), Arc::<OnceLock<RunId>>::default());
         let begun = Arc::clone(&run);
         let forward: EventSink = Some(Arc::new(move |event| {
@@ -221,7 +222,8 @@ impl Work {
         }
     }
 
-    /// Sends events to the request that is being answered. There are none while none is.
+    /// Sends events to the request that is being answered. There are none while none is. The work goes on meanwhile, so
+    /// this comes before anything else that a request does.
     pub fn send_events_to(&self, sink: EventSink) {
         *self.sink.lock().unwrap_or_else(PoisonError::into_inner) = sink;
     }

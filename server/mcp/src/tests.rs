@@ -121,6 +121,43 @@ async fn without_a_session() {
     assert!(answer["result"]["_meta"]["codecall/stats"].is_object());
 }
 
+/// A client that can be asked without a session gets all events of its run, from the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_event_of_a_run_is_sent() {
+    let mut client = Client::start(Config::default());
+    let call = |id: u64| {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+            "progressToken": id,
+        });
+        json!({"name": "codecall_execute", "arguments": {"script": "return await users.get({})"}, "_meta": meta})
+    };
+    // Many at once, so that a run begins before anything else of its request is done.
+    for _ in 0..10 {
+        for id in 0..200 {
+            client.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call(id)})).await;
+        }
+        let (mut steps, mut open) = (vec![Vec::new(); 200], 200);
+        while open > 0 {
+            let line = client.output.next_line().await.expect("read").expect("not at its end");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            let params = &message["params"];
+            if let Some(id) = params["progressToken"].as_u64() {
+                steps[usize::try_from(id).expect("small")].extend(params["progress"].as_f64());
+            }
+            if message["id"].is_u64() {
+                assert_eq!(message["result"]["content"][0]["text"], r#"{"status":"ok","result":{}}"#);
+                open -= 1;
+            }
+        }
+        for (id, steps) in steps.iter().enumerate() {
+            assert_eq!(*steps, [1.0, 2.0], "request {id}");
+        }
+    }
+}
+
 /// A stuck thread holds the sink of its run, but the client gets an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_given_up_is_answered() {
