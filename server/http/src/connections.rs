@@ -4,28 +4,21 @@
 //! client does not read a response. If there are too many connections, a new one evicts the one that is idle for the
 //! longest time. A connection with an active request is never evicted; if all have one, the new connection gets 503.
 
-use super::deferred;
+mod exchange;
+mod wire;
+
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderValue, Request, Uri};
 use codecall_config::HttpServerConfig;
-use hyper::body::{Frame, Incoming, SizeHint};
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::io::ErrorKind;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_io_timeout::TimeoutStream;
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wire::Wire;
 
 /// Backoff when the system accepts no connection.
 const MIN_BACKOFF: Duration = Duration::from_millis(10);
@@ -42,9 +35,12 @@ pub struct Connections {
     max_connections: usize,
     header_timeout: Duration,
     write_timeout: Duration,
-    open: Mutex<HashMap<u64, Arc<Connection>>>,
+    open: Mutex<HashMap<u64, (Arc<Connection>, AbortHandle)>>,
     next: AtomicU64,
     started: Instant,
+    /// Cancelled when connections end after their response.
+    closing: CancellationToken,
+    tasks: TaskTracker,
 }
 
 /// One connection.
@@ -54,14 +50,15 @@ struct Connection {
     active_requests: AtomicUsize,
     /// When the last active request ended, in milliseconds since the server started.
     idle_since: AtomicU64,
-    /// Cancelled when the connection is evicted.
-    evicted: CancellationToken,
+    /// Whether the client reads slower than is written to it.
+    is_blocked: AtomicBool,
 }
 
 impl Connections {
     /// Takes the limits of the configuration. The system's limit of file descriptors may lower the number of
     /// connections.
-    pub fn new(config: &HttpServerConfig) -> Arc<Self> {
+    /// When `closing` is cancelled, connections end after their response.
+    pub fn new(config: &HttpServerConfig, closing: CancellationToken) -> Arc<Self> {
         let max_connections = match max_by_descriptors() {
             Some(allowed) if config.max_connections > allowed => {
                 tracing::warn!(
@@ -80,20 +77,21 @@ impl Connections {
             open: Mutex::default(),
             next: AtomicU64::new(0),
             started: Instant::now(),
+            closing,
+            tasks: TaskTracker::new(),
         })
     }
 
-    /// Accepts connections until `cancel` is cancelled, then waits for the responses in progress.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener, router: Router, cancel: CancellationToken) {
-        let graceful = GracefulShutdown::new();
+    /// Accepts connections until they close, then waits for the responses in progress.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, router: Router) {
         let mut backoff = MIN_BACKOFF;
-        while let Some(accepted) = cancel.run_until_cancelled(listener.accept()).await {
+        while let Some(accepted) = self.closing.run_until_cancelled(listener.accept()).await {
             match accepted {
                 Ok((stream, _)) => {
                     backoff = MIN_BACKOFF;
                     // An event is sent at once, not when the client has acknowledged the one before.
                     let _ = stream.set_nodelay(true);
-                    self.spawn(stream, &router, &graceful);
+                    self.spawn(stream, &router);
                 }
                 // The client has disconnected already.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
@@ -107,11 +105,12 @@ impl Connections {
             }
         }
         drop(listener);
-        graceful.shutdown().await;
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 
     /// Serves a connection in a task of its own.
-    fn spawn(self: &Arc<Self>, stream: TcpStream, router: &Router, graceful: &GracefulShutdown) {
+    fn spawn(self: &Arc<Self>, stream: TcpStream, router: &Router) {
         if self.lock().len() >= self.max_connections && !self.evict_idle() {
             // A client that does not read this sees that the connection is closed.
             let _ = stream.try_write(FULL_RESPONSE);
@@ -120,47 +119,26 @@ impl Connections {
         let connection = Arc::new(Connection::default());
         connection.idle_since.store(self.now(), Ordering::Relaxed);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(number, Arc::clone(&connection));
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.write_timeout));
-        let (connections, served) = (Arc::clone(self), Arc::clone(&connection));
-        let router = TowerToHyperService::new(router.clone());
-        let service = service_fn(move |request: Request<Incoming>| {
-            let active = ActiveRequest::new(&connections, &served);
-            let response = router.call(detached(request).map(Body::new));
-            // In a box, because it has room for the request.
-            let response = Box::pin(response);
-            async move {
-                let response = match response.await {
-                    Ok(response) => deferred::resolved(response.map(Body::new)).await,
-                    Err(never) => match never {},
-                };
-                Ok::<_, Infallible>(response.map(|body| Body::new(TrackedBody { body, _active: active })))
-            }
+        let wire = Wire::new(stream, self.write_timeout, Arc::clone(&connection));
+        let served = exchange::serve(Arc::clone(self), Arc::clone(&connection), router.clone(), wire);
+        let open = Open { connections: Arc::clone(self), number };
+        // It is added before the task can end.
+        let mut all = self.lock();
+        let task = self.tasks.spawn(async move {
+            let _open = open;
+            served.await;
         });
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.header_timeout)
-            .serve_connection(TokioIo::new(Box::pin(stream)), service);
-        // In a box: the task would hold it twice.
-        let served = Box::pin(graceful.watch(served));
-        let connections = Arc::clone(self);
-        tokio::spawn(async move {
-            if let Some(Err(error)) = connection.evicted.run_until_cancelled(served).await {
-                tracing::debug!("a connection has ended: {error}");
-            }
-            connections.lock().remove(&number);
-        });
+        all.insert(number, (connection, task.abort_handle()));
     }
 
     /// Evicts the connection that is idle for the longest time. Returns whether there was one.
     fn evict_idle(&self) -> bool {
         let mut open = self.lock();
-        let idle = open.iter().filter(|(_, connection)| connection.active_requests.load(Ordering::Relaxed) == 0);
-        let longest = idle.min_by_key(|(_, connection)| connection.idle_since.load(Ordering::Relaxed));
+        let idle = open.iter().filter(|(_, (connection, _))| connection.active_requests.load(Ordering::Relaxed) == 0);
+        let longest = idle.min_by_key(|(_, (connection, _))| connection.idle_since.load(Ordering::Relaxed));
         let Some(number) = longest.map(|(number, _)| *number) else { return false };
-        if let Some(connection) = open.remove(&number) {
-            connection.evicted.cancel();
+        if let Some((_, task)) = open.remove(&number) {
+            task.abort();
         }
         true
     }
@@ -169,23 +147,21 @@ impl Connections {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, (Arc<Connection>, AbortHandle)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Copies the address and the values of the headers: they are parts of the buffer of the connection, of some kilobytes, which
-/// would be kept as long as somebody has one of them.
-fn detached<B>(mut request: Request<B>) -> Request<B> {
-    for value in request.headers_mut().values_mut() {
-        if let Ok(own) = HeaderValue::from_bytes(value.as_bytes()) {
-            *value = own;
-        }
+/// A connection among the open ones, until it is dropped.
+struct Open {
+    connections: Arc<Connections>,
+    number: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.connections.lock().remove(&self.number);
     }
-    if let Ok(own) = Uri::try_from(request.uri().to_string()) {
-        *request.uri_mut() = own;
-    }
-    request
 }
 
 /// Returns the number of connections that the system has file descriptors for; `None` if it has no limit.
@@ -198,47 +174,4 @@ fn max_by_descriptors() -> Option<usize> {
 #[cfg(not(unix))]
 fn max_by_descriptors() -> Option<usize> {
     None
-}
-
-/// Counts a request as active until it is dropped.
-struct ActiveRequest(Arc<Connections>, Arc<Connection>);
-
-impl ActiveRequest {
-    fn new(connections: &Arc<Connections>, connection: &Arc<Connection>) -> Self {
-        connection.active_requests.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(connections), Arc::clone(connection))
-    }
-}
-
-impl Drop for ActiveRequest {
-    fn drop(&mut self) {
-        self.1.idle_since.store(self.0.now(), Ordering::Relaxed);
-        self.1.active_requests.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The body of a response, whose request is active until the body is dropped.
-struct TrackedBody {
-    body: Body,
-    _active: ActiveRequest,
-}
-
-impl HttpBody for TrackedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

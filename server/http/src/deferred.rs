@@ -42,17 +42,27 @@ pub fn inspect(mut response: Response, see: impl FnOnce(&Response) + Send + 'sta
     }
 }
 
-/// Waits for a response that comes later. It gets the headers that layers have added to the empty one.
-pub async fn resolved(mut response: Response) -> Response {
-    let Some(coming) = Later::take(&mut response) else { return response };
+/// Returns a response, or the future of one that comes later. It gets the headers that layers have added to the empty one.
+pub fn split(mut response: Response) -> Result<Response, BoxFuture<'static, Response>> {
+    let Some(coming) = Later::take(&mut response) else { return Ok(response) };
     let mut headers = std::mem::take(response.headers_mut());
-    drop(response);
     // That of the empty one.
     headers.remove(CONTENT_LENGTH);
-    let headers = (!headers.is_empty()).then(|| Box::new(headers));
-    let mut response = coming.await;
-    if let Some(headers) = headers {
-        response.headers_mut().extend(*headers);
+    if headers.is_empty() {
+        return Err(coming);
     }
-    response
+    let headers = Box::new(headers);
+    Err(Box::pin(async move {
+        let mut response = coming.await;
+        response.headers_mut().extend(*headers);
+        response
+    }))
+}
+
+/// Waits for a response that comes later.
+pub async fn resolved(response: Response) -> Response {
+    match split(response) {
+        Ok(response) => response,
+        Err(coming) => coming.await,
+    }
 }

@@ -120,7 +120,7 @@ impl HttpServer {
         hub.get().recalled().await;
         let sessions = CancellationToken::new();
         let router = router(&hub, self.address, self.page, &sessions)?;
-        let serving = Connections::new(&hub.get().config().http).serve(self.listener, router, cancel.clone());
+        let serving = Connections::new(&hub.get().config().http, cancel.clone()).serve(self.listener, router);
         let ended = async {
             cancel.cancelled().await;
             // Running scripts end, and their requests are answered before the sessions end.

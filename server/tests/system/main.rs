@@ -67,5 +67,6 @@ mod support;
 mod telemetry;
 mod third_party;
 mod upstream_server;
+mod waiting;
 #[cfg(unix)]
 mod tool_directory;
