@@ -3,29 +3,85 @@
 use super::deferred;
 use super::error::HttpError;
 use axum::Json;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use codecall_mcp::{ClientMessages, DetachedCall, Detachment};
 use futures_util::{Stream, stream};
 use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
+use std::num::NonZero;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How many calls are checked at once.
+const CHECKS_PER_PROCESSOR: usize = 4;
 
 /// Asks proxies not to collect events before they pass them on.
 const UNBUFFERED: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
-/// Middleware: rmcp checks a call, and this answers it. `cancel` ends all responses.
-pub async fn answer(State(cancel): State<CancellationToken>, mut request: Request, next: Next) -> Response {
+/// The calls of a server.
+#[derive(Clone)]
+pub struct Calls {
+    /// Ends all responses.
+    cancel: CancellationToken,
+    /// Those that are checked: rmcp has some tens of kilobytes for each.
+    checks: Arc<Semaphore>,
+}
+
+impl Calls {
+    /// Creates the calls of a server, whose responses `cancel` ends.
+    pub fn new(cancel: CancellationToken) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { cancel, checks: Arc::new(Semaphore::new(CHECKS_PER_PROCESSOR * processors)) }
+    }
+}
+
+/// Middleware: rmcp checks a call, and this answers it.
+pub async fn answer(State(calls): State<Calls>, mut request: Request, next: Next) -> Response {
     let detachment = Detachment::default();
     request.extensions_mut().insert(detachment.clone());
-    let response = next.run(request).await;
-    match detachment.take() {
-        Some(call) => deferred::later(respond(call, cancel)),
-        None => response,
+    if !is_call(request.headers()) {
+        let response = next.run(request).await;
+        return match detachment.take() {
+            Some(call) => deferred::later(respond(call, calls.cancel)),
+            None => response,
+        };
     }
+    // Here and not in rmcp: a client that sends it slowly has no permit.
+    let request = with_body_read(request).await;
+    let checked = Box::pin(async move {
+        let _permit = calls.checks.acquire_owned().await;
+        let response = next.run(request).await;
+        // rmcp's response has its queues, and is kept only if it is sent.
+        detachment.take().map(|call| respond(call, calls.cancel)).ok_or(response)
+    });
+    deferred::later(async move {
+        match checked.await {
+            Ok(coming) => coming.await,
+            Err(response) => response,
+        }
+    })
+}
+
+/// Whether a request is a call without a session, of which rmcp makes sure.
+fn is_call(headers: &HeaderMap) -> bool {
+    headers.get("mcp-method").is_some_and(|method| method == "tools/call") && !headers.contains_key("mcp-session-id")
+}
+
+/// Reads the body of a request. The body that cannot be read fails again.
+async fn with_body_read(request: Request) -> Request {
+    let (parts, body) = request.into_parts();
+    let body = match to_bytes(body, usize::MAX).await {
+        // A copy: it may be a part of the buffer of the connection.
+        Ok(bytes) => Body::from(Bytes::copy_from_slice(&bytes)),
+        Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
+    };
+    Request::from_parts(parts, body)
 }
 
 /// Begins a call and returns its response, whose status is that of the first message. The call is cancelled when the response is

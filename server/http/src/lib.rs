@@ -207,7 +207,8 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
         sessions = sessions.shared_by(replicas, hub.scope(), config.session_idle);
     }
     mcp.session_store = sessions.store();
-    let answer_calls = axum::middleware::from_fn_with_state(mcp.cancellation_token.clone(), calls::answer);
+    let answer_calls =
+        axum::middleware::from_fn_with_state(calls::Calls::new(mcp.cancellation_token.clone()), calls::answer);
     let mcp = StreamableHttpService::new(move || Ok(handler.for_session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(live)?);
     let masked = Router::new()

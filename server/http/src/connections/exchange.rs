@@ -34,6 +34,11 @@ struct Parked {
 
 /// Serves a connection until it ends.
 pub async fn serve(connections: Arc<Connections>, connection: Arc<Connection>, router: Router, mut wire: Wire) {
+    // hyper has buffers also for a connection on which nothing comes.
+    let begun = connections.closing.run_until_cancelled(wire.readable());
+    if !matches!(tokio::time::timeout(connections.header_timeout, begun).await, Ok(Some(Ok(())))) {
+        return;
+    }
     let router = TowerToHyperService::new(router);
     let mut response = None;
     loop {

@@ -45,9 +45,18 @@ impl Wire {
         }
     }
 
-    async fn closed(&self) {
+    /// Waits until there is something to read, which may be the end.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.tcp().readable().await
+    }
+
+    fn tcp(&self) -> &TcpStream {
         let stream: &TimeoutWriter<TcpStream> = &self.stream;
-        if matches!(stream.get_ref().peek(&mut [0]).await, Ok(1..)) {
+        stream.get_ref()
+    }
+
+    async fn closed(&self) {
+        if matches!(self.tcp().peek(&mut [0]).await, Ok(1..)) {
             std::future::pending().await
         }
     }
