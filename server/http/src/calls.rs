@@ -73,7 +73,7 @@ fn is_call(headers: &HeaderMap) -> bool {
     headers.get("mcp-method").is_some_and(|method| method == "tools/call") && !headers.contains_key("mcp-session-id")
 }
 
-/// Reads the body of a request. The body that cannot be read fails again.
+/// Reads the body of a request. A body that cannot be read fails again.
 async fn with_body_read(request: Request) -> Request {
     let (parts, body) = request.into_parts();
     let body = match to_bytes(body, usize::MAX).await {

@@ -180,6 +180,28 @@ async fn responses_have_the_form_that_the_request_wants() {
     assert_eq!(server.end().await, Some(0));
 }
 
+/// Clients that send their calls slowly delay no others.
+#[tokio::test]
+async fn slow_clients_delay_nobody() {
+    let server = HttpProcess::start(&["--demo"]).await;
+    let request = call("1.1", "return 'here'", None, "");
+    let (begin, rest) = request.split_at(request.len() - 1);
+    let mut slow = Vec::new();
+    for _ in 0..100 {
+        let mut connection = Connection::open(&server).await;
+        connection.write(begin).await;
+        slow.push(connection);
+    }
+    let mut connection = Connection::open(&server).await;
+    connection.write(&request).await;
+    assert_eq!(connection.response().await.result(), "here");
+    for connection in &mut slow {
+        connection.write(rest).await;
+        assert_eq!(connection.response().await.result(), "here");
+    }
+    assert_eq!(server.end().await, Some(0));
+}
+
 /// A call is cancelled when its client closes the connection. One whose client still waits is answered in a shutdown.
 #[tokio::test]
 async fn clients_leave_while_they_wait() {
