@@ -23,6 +23,8 @@ use wire::Wire;
 /// Backoff when the system accepts no connection.
 const MIN_BACKOFF: Duration = Duration::from_millis(10);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
+/// How long a connection is idle that is evicted because the system has no descriptors: its client may just send a request.
+const MIN_IDLE: Duration = Duration::from_millis(100);
 /// Minimum number of file descriptors that connections leave to the rest of the program.
 #[cfg(unix)]
 const RESERVED_DESCRIPTORS: u64 = 128;
@@ -56,8 +58,7 @@ struct Connection {
 
 impl Connections {
     /// Takes the limits of the configuration. The system's limit of file descriptors may lower the number of
-    /// connections.
-    /// When `closing` is cancelled, connections end after their response.
+    /// connections. When `closing` is cancelled, connections end after their response.
     pub fn new(config: &HttpServerConfig, closing: CancellationToken) -> Arc<Self> {
         let max_connections = match max_by_descriptors() {
             Some(allowed) if config.max_connections > allowed => {
@@ -98,7 +99,7 @@ impl Connections {
                 // The system has no descriptors or no memory left, which connections free when they end.
                 Err(error) => {
                     tracing::warn!("no connection can be accepted: {error}");
-                    self.evict_idle();
+                    self.evict_idle(MIN_IDLE);
                     tokio::time::sleep(backoff).await;
                     backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
@@ -111,7 +112,7 @@ impl Connections {
 
     /// Serves a connection in a task of its own.
     fn spawn(self: &Arc<Self>, stream: TcpStream, router: &Router) {
-        if self.lock().len() >= self.max_connections && !self.evict_idle() {
+        if self.lock().len() >= self.max_connections && !self.evict_idle(Duration::ZERO) {
             // A client that does not read this sees that the connection is closed.
             let _ = stream.try_write(FULL_RESPONSE);
             return;
@@ -131,12 +132,16 @@ impl Connections {
         all.insert(number, (connection, task.abort_handle()));
     }
 
-    /// Evicts the connection that is idle for the longest time. Returns whether there was one.
-    fn evict_idle(&self) -> bool {
+    /// Evicts the connection that is idle for the longest time, if that is at least `min_idle`. Returns whether there was one.
+    fn evict_idle(&self, min_idle: Duration) -> bool {
+        let now = self.now();
         let mut open = self.lock();
         let idle = open.iter().filter(|(_, (connection, _))| connection.active_requests.load(Ordering::Relaxed) == 0);
-        let longest = idle.min_by_key(|(_, (connection, _))| connection.idle_since.load(Ordering::Relaxed));
-        let Some(number) = longest.map(|(number, _)| *number) else { return false };
+        let idle = idle.map(|(number, (connection, _))| (connection.idle_since.load(Ordering::Relaxed), *number));
+        let Some((since, number)) = idle.min() else { return false };
+        if u128::from(now.saturating_sub(since)) < min_idle.as_millis() {
+            return false;
+        }
         if let Some((_, task)) = open.remove(&number) {
             task.abort();
         }
