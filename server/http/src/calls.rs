@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use codecall_mcp::{ClientMessages, DetachedCall, Detachment};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub async fn answer(State(calls): State<Calls>, mut request: Request, next: Next
     if !is_call(request.headers()) {
         let response = next.run(request).await;
         return match detachment.take() {
-            Some(call) => deferred::later(respond(call, calls.cancel)),
+            Some(call) => deferred::later(Coming::begin(call, calls.cancel).respond()),
             None => response,
         };
     }
@@ -58,12 +58,12 @@ pub async fn answer(State(calls): State<Calls>, mut request: Request, next: Next
         let _permit = calls.checks.acquire_owned().await;
         let response = next.run(request).await;
         // rmcp's response has its queues, and is kept only if it is sent.
-        detachment.take().map(|call| respond(call, calls.cancel)).ok_or(response)
+        detachment.take().map(|call| Coming::begin(call, calls.cancel)).ok_or_else(|| Box::new(response))
     });
     deferred::later(async move {
         match checked.await {
-            Ok(coming) => coming.await,
-            Err(response) => response,
+            Ok(coming) => coming.respond().await,
+            Err(response) => *response,
         }
     })
 }
@@ -84,25 +84,7 @@ async fn with_body_read(request: Request) -> Request {
     Request::from_parts(parts, body)
 }
 
-/// Begins a call and returns its response, whose status is that of the first message. The call is cancelled when the response is
-/// dropped.
-// Not an async function, which would keep the call.
-fn respond(call: DetachedCall, cancel: CancellationToken) -> impl Future<Output = Response> + Send + 'static {
-    let request = CancellationToken::new();
-    let mut coming = Coming { messages: call.begin(request.clone()), cancel, _guard: request.drop_guard() };
-    async move {
-        let Some(first) = coming.next().await else { return HttpError::Internal.into_response() };
-        match status(&first) {
-            StatusCode::OK => {
-                let events = Sse::new(events(first, coming)).keep_alive(KeepAlive::default());
-                ([UNBUFFERED], events).into_response()
-            }
-            status => (status, Json(first)).into_response(),
-        }
-    }
-}
-
-/// The messages that are not sent yet.
+/// The messages of a call that are not sent yet. The call is cancelled when they are dropped.
 struct Coming {
     messages: ClientMessages,
     cancel: CancellationToken,
@@ -110,9 +92,30 @@ struct Coming {
 }
 
 impl Coming {
+    /// Begins a call, whose messages `cancel` ends.
+    fn begin(call: DetachedCall, cancel: CancellationToken) -> Self {
+        let request = CancellationToken::new();
+        Self { messages: call.begin(request.clone()), cancel, _guard: request.drop_guard() }
+    }
+
+    /// Returns the response, whose status is that of the first message.
+    #[expect(clippy::manual_async_fn, reason = "an async function has room for its parameters twice")]
+    fn respond(mut self) -> impl Future<Output = Response> + Send {
+        async move {
+            let Some(first) = self.next().await else { return HttpError::Internal.into_response() };
+            match status(&first) {
+                StatusCode::OK => {
+                    let events = Sse::new(events(first, self)).keep_alive(KeepAlive::default());
+                    ([UNBUFFERED], events).into_response()
+                }
+                status => (status, Json(first)).into_response(),
+            }
+        }
+    }
+
     async fn next(&mut self) -> Option<Box<ServerJsonRpcMessage>> {
         tokio::select! {
-            message = self.messages.recv() => message,
+            message = self.messages.next() => message,
             () = self.cancel.cancelled() => None,
         }
     }

@@ -9,6 +9,8 @@ mod wire;
 
 use axum::Router;
 use codecall_config::HttpServerConfig;
+use exchange::Exchanges;
+use futures_util::FutureExt as _;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -121,14 +123,12 @@ impl Connections {
         connection.idle_since.store(self.now(), Ordering::Relaxed);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let wire = Wire::new(stream, self.write_timeout, Arc::clone(&connection));
-        let served = exchange::serve(Arc::clone(self), Arc::clone(&connection), router.clone(), wire);
+        let served = Exchanges::new(Arc::clone(self), Arc::clone(&connection), router.clone()).serve(wire);
         let open = Open { connections: Arc::clone(self), number };
         // It is added before the task can end.
         let mut all = self.lock();
-        let task = self.tasks.spawn(async move {
-            let _open = open;
-            served.await;
-        });
+        // An `async` block would have room for the future twice.
+        let task = self.tasks.spawn(served.map(|()| drop(open)));
         all.insert(number, (connection, task.abort_handle()));
     }
 

@@ -8,18 +8,33 @@ use super::Handler;
 use super::run_events::Outlet;
 use super::service::{Passed, conforming};
 use axum::http::request::Parts;
+use futures_channel::mpsc;
 use rmcp::RoleServer;
 use rmcp::model::*;
 use rmcp::service::{Peer, RequestContext, serve_directly};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Messages in the queue to a client that does not read. More of them wait.
 const QUEUE_CAPACITY: usize = 16;
 
 /// Messages to the client of a call; the last one is the answer.
+// Not tokio's channel: each would have room for 32 messages.
 pub type ClientMessages = mpsc::Receiver<Box<ServerJsonRpcMessage>>;
+
+/// Sends messages to the client of a call.
+#[derive(Clone)]
+pub(super) struct MessageSender(mpsc::Sender<Box<ServerJsonRpcMessage>>);
+
+impl MessageSender {
+    /// Waits for room in the queue. If the client is gone, nothing is sent.
+    pub(super) async fn send(&mut self, message: Box<ServerJsonRpcMessage>) {
+        if poll_fn(|context| self.0.poll_ready(context)).await.is_ok() {
+            let _ = self.0.start_send(message);
+        }
+    }
+}
 
 /// Where a call goes that is taken out of rmcp.
 #[derive(Clone, Default)]
@@ -62,6 +77,7 @@ impl DetachedCall {
     pub fn begin(self, cancel: CancellationToken) -> ClientMessages {
         let Self { handler, request, mut context } = self;
         let (sender, messages) = mpsc::channel(QUEUE_CAPACITY);
+        let mut sender = MessageSender(sender);
         context.ct = cancel;
         context.extensions.insert(Outlet::Stream(sender.clone()));
         let id = context.id.clone();
@@ -71,7 +87,7 @@ impl DetachedCall {
                 Ok(result) => ServerJsonRpcMessage::response(result, id),
                 Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
             };
-            let _ = sender.send(Box::new(message)).await;
+            sender.send(Box::new(message)).await;
         });
         messages
     }

@@ -2,6 +2,7 @@
 //! and as notifications that the script sends.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
+use super::detached::MessageSender;
 use super::is_modern;
 use super::transport::MessageWriter;
 use agentscript::Message;
@@ -15,7 +16,6 @@ use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Events in the queue to a client that does not read. More events are dropped.
 const QUEUE_CAPACITY: usize = 1_000;
@@ -106,7 +106,7 @@ pub fn event_sink(
     };
     // The progress of a single tool may begin at 0, and each step must be greater than the one before.
     let progress = if single { -1.0 } else { 0.0 };
-    let outlet = Outlet::of(context);
+    let mut outlet = Outlet::of(context);
     let queue = sender.clone();
     let (has_progress, has_log) = (token.is_some(), min_level.is_some());
     let sink: EventSink = Some(Arc::new(move |event| {
@@ -126,9 +126,8 @@ pub fn event_sink(
     let mut forwarder = Forwarder { token, min_level, single, progress, has_upstream_progress: false, run: None };
     let forwarding = Box::pin(async move {
         while let Some(event) = receiver.next().await {
-            for notification in forwarder.notifications(*event) {
-                outlet.send(notification).await;
-            }
+            // In a box: a request that waits for its tool would have room for it.
+            Box::pin(forwarder.forward(*event, &mut outlet)).await;
         }
     });
     (sink, Forwarding { queue, forwarding })
@@ -140,7 +139,7 @@ pub enum Outlet {
     /// To the client, by rmcp.
     Peer(Peer<RoleServer>),
     /// To the stream of the request.
-    Stream(mpsc::Sender<Box<ServerJsonRpcMessage>>),
+    Stream(MessageSender),
     /// To the client.
     Writer(MessageWriter),
 }
@@ -152,12 +151,12 @@ impl Outlet {
     }
 
     /// Sends a notification, unless the client is gone.
-    fn send(&self, notification: ServerNotification) -> BoxFuture<'_, ()> {
+    fn send(&mut self, notification: ServerNotification) -> BoxFuture<'_, ()> {
         match self {
             Self::Peer(peer) => Box::pin(async { drop(peer.send_notification(notification).await) }),
             Self::Stream(stream) => {
                 let message = Box::new(ServerJsonRpcMessage::notification(notification));
-                Box::pin(async { drop(stream.send(message).await) })
+                Box::pin(stream.send(message))
             }
             Self::Writer(writer) => {
                 let writing = writer.write(&ServerJsonRpcMessage::notification(notification));
@@ -182,6 +181,13 @@ struct Forwarder {
 }
 
 impl Forwarder {
+    /// Sends the notifications of an event.
+    async fn forward(&mut self, event: RunEvent, outlet: &mut Outlet) {
+        for notification in self.notifications(event) {
+            outlet.send(notification).await;
+        }
+    }
+
     /// Returns the notifications of an event: a step of progress, and a log message.
     fn notifications(&mut self, event: RunEvent) -> Vec<ServerNotification> {
         let mut step = None;

@@ -24,107 +24,139 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// A request whose response comes later.
+/// What serves a connection.
+pub struct Exchanges {
+    connections: Arc<Connections>,
+    connection: Arc<Connection>,
+    router: TowerToHyperService<Router>,
+}
+
+impl Exchanges {
+    /// Creates what serves a connection by a router.
+    pub fn new(connections: Arc<Connections>, connection: Arc<Connection>, router: Router) -> Self {
+        Self { connections, connection, router: TowerToHyperService::new(router) }
+    }
+
+    /// Serves the connection until it ends.
+    #[expect(clippy::manual_async_fn, reason = "an async function has room for its parameters twice")]
+    pub fn serve(self, wire: Wire) -> impl Future<Output = ()> + Send {
+        async move {
+            // In boxes is what a connection does not have while its client waits.
+            let Some(wire) = Box::pin(self.begun(wire)).await else { return };
+            let mut next = (wire, None);
+            while let Some(mut parked) = Box::pin(self.exchange(next)).await {
+                let Some(response) = std::future::poll_fn(|context| parked.poll_response(context)).await else {
+                    return;
+                };
+                next = parked.resumed(response);
+            }
+        }
+    }
+
+    /// Waits until something comes: hyper has buffers also for a connection on which nothing does.
+    async fn begun(&self, wire: Wire) -> Option<Wire> {
+        let begun = std::future::poll_fn(|context| wire.poll_readable(context));
+        let begun = self.connections.closing.run_until_cancelled(begun);
+        let begun = tokio::time::timeout(self.connections.header_timeout, begun).await;
+        matches!(begun, Ok(Some(Ok(())))).then_some(wire)
+    }
+
+    /// Serves requests until the response to one comes later, or the connection ends. `resumed` is the response to the first
+    /// request, if that is read again.
+    async fn exchange(&self, (wire, resumed): (Wire, Option<Response>)) -> Option<Box<Parked>> {
+        let Self { connections, connection, router } = self;
+        let (resumed, parked) = (&Mutex::new(resumed), &Mutex::new(None));
+        let service = service_fn(|request: Request<Incoming>| {
+            let answering = match take(resumed) {
+                Some(response) => Err(response),
+                // In a box, because it has room for the request.
+                None => Ok((
+                    ActiveRequest::new(connections, connection),
+                    short_form(&request),
+                    Box::pin(router.call(detached(request).map(Body::new))),
+                )),
+            };
+            async move {
+                let (active, short, response) = match answering {
+                    Ok(answering) => answering,
+                    Err(response) => return Ok(response),
+                };
+                let response = match response.await {
+                    Ok(response) => response.map(Body::new),
+                    Err(never) => match never {},
+                };
+                let response = match (deferred::split(response), short) {
+                    (Ok(response), _) => response,
+                    (Err(coming), None) => coming.await,
+                    (Err(response), Some(request)) => {
+                        *parked.lock().unwrap_or_else(PoisonError::into_inner) = Some((response, active, request));
+                        // The connection is taken out of hyper, which drops this.
+                        return std::future::pending().await;
+                    }
+                };
+                Ok::<_, Infallible>(tracked(response, active))
+            }
+        });
+        let mut served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(connections.header_timeout)
+            .serve_connection(TokioIo::new(wire), service);
+        let mut closing = pin!(connections.closing.cancelled());
+        let mut is_closing = false;
+        let parked = std::future::poll_fn(|context| {
+            loop {
+                if let Poll::Ready(ended) = Pin::new(&mut served).poll(context) {
+                    if let Err(error) = ended {
+                        tracing::debug!("a connection has ended: {error}");
+                    }
+                    return Poll::Ready(None);
+                }
+                // What is not written yet, of the response before, is in hyper.
+                if !connection.is_blocked.load(Ordering::Relaxed)
+                    && let Some(parked) = take(parked)
+                {
+                    return Poll::Ready(Some(parked));
+                }
+                if is_closing || closing.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                is_closing = true;
+                Pin::new(&mut served).graceful_shutdown();
+            }
+        });
+        let parked = parked.await?;
+        let parts = served.into_parts();
+        let mut wire = parts.io.into_inner();
+        wire.unread(&parts.read_buf);
+        let (response, active, request) = parked;
+        Some(Box::new(Parked { wire, response, active, request }))
+    }
+}
+
+/// A request whose response comes later, and its connection.
 struct Parked {
+    wire: Wire,
     response: BoxFuture<'static, Response>,
     active: ActiveRequest,
     /// The short form of the request.
     request: String,
 }
 
-/// Serves a connection until it ends.
-pub async fn serve(connections: Arc<Connections>, connection: Arc<Connection>, router: Router, mut wire: Wire) {
-    // hyper has buffers also for a connection on which nothing comes.
-    let begun = connections.closing.run_until_cancelled(wire.readable());
-    if !matches!(tokio::time::timeout(connections.header_timeout, begun).await, Ok(Some(Ok(())))) {
-        return;
+impl Parked {
+    /// Waits for the response; `None` if the client closes the connection before.
+    fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
+        match self.response.as_mut().poll(context) {
+            Poll::Ready(response) => Poll::Ready(Some(response)),
+            Poll::Pending => self.wire.poll_closed(context).map(|()| None),
+        }
     }
-    let router = TowerToHyperService::new(router);
-    let mut response = None;
-    loop {
-        // In boxes: the task would have room for the longest of them.
-        let exchanged = Box::pin(exchange(&connections, &connection, &router, wire, response)).await;
-        let Some((same_wire, Parked { response: coming, active, request })) = exchanged else { return };
-        wire = same_wire;
-        let Some(come) = wire.run_until_closed(coming).await else { return };
-        response = Some(tracked(come, active));
-        wire.unread(request.as_bytes());
-    }
-}
 
-/// Serves requests until the response to one comes later, or the connection ends. `resumed` is the response to the first
-/// request, if that is read again.
-async fn exchange(
-    connections: &Arc<Connections>,
-    connection: &Arc<Connection>,
-    router: &TowerToHyperService<Router>,
-    wire: Wire,
-    resumed: Option<Response>,
-) -> Option<(Wire, Parked)> {
-    let (resumed, parked) = (&Mutex::new(resumed), &Mutex::new(None));
-    let service = service_fn(|request: Request<Incoming>| {
-        let answering = match take(resumed) {
-            Some(response) => Err(response),
-            // In a box, because it has room for the request.
-            None => Ok((
-                ActiveRequest::new(connections, connection),
-                short_form(&request),
-                Box::pin(router.call(detached(request).map(Body::new))),
-            )),
-        };
-        async move {
-            let (active, short, response) = match answering {
-                Ok(answering) => answering,
-                Err(response) => return Ok(response),
-            };
-            let response = match response.await {
-                Ok(response) => response.map(Body::new),
-                Err(never) => match never {},
-            };
-            let response = match (deferred::split(response), short) {
-                (Ok(response), _) => response,
-                (Err(coming), None) => coming.await,
-                (Err(response), Some(request)) => {
-                    *parked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Parked { response, active, request });
-                    // The connection is taken out of hyper, which drops this.
-                    return std::future::pending().await;
-                }
-            };
-            Ok::<_, Infallible>(tracked(response, active))
-        }
-    });
-    let mut served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(connections.header_timeout)
-        .serve_connection(TokioIo::new(wire), service);
-    let mut closing = pin!(connections.closing.cancelled());
-    let mut is_closing = false;
-    let parked = std::future::poll_fn(|context| {
-        loop {
-            if let Poll::Ready(ended) = Pin::new(&mut served).poll(context) {
-                if let Err(error) = ended {
-                    tracing::debug!("a connection has ended: {error}");
-                }
-                return Poll::Ready(None);
-            }
-            // What is not written yet, of the response before, is in hyper.
-            if !connection.is_blocked.load(Ordering::Relaxed)
-                && let Some(parked) = take(parked)
-            {
-                return Poll::Ready(Some(parked));
-            }
-            if is_closing || closing.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            is_closing = true;
-            Pin::new(&mut served).graceful_shutdown();
-        }
-    });
-    let parked = parked.await?;
-    let parts = served.into_parts();
-    let mut wire = parts.io.into_inner();
-    wire.unread(&parts.read_buf);
-    Some((wire, parked))
+    /// Returns the connection, of which the request can be read again, and the response to it.
+    fn resumed(self, response: Response) -> (Wire, Option<Response>) {
+        let Self { mut wire, active, request, .. } = self;
+        wire.unread(request.as_bytes());
+        (wire, Some(tracked(response, active)))
+    }
 }
 
 fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use axum::body::Bytes;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,22 +10,24 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_io_timeout::TimeoutWriter;
+use tokio::time::Sleep;
 
 /// A stream that ends if the client does not read, and from which bytes can be read again.
 pub struct Wire {
-    stream: Pin<Box<TimeoutWriter<TcpStream>>>,
+    stream: TcpStream,
     /// What is read before the stream.
     unread: Bytes,
     connection: Arc<Connection>,
+    /// How long a write may take.
+    timeout: Duration,
+    /// When that is over for a write that waits. In a box: few do.
+    blocked: Option<Pin<Box<Sleep>>>,
 }
 
 impl Wire {
     /// Creates the stream of a connection. A write may take `timeout`.
     pub fn new(stream: TcpStream, timeout: Duration, connection: Arc<Connection>) -> Self {
-        let mut stream = TimeoutWriter::new(stream);
-        stream.set_timeout(Some(timeout));
-        Self { stream: Box::pin(stream), unread: Bytes::new(), connection }
+        Self { stream, unread: Bytes::new(), connection, timeout, blocked: None }
     }
 
     /// Lets bytes be read before all others.
@@ -36,35 +38,31 @@ impl Wire {
         }
     }
 
-    /// Waits for a future until the client closes the connection, which is not seen while there is something to read.
-    pub async fn run_until_closed<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            biased;
-            value = future => Some(value),
-            () = self.closed(), if self.unread.is_empty() => None,
-        }
-    }
-
     /// Waits until there is something to read, which may be the end.
-    pub async fn readable(&self) -> io::Result<()> {
-        self.tcp().readable().await
+    pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_read_ready(context)
     }
 
-    fn tcp(&self) -> &TcpStream {
-        let stream: &TimeoutWriter<TcpStream> = &self.stream;
-        stream.get_ref()
-    }
-
-    async fn closed(&self) {
-        if matches!(self.tcp().peek(&mut [0]).await, Ok(1..)) {
-            std::future::pending().await
+    /// Waits until the client closes the connection, which is not seen while there is something to read.
+    pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.unread.is_empty() {
+            return Poll::Pending;
+        }
+        match self.stream.poll_peek(context, &mut ReadBuf::new(&mut [0])) {
+            Poll::Ready(Ok(1..)) | Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(()),
         }
     }
 
-    /// Notes whether what is written waits for the client.
-    fn written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    /// Notes whether what is written waits for the client, and ends the stream if it does so for too long.
+    fn written(&mut self, written: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.connection.is_blocked.store(written.is_pending(), Ordering::Relaxed);
-        written
+        if written.is_ready() {
+            self.blocked = None;
+            return written;
+        }
+        let blocked = self.blocked.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.timeout)));
+        blocked.as_mut().poll(context).map(|()| Err(ErrorKind::TimedOut.into()))
     }
 }
 
@@ -75,7 +73,7 @@ impl AsyncRead for Wire {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.unread.is_empty() {
-            return self.stream.as_mut().poll_read(context, buffer);
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
         }
         let length = self.unread.len().min(buffer.remaining());
         buffer.put_slice(&self.unread.split_to(length));
@@ -85,8 +83,8 @@ impl AsyncRead for Wire {
 
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = self.stream.as_mut().poll_write(context, bytes);
-        self.written(written)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.written(written, context)
     }
 
     fn poll_write_vectored(
@@ -94,8 +92,8 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = self.stream.as_mut().poll_write_vectored(context, slices);
-        self.written(written)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.written(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -103,10 +101,10 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.as_mut().poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.as_mut().poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
