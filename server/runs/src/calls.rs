@@ -74,15 +74,11 @@ impl Calls {
         pause: Option<Arc<CallPause>>,
     ) -> CallEnd {
         let id = call.id;
-        let permit = tokio::select! {
-            biased;
-            () = cancel.cancelled() => {
-                let result = Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)));
-                return CallEnd { id, result, is_paused: false };
-            }
-            permit = self.permits.acquire() => permit,
+        // In boxes is what comes before the tool: a call that waits for it holds none of it.
+        let Some(permit) = Box::pin(cancel.run_until_cancelled(self.permits.acquire())).await else {
+            let result = Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)));
+            return CallEnd { id, result, is_paused: false };
         };
-        // In a box is what comes before the tool: a call that waits for it holds none of it.
         let result = match Box::pin(self.prepare(call, cancel, pause.clone())).await.map_err(Box::new) {
             Ok((call, fetch)) if self.is_dry_run => self.dry_run(id, &call, fetch.is_some()),
             Ok((call, fetch)) => self.call_tool(call, fetch).await,
@@ -177,7 +173,7 @@ impl Calls {
         let answered = AssertUnwindSafe(calling).catch_unwind().await;
         let crashed = |_| Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed"));
         let result = answered.unwrap_or_else(crashed)?;
-        let text = Box::pin(offload::run(offload::weight(&result), || result.to_string())).await?;
+        let text = Box::pin(json_text(result)).await?;
         let max = self.context.pool.max_message_bytes;
         if text.len() > max {
             let message = format!(
@@ -208,6 +204,10 @@ impl Calls {
         self.log.set_result_known(id, is_known);
         Ok(result.to_string())
     }
+}
+
+async fn json_text(result: Value) -> Result<String, ToolError> {
+    Ok(offload::run(offload::weight(&result), || result.to_string()).await?)
 }
 
 /// Returns the error of a call of a run that has to end.

@@ -27,7 +27,7 @@ pub struct RunContext {
     /// Why the run has to end; empty if its client has cancelled it.
     reason: OnceLock<Reason>,
     /// The limits of each run.
-    pub pool: Pool,
+    pub pool: Arc<Pool>,
     /// Whether a thread evaluates the run, or the run is queued for one.
     in_slice: AtomicBool,
     /// Number of messages that the script has sent.
@@ -47,7 +47,7 @@ impl RunContext {
     pub fn new(
         scope: RunScope,
         memory: &Arc<MemoryBudget>,
-        pool: Pool,
+        pool: &Arc<Pool>,
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Arc<Self> {
@@ -62,7 +62,7 @@ impl RunContext {
             cancel,
             stop: Arc::default(),
             reason: OnceLock::new(),
-            pool,
+            pool: Arc::clone(pool),
             in_slice: AtomicBool::new(false),
             messages: AtomicU64::new(0),
             memory: Arc::clone(memory),

@@ -123,7 +123,7 @@ impl Runs {
         let scope = RunScope { id: id.clone(), depth: 0, permit, pause: None };
         let mut hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), &log, &self.pipeline).await;
         hooks.pause_when_dropped();
-        let context = RunContext::new(scope, &self.memory, self.pool, None, cancel);
+        let context = RunContext::new(scope, &self.memory, &self.pool, None, cancel);
         let _abandon =
             crate::AbandonOnDrop { context: Arc::clone(&context), max_bytes: request.policy.limits.max_memory_bytes };
         let outcome = tokio::select! {
@@ -237,7 +237,7 @@ impl Runs {
         let EngineCall { run, call, is_repeated, allowed_tools, allowed_apps } = made;
         let pause = Arc::new(CallPause::new(call.id.0, is_repeated));
         let scope = RunScope { id: run, depth: 0, permit: None, pause: None };
-        let context = RunContext::new(scope, &self.memory, self.pool, None, cancel.clone());
+        let context = RunContext::new(scope, &self.memory, &self.pool, None, cancel.clone());
         let calls = Arc::new(Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: allowed_tools.map(Into::into),

@@ -63,7 +63,7 @@ const MAX_NESTING: u32 = 8;
 pub struct Runs {
     catalogue: Arc<Catalogue>,
     pipeline: Arc<Pipeline>,
-    pool: Pool,
+    pool: Arc<Pool>,
     queue: Arc<Queue>,
     executor: Arc<dyn Executor>,
     scripts: Arc<ScriptCache>,
@@ -86,7 +86,7 @@ impl Runs {
             memory: MemoryBudget::new(pool.max_memory_bytes),
             admission: Arc::new(Admission::new(pool.max_runs, &pool)),
             hooks: Arc::default(),
-            pool,
+            pool: Arc::new(pool),
         }
     }
 
@@ -137,7 +137,7 @@ impl Runs {
             memory: Arc::clone(&self.memory),
             admission: Arc::new(Admission::new(max_runs, &self.pool)),
             hooks: Arc::clone(&self.hooks),
-            pool: Pool { max_runs, ..self.pool },
+            pool: Arc::new(Pool { max_runs, ..*self.pool }),
         }
     }
 
@@ -153,7 +153,7 @@ impl Runs {
             memory: Arc::clone(&self.memory),
             admission: Arc::clone(&self.admission),
             hooks: Arc::clone(&self.hooks),
-            pool: self.pool,
+            pool: Arc::clone(&self.pool),
         }
     }
 
@@ -216,7 +216,7 @@ impl Runs {
                 let deadline = Deadline::new(&mut request);
                 // A dry run makes no calls, so its client gets no events of calls.
                 let sink = sink.filter(|_| !request.dry_run);
-                let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
+                let context = RunContext::new(scope, &self.memory, &self.pool, sink, cancel);
                 let max_bytes = request.policy.limits.max_memory_bytes;
                 let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
                 let trace = begun.span.context();

@@ -379,7 +379,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
         context: RunContext::new(
             RunScope { id: RunId::random(), depth: 0, permit: None, pause: None },
             &runs.memory,
-            runs.pool,
+            &runs.pool,
             None,
             CancellationToken::new(),
         ),

@@ -62,7 +62,7 @@ pub struct Pipeline {
     direct_calls: DirectCalls,
     concurrency_limits: Vec<(ToolPattern, Arc<Semaphore>)>,
     /// What tools may ask the client of a call.
-    interaction: InteractionConfig,
+    interaction: Arc<InteractionConfig>,
     /// Which calls a person has to approve.
     approval: Arc<ApprovalConfig>,
     /// Where those wait; absent: they cannot.
@@ -106,7 +106,7 @@ impl Pipeline {
             hooks: Arc::default(),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             concurrency_limits: Vec::new(),
-            interaction: InteractionConfig::default(),
+            interaction: Arc::default(),
             approval: Arc::default(),
             approval_requests: None,
             approval_room: Arc::default(),
@@ -141,7 +141,7 @@ impl Pipeline {
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
         pipeline.lenient_input = config.lenient_input;
-        pipeline.interaction = config.interaction;
+        pipeline.interaction = Arc::new(config.interaction);
         pipeline.approval = Arc::new(config.approval.clone());
         pipeline.approval_requests = stores.approval_requests.clone();
         pipeline.direct_calls = config.direct_calls.clone();
@@ -179,7 +179,7 @@ impl Pipeline {
             lenient_input: self.lenient_input,
             hooks: Arc::clone(&self.hooks),
             direct_calls: self.direct_calls.clone(),
-            interaction: self.interaction,
+            interaction: Arc::clone(&self.interaction),
             approval: Arc::clone(&self.approval),
             approval_requests: self.approval_requests.clone(),
             approval_room: Arc::clone(&self.approval_room),

@@ -28,7 +28,7 @@ pub struct CallClient {
     app: String,
     /// The tool, prompt or resource, for errors and the log.
     what: String,
-    config: InteractionConfig,
+    config: Arc<InteractionConfig>,
     secrets: Arc<SecretRegistry>,
     hooks: Arc<[Arc<dyn Hook>]>,
     waits: Waits,
@@ -47,7 +47,7 @@ impl CallClient {
         inner: Client,
         app: &str,
         what: &str,
-        config: InteractionConfig,
+        config: Arc<InteractionConfig>,
         secrets: Arc<SecretRegistry>,
         hooks: Arc<[Arc<dyn Hook>]>,
         cancel: CancellationToken,
@@ -58,10 +58,10 @@ impl CallClient {
             capabilities,
             app: app.to_owned(),
             what: what.to_owned(),
+            waits: Waits::new(config.max_wait),
             config,
             secrets,
             hooks,
-            waits: Waits::new(config.max_wait),
             asked: AtomicUsize::new(0),
             passes_task: false,
             refusal: Mutex::default(),
@@ -308,7 +308,7 @@ mod tests {
         let capabilities = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}});
         let inner = Client::new(Arc::new(Echo(capabilities, Waits::new(config.max_wait))));
         let (secrets, hooks) = (Arc::default(), Arc::from([]));
-        CallClient::new(inner, "crm", "Tool 'crm:merge'", config, secrets, hooks, CancellationToken::new())
+        CallClient::new(inner, "crm", "Tool 'crm:merge'", Arc::new(config), secrets, hooks, CancellationToken::new())
     }
 
     async fn asked(client: &CallClient, params: Value) -> Result<Value, String> {

@@ -94,7 +94,7 @@ impl Pipeline {
 
     pub(super) fn call_client(&self, client: &Client, app: &str, what: &str, ended: CancellationToken) -> CallClient {
         let (secrets, hooks) = (Arc::clone(&self.secrets), Arc::clone(&self.hooks));
-        CallClient::new(client.clone(), app, what, self.interaction, secrets, hooks, ended)
+        CallClient::new(client.clone(), app, what, Arc::clone(&self.interaction), secrets, hooks, ended)
     }
 
     /// Acquires a permit of every limit that applies to a tool, in the order of the rules, so that no two calls wait for
