@@ -46,12 +46,17 @@ const TRIMMED: usize = 16;
 /// Values of one type, addressed by number.
 pub struct Slab<T> {
     items: Vec<T>,
-    free: Vec<u32>,
+    /// The numbers of free entries; absent until there are some.
+    #[expect(
+        clippy::box_collection,
+        reason = "a heap has many slabs, and a run that waits may be one of a hundred thousand"
+    )]
+    free: Option<Box<Vec<u32>>>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), free: Vec::new() }
+        Self { items: Vec::new(), free: None }
     }
 }
 
@@ -59,7 +64,7 @@ impl<T> Slab<T> {
     /// Add an item; gives its number.
     #[inline]
     pub fn add(&mut self, item: T) -> u32 {
-        match self.free.pop() {
+        match self.free.as_mut().and_then(|free| free.pop()) {
             Some(index) => {
                 self.items[index as usize] = item;
                 index
@@ -86,7 +91,7 @@ impl<T> Slab<T> {
         self.items.reserve_exact(more);
     }
 
-    /// Release what a small slab has beyond its items: a run that waits may be one of a hundred thousand.
+    /// Release what a small slab has beyond its items, while its run waits.
     pub fn trim(&mut self) {
         if (1..TRIMMED).contains(&self.items.len()) {
             self.items.shrink_to_fit();
@@ -95,17 +100,21 @@ impl<T> Slab<T> {
 
     /// How many can be added until it has to grow.
     pub fn room(&self) -> usize {
-        self.items.capacity() - self.items.len() + self.free.len()
+        self.items.capacity() - self.items.len() + self.free_len()
     }
 
     /// Make room for so many more.
     pub fn reserve(&mut self, more: usize) {
-        self.items.reserve_exact(more.saturating_sub(self.free.len()));
+        self.items.reserve_exact(more.saturating_sub(self.free_len()));
     }
 
     /// Free an entry, to be used again.
     pub fn release(&mut self, index: u32) {
-        self.free.push(index);
+        self.free.get_or_insert_default().push(index);
+    }
+
+    fn free_len(&self) -> usize {
+        self.free.as_ref().map_or(0, |free| free.len())
     }
 
     /// How many there are, free entries included.

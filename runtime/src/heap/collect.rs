@@ -23,7 +23,7 @@ impl Marks {
         {
             *last = u64::MAX << (slab.items.len() % 64);
         }
-        for &free in &slab.free {
+        for &free in slab.free.iter().flat_map(|free| free.iter()) {
             marks.set(free as usize);
         }
         marks
@@ -87,13 +87,16 @@ impl Marks {
 impl<T> Slab<T> {
     /// Bytes of free entries.
     fn free_bytes(&self) -> usize {
-        self.free.len() * size_of::<T>()
+        self.free_len() * size_of::<T>()
     }
 
     /// Release spare capacity.
     fn shrink(&mut self) {
         self.items.shrink_to_fit();
-        self.free.shrink_to_fit();
+        match &mut self.free {
+            Some(free) if !free.is_empty() => free.shrink_to_fit(),
+            free => *free = None,
+        }
     }
 
     /// Free the entries that are not marked; `release` drops their contents. Gives how many items are left, which
@@ -101,7 +104,8 @@ impl<T> Slab<T> {
     pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
         marks.gaps().for_each(|index| release(&mut self.items[index as usize]));
         marks.end_at(self.items.len());
-        for index in self.free.drain(..) {
+        let mut free = self.free.take().unwrap_or_default();
+        for index in free.drain(..) {
             marks.clear(index as usize);
         }
         // Entries at the end are given back; of the others the first is used first.
@@ -111,15 +115,17 @@ impl<T> Slab<T> {
             if index as usize + 1 == length {
                 length -= 1;
             } else {
-                self.free.push(index);
+                free.push(index);
             }
         }
         self.items.truncate(length);
         // Keep capacity for what the next cycle may add, but not for an earlier peak.
         let room = length + length / 4 + COLLECT_FIRST / size_of::<T>();
         self.items.shrink_to(room);
-        self.free.shrink_to(room);
-        length - self.free.len()
+        free.shrink_to(room);
+        let used = length - free.len();
+        self.free = (!free.is_empty()).then_some(free);
+        used
     }
 }
 
