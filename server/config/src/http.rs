@@ -34,8 +34,8 @@ pub struct HttpServerConfig {
     /// status 503.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_connections: usize,
-    /// How long a connection may take to send all headers of a request, counted from its beginning and
-    /// from the end of each answer.
+    /// How long a connection may take to send its first byte, and then all headers of a request, counted from that byte
+    /// and from the end of each answer.
     #[serde(rename = "headerTimeoutMs", with = "Milliseconds")]
     #[schemars(range(min = 100, max = 3_600_000))]
     pub header_timeout: Duration,

@@ -3,8 +3,9 @@
 use super::deferred;
 use super::error::HttpError;
 use axum::Json;
-use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -45,15 +46,19 @@ impl Calls {
 pub async fn answer(State(calls): State<Calls>, mut request: Request, next: Next) -> Response {
     let detachment = Detachment::default();
     request.extensions_mut().insert(detachment.clone());
-    if !is_call(request.headers()) {
+    let is_call = is_call(request.headers());
+    // Here and not in rmcp: a client that sends it slowly has no permit.
+    let request = match with_body_read(request).await {
+        Ok(request) => request,
+        Err(rejection) => return rejection.into_response(),
+    };
+    if !is_call {
         let response = next.run(request).await;
         return match detachment.take() {
             Some(call) => deferred::later(Coming::begin(call, calls.cancel).respond()),
             None => response,
         };
     }
-    // Here and not in rmcp: a client that sends it slowly has no permit.
-    let request = with_body_read(request).await;
     let checked = Box::pin(async move {
         let _permit = calls.checks.acquire_owned().await;
         let response = next.run(request).await;
@@ -73,15 +78,15 @@ fn is_call(headers: &HeaderMap) -> bool {
     headers.get("mcp-method").is_some_and(|method| method == "tools/call") && !headers.contains_key("mcp-session-id")
 }
 
-/// Reads the body of a request. A body that cannot be read fails again.
-async fn with_body_read(request: Request) -> Request {
+/// Reads the body of a request.
+async fn with_body_read(request: Request) -> Result<Request, BytesRejection> {
     let (parts, body) = request.into_parts();
-    let body = match to_bytes(body, usize::MAX).await {
-        // A copy: it may be a part of the buffer of the connection.
-        Ok(bytes) => Body::from(Bytes::copy_from_slice(&bytes)),
-        Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
-    };
-    Request::from_parts(parts, body)
+    let mut unread = Request::new(body);
+    // A layer limits it.
+    DefaultBodyLimit::disable().apply(&mut unread);
+    let bytes = Bytes::from_request(unread, &()).await?;
+    // A copy: it may be a part of the buffer of the connection.
+    Ok(Request::from_parts(parts, Body::from(Bytes::copy_from_slice(&bytes))))
 }
 
 /// The messages of a call that are not sent yet. The call is cancelled when they are dropped.

@@ -3,11 +3,13 @@
 use crate::model_server::{HttpProcess, http_client, one_process_for_each_request, post_json};
 use crate::support::*;
 use crate::third_party::{client, node_package, python};
+use futures_util::stream;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use tokio::net::TcpListener;
@@ -81,13 +83,17 @@ async fn host_origin_and_token_are_checked() {
 
     for path in ["/v1/evaluate", "/v1/chat/completions", "/mcp"] {
         let long = json!({"code": " ".repeat(3000)}).to_string();
-        let sent = http_client()
-            .post(format!("{}{path}", server.url))
-            .header("authorization", &bearer)
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
-            .body(long);
-        assert_eq!(sent.send().await.expect("an answer").status().as_u16(), 413, "{path}");
+        // One that does not say how long it is, too.
+        let chunks = reqwest::Body::wrap_stream(stream::iter([Ok::<_, Infallible>(long.clone())]));
+        for body in [long.into(), chunks] {
+            let sent = http_client()
+                .post(format!("{}{path}", server.url))
+                .header("authorization", &bearer)
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream")
+                .body(body);
+            assert_eq!(sent.send().await.expect("an answer").status().as_u16(), 413, "{path}");
+        }
     }
     assert_eq!(server.end().await, Some(0));
 }
