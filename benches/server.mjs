@@ -130,22 +130,30 @@ const FIXTURE = (delayMs) => JSON.stringify({
 });
 const THREE = { script: 'const a = await app.one({}); const b = await app.two({ id: a.id }); return [a, b, await app.three({ id: b.id })].length' };
 
-// A request without a session, on a connection that stays open.
-function post(agent, url, id) {
-  const params = {
-    name: 'codecall_execute',
-    arguments: THREE,
-    _meta: {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    },
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+// Opens a session; the headers of its requests.
+async function openSession(url) {
+  const send = (message, headers) => fetch(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+  const answer = await send({ id: 0, method: 'initialize', params }, HEADERS);
+  await answer.text();
+  const own = { 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': answer.headers.get('mcp-session-id') };
+  await send({ method: 'notifications/initialized' }, { ...HEADERS, ...own });
+  return own;
+}
+
+// A request on a connection that stays open, in a session or without one.
+function post(agent, url, id, session) {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
   };
+  const params = { name: 'codecall_execute', arguments: THREE, ...(session ? {} : { _meta: meta }) };
   const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
-  const headers = {
-    'content-type': 'application/json', accept: 'application/json, text/event-stream', 'content-length': Buffer.byteLength(body),
-    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'codecall_execute',
-  };
+  const own = session ?? { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'codecall_execute' };
+  const headers = { ...HEADERS, ...own, 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method: 'POST', agent, headers }, (response) => {
       let text = '';
@@ -212,7 +220,7 @@ async function waiting() {
   const fixture = join(home, 'fixture.json');
   writeFileSync(fixture, FIXTURE(120_000));
   const rows = [];
-  for (const transport of ['stdio', 'HTTP']) {
+  for (const transport of ['stdio', 'HTTP', 'HTTP, in a session']) {
     const limits = { vm: { toolTimeoutMs: 120_000, maxDurationMs: 600_000 }, ...WIDE };
     const config = join(home, 'codecall.json');
     writeFileSync(config, JSON.stringify(limits));
@@ -220,7 +228,8 @@ async function waiting() {
     const server = transport === 'stdio' ? new Stdio(args, environment(home)) : await start(codecall, ['serve', '--http', '0', ...args], { ready: /listening on (http:\S+)/, env: environment(home) });
     if (transport === 'stdio') await server.begin();
     const agent = new http.Agent({ keepAlive: true });
-    const send = transport === 'stdio' ? () => server.call('codecall_execute', THREE) : (id) => post(agent, `${server.found}/mcp`, id);
+    const session = transport.endsWith('session') ? await openSession(`${server.found}/mcp`) : undefined;
+    const send = transport === 'stdio' ? () => server.call('codecall_execute', THREE) : (id) => post(agent, `${server.found}/mcp`, id, session);
     const settle = () => new Promise((resolve) => setTimeout(resolve, 3_000));
     const runs = isShort ? 1_000 : 3_000;
     const sendAll = (from, count) => {
@@ -249,7 +258,7 @@ Measured on ${availableParallelism()} processors by \`node benches/server.mjs PR
 const PARTS = [
   ['start', 'Start with 16 MCP servers', starts, 'Five MCP servers of others, three times, and one that takes a minute to start. Cold: nothing is remembered of an earlier start.'],
   ['throughput', 'Runs with three instant calls', throughput, '`codecall_execute` with three tool calls, one after the other, of tools that answer at once. Over stdio all requests are those of one client; over HTTP each has a connection and no session.'],
-  ['waiting', 'Memory of waiting runs', waiting, 'Runs that wait for their first tool: what the resident memory of the server grows by for each. Over HTTP each has a connection of its own.'],
+  ['waiting', 'Memory of waiting runs', waiting, 'Runs that wait for their first tool: what the resident memory of the server grows by for each. Over HTTP each has a connection of its own; in a session, the response begins at once, and its buffers and the queues of the session are kept.'],
 ];
 const only = words.filter((word) => word.startsWith('--only=')).map((word) => word.slice(7));
 for (const [name, title, measure, text] of PARTS) {

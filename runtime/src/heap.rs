@@ -335,7 +335,7 @@ impl Heap {
         }
     }
 
-    /// Release what small slabs of usual values have beyond their items.
+    /// Release what small slabs of usual values, and a few shapes, have beyond their items.
     pub fn trim(&mut self) {
         self.objects.trim();
         self.arrays.trim();
@@ -343,6 +343,9 @@ impl Heap {
         self.closures.trim();
         self.cells.trim();
         self.promises.trim();
+        if self.shapes.len() < TRIMMED {
+            self.shapes.shrink_to_fit();
+        }
     }
 
     const CELL: usize = slab_cost::<Value>();
