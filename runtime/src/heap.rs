@@ -43,15 +43,14 @@ pub const fn slab_cost<T>() -> usize {
 /// A slab of fewer items is trimmed while its run waits.
 const TRIMMED: usize = 16;
 
+/// The numbers of free entries; absent until there are some.
+// In a box: a heap has many slabs, and a run that waits may be one of a hundred thousand.
+type FreeList = Option<Box<Vec<u32>>>;
+
 /// Values of one type, addressed by number.
 pub struct Slab<T> {
     items: Vec<T>,
-    /// The numbers of free entries; absent until there are some.
-    #[expect(
-        clippy::box_collection,
-        reason = "a heap has many slabs, and a run that waits may be one of a hundred thousand"
-    )]
-    free: Option<Box<Vec<u32>>>,
+    free: FreeList,
 }
 
 impl<T> Default for Slab<T> {

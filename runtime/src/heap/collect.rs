@@ -6,7 +6,9 @@
 
 use super::object::FAR_COST;
 use super::sparse::SPARSE_ITEM;
-use super::{ByteBuffer, ByteView, Captures, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
+use super::{
+    ByteBuffer, ByteView, Captures, FreeList, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost,
+};
 use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
@@ -103,30 +105,37 @@ impl<T> Slab<T> {
     /// alone are marked afterwards.
     pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
         marks.gaps().for_each(|index| release(&mut self.items[index as usize]));
-        marks.end_at(self.items.len());
-        let mut free = self.free.take().unwrap_or_default();
-        for index in free.drain(..) {
-            marks.clear(index as usize);
-        }
-        // Entries at the end are given back; of the others the first is used first.
-        let end = self.items.len();
-        let mut length = end;
-        for index in marks.gaps().skip_while(|&index| index as usize >= end) {
-            if index as usize + 1 == length {
-                length -= 1;
-            } else {
-                free.push(index);
-            }
-        }
+        let (length, free) = free_entries(marks, self.free.take(), self.items.len());
         self.items.truncate(length);
         // Keep capacity for what the next cycle may add, but not for an earlier peak.
         let room = length + length / 4 + COLLECT_FIRST / size_of::<T>();
         self.items.shrink_to(room);
-        free.shrink_to(room);
-        let used = length - free.len();
-        self.free = (!free.is_empty()).then_some(free);
-        used
+        self.free = free.map(|mut free| {
+            free.shrink_to(room);
+            free
+        });
+        length - self.free_len()
     }
+}
+
+/// How many of the entries of a slab are kept, and which of them are free. Those that were `free` before are not marked
+/// afterwards.
+fn free_entries(marks: &mut Marks, free: FreeList, end: usize) -> (usize, FreeList) {
+    marks.end_at(end);
+    let mut free = free.unwrap_or_default();
+    for index in free.drain(..) {
+        marks.clear(index as usize);
+    }
+    // Entries at the end are given back; of the others the first is used first.
+    let mut length = end;
+    for index in marks.gaps().skip_while(|&index| index as usize >= end) {
+        if index as usize + 1 == length {
+            length -= 1;
+        } else {
+            free.push(index);
+        }
+    }
+    (length, (!free.is_empty()).then_some(free))
 }
 
 /// How many parts of a large value are queued at a time.
