@@ -48,7 +48,7 @@ pub async fn answer(State(calls): State<Calls>, mut request: Request, next: Next
     request.extensions_mut().insert(detachment.clone());
     let is_call = is_call(request.headers());
     // Here and not in rmcp: a client that sends it slowly has no permit.
-    let request = match with_body_read(request).await {
+    let request = match with_body_read(request, is_call).await {
         Ok(request) => request,
         Err(rejection) => return rejection.into_response(),
     };
@@ -78,15 +78,15 @@ fn is_call(headers: &HeaderMap) -> bool {
     headers.get("mcp-method").is_some_and(|method| method == "tools/call") && !headers.contains_key("mcp-session-id")
 }
 
-/// Reads the body of a request.
-async fn with_body_read(request: Request) -> Result<Request, BytesRejection> {
+/// Reads the body of a request. For one that `waits` it is copied: it may be a part of the buffer of the connection.
+async fn with_body_read(request: Request, waits: bool) -> Result<Request, BytesRejection> {
     let (parts, body) = request.into_parts();
     let mut unread = Request::new(body);
     // A layer limits it.
     DefaultBodyLimit::disable().apply(&mut unread);
     let bytes = Bytes::from_request(unread, &()).await?;
-    // A copy: it may be a part of the buffer of the connection.
-    Ok(Request::from_parts(parts, Body::from(Bytes::copy_from_slice(&bytes))))
+    let bytes = if waits { Bytes::copy_from_slice(&bytes) } else { bytes };
+    Ok(Request::from_parts(parts, Body::from(bytes)))
 }
 
 /// The messages of a call that are not sent yet. The call is cancelled when they are dropped.
