@@ -19,11 +19,11 @@ fn main() {
 
 /// Changes the generated parser. Its functions of reductions stay out of the one that selects among them: inlined there,
 /// all of them share one frame of several KiB on the stack, whose pages each reduction touches. They get tables for our
-/// own loop, [`drive`](../src/parse/drive.rs), which the parser gets as its entry.
+/// own loop, [`drive`](../src/parse/drive.rs), which the parser gets as its entry. The indices of tokens and the states
+/// behind reductions are tables too: jumps to the arms of a `match` are hardly ever predicted.
 fn adapt(parser: &Path) -> io::Result<()> {
-    const CHANGES: [(&str, &str); 3] = [
+    const CHANGES: [(&str, &str); 2] = [
         ("\n    fn __reduce", "\n    #[inline(never)]\n    fn __reduce"),
-        ("\n    fn __token_to_integer<", "\n    #[inline(always)]\n    fn __token_to_integer<"),
         (
             "\n    impl<'s, 'c> __state_machine::ParserDefinition for",
             "\n@TABLES@    impl<'s, 'c> __state_machine::ParserDefinition for",
@@ -35,8 +35,114 @@ fn adapt(parser: &Path) -> io::Result<()> {
         assert!(text.contains(from), "the parser contains {from:?}");
         text.replace(from, to)
     });
+    let changed = replace_function(&changed, "__goto(", gotos);
+    let changed = replace_function(&changed, "__token_to_integer<", terminals);
     let entry = "pub(crate) use self::__parse__Script::parse_script;\n";
     fs::write(parser, changed.replace("@TABLES@", &tables) + entry)
+}
+
+/// Replaces a function by what is made of its text.
+fn replace_function(parser: &str, name: &str, replacement: fn(&str) -> String) -> String {
+    let head = format!("\n    fn {name}");
+    let function = between(parser, &head, "\n    }\n");
+    parser.replace(&format!("{head}{function}\n    }}\n"), &format!("\n{}", replacement(function)))
+}
+
+/// The function that gives the index of a token, from its `match`.
+fn terminals(function: &str) -> String {
+    let mut indices = String::new();
+    for arm in function.lines().filter(|line| line.trim_start().starts_with("Token::")) {
+        let (token, index) = (between(arm, "Token::", " "), between(arm, "Some(", ")"));
+        writeln!(indices, "            indices[Token::{token} as usize] = {index};").expect("text");
+    }
+    assert!(!indices.is_empty(), "tokens have indices");
+    format!(
+        "    #[inline(always)]
+    fn __token_to_integer(token: &Token, _: core::marker::PhantomData<(&(), &())>) -> Option<usize> {{
+        const NONE: u8 = u8::MAX;
+        static INDICES: [u8; 256] = {{
+            let mut indices = [NONE; 256];
+{indices}            indices
+        }};
+        INDICES.get(*token as usize).map(|&index| usize::from(index)).filter(|&index| index != usize::from(NONE))
+    }}
+"
+    )
+}
+
+/// The function that gives the state behind a reduction, from its `match` of nonterminals and states. Each nonterminal has
+/// a default and a row of the other states. The rows share one table, each from an offset on where it meets no other.
+fn gotos(function: &str) -> String {
+    let mut rows: Vec<Goto> = Vec::new();
+    for line in function.lines().map(str::trim).filter(|line| line.contains(" => ")) {
+        let (pattern, target) = line.split_once(" => ").expect("an arm");
+        match (target.trim_end_matches(','), rows.last_mut()) {
+            ("match state {", _) => {
+                rows.push(Goto { nonterminal: number(pattern), default: 0, states: Vec::new(), is_open: true })
+            }
+            (target, Some(row)) if row.is_open && pattern == "_" => {
+                (row.default, row.is_open) = (number(target), false)
+            }
+            (target, Some(row)) if row.is_open => {
+                for range in pattern.split(" | ") {
+                    let (first, last) = range.split_once("..=").unwrap_or((range, range));
+                    row.states.extend((number(first)..=number(last)).map(|state| (state, number(target))));
+                }
+            }
+            // There are no other nonterminals.
+            _ if pattern == "_" => {}
+            (target, _) => {
+                rows.push(Goto {
+                    nonterminal: number(pattern),
+                    default: number(target),
+                    states: Vec::new(),
+                    is_open: false,
+                });
+            }
+        }
+    }
+    let count = rows.iter().map(|row| row.nonterminal + 1).max().expect("nonterminals");
+    let mut heads = vec![(0, 0); count];
+    let mut table: Vec<Option<(usize, usize)>> = Vec::new();
+    // The longest first: short ones fit between its states.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.states.len()));
+    for Goto { nonterminal, default, states, .. } in rows {
+        let is_free = |at: usize| table.get(at).is_none_or(Option::is_none);
+        let offset = (0..).find(|offset| states.iter().all(|(state, _)| is_free(offset + state))).expect("an offset");
+        for (state, target) in states {
+            table.resize(table.len().max(offset + state + 1), None);
+            table[offset + state] = Some((nonterminal, target));
+        }
+        heads[nonterminal] = (offset, default);
+    }
+    let table: Vec<_> = table.into_iter().map(|entry| entry.unwrap_or((count, 0))).collect();
+    format!(
+        "    #[inline(always)]
+    fn __goto(state: i16, nonterminal: usize) -> i16 {{
+        static HEADS: [(u16, i16); {count}] = {heads:?};
+        static TABLE: [(u8, i16); {}] = {table:?};
+        let (offset, default) = HEADS[nonterminal];
+        match TABLE.get(offset as usize + state as usize) {{
+            Some(&(of, target)) if usize::from(of) == nonterminal => target,
+            _ => default,
+        }}
+    }}
+",
+        table.len()
+    )
+}
+
+/// The states behind the reductions to a nonterminal, by the state before.
+struct Goto {
+    nonterminal: usize,
+    default: usize,
+    states: Vec<(usize, usize)>,
+    /// Whether the default is still to come.
+    is_open: bool,
+}
+
+fn number(text: &str) -> usize {
+    text.parse().expect(text)
 }
 
 /// The tables of reductions: their functions, and the nonterminals of those that only rename their symbol.

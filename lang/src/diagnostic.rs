@@ -84,11 +84,13 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A syntax error.
+    #[cold]
     pub fn syntax(message: impl Into<Cow<'static, str>>, span: impl Into<Span>) -> Self {
         Self { code: Code::SyntaxError, refusal: None, message: message.into(), span: span.into(), hint: None }
     }
 
     /// A construct that is refused.
+    #[cold]
     pub fn refused(refusal: Refusal, message: impl Into<Cow<'static, str>>, span: impl Into<Span>) -> Self {
         Self {
             code: Code::ValidationError,

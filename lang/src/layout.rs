@@ -22,6 +22,7 @@
 
 mod brackets;
 mod functions;
+mod quick;
 pub(crate) mod scan;
 mod tokens;
 mod types;
@@ -178,12 +179,12 @@ struct Layout<'s> {
 impl<'s> Layout<'s> {
     fn run(&mut self) -> Result<()> {
         loop {
-            let (token, span) = if let Some(token) = self.punctuator() {
-                let end = Span::from(self.raw.span()).end;
-                (Ok(token), Span::new(end - 1, end))
-            } else {
-                let Some(token) = self.raw.next() else { break };
-                (token, Span::from(self.raw.span()))
+            let (token, span) = match quick::token(&mut self.raw) {
+                Some((token, span)) => (Ok(token), span),
+                None => match self.raw.next() {
+                    Some(token) => (token, self.raw.span().into()),
+                    None => break,
+                },
             };
             let Trivia { newline } = std::mem::take(&mut self.raw.extras);
             let Ok(token) = token else { return Err(Box::new(self.unknown(span))) };
@@ -204,42 +205,6 @@ impl<'s> Layout<'s> {
             self.out.push((end, Token::Semicolon, end));
         }
         Ok(())
-    }
-
-    /// Reads blanks, and the token behind them if it is one character with which no other token begins. The lexer would
-    /// do the same, but takes longer, and half of a script consists of these.
-    #[inline(always)]
-    fn punctuator(&mut self) -> Option<Token> {
-        let bytes = self.source.as_bytes();
-        let start = self.raw.span().end;
-        let mut at = start;
-        loop {
-            while bytes.get(at) == Some(&b' ') {
-                at += 1;
-            }
-            if bytes.get(at) != Some(&b'\n') {
-                break;
-            }
-            self.raw.extras.newline = true;
-            at += 1;
-        }
-        let token = match bytes.get(at) {
-            Some(b'(') => Some(Token::LParen),
-            Some(b')') => Some(Token::RParen),
-            Some(b'[') => Some(Token::LBracket),
-            Some(b']') => Some(Token::RBracket),
-            Some(b'{') => Some(Token::LBrace),
-            Some(b'}') => Some(Token::RBrace),
-            Some(b',') => Some(Token::Comma),
-            Some(b';') => Some(Token::Semicolon),
-            Some(b':') => Some(Token::Colon),
-            _ => None,
-        };
-        let end = at + usize::from(token.is_some());
-        if end > start {
-            self.raw.bump(end - start);
-        }
-        token
     }
 
     /// The commonest tokens where they are only what they are: half of a script consists of these. Gives whether it was

@@ -203,6 +203,7 @@ impl<'a, 'p> Resolver<'a, 'p> {
     }
 
     /// Notes a syntax error; the first one in the source counts.
+    #[cold]
     fn error(&mut self, error: Diagnostic) {
         if self.syntax.as_ref().is_none_or(|first| error.span.start < first.span.start) {
             self.syntax = Some(error);
@@ -210,6 +211,7 @@ impl<'a, 'p> Resolver<'a, 'p> {
     }
 
     /// Notes a refusal.
+    #[cold]
     fn refuse(&mut self, refusal: Diagnostic) {
         if self.refusals.len() < MAX_REFUSALS {
             self.refusals.push(refusal);

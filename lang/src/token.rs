@@ -278,6 +278,80 @@ pub(crate) enum Token {
     TemplateTail,
 }
 
+/// The words that are no names, or not everywhere.
+const KEYWORDS: [&str; 51] = [
+    "as",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "of",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "satisfies",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];
+
+/// For each first letter of a keyword the lengths of those that begin with it, as bits.
+static KEYWORD_LENGTHS: [u16; 256] = {
+    let mut lengths = [0; 256];
+    let mut index = 0;
+    while index < KEYWORDS.len() {
+        let word = KEYWORDS[index].as_bytes();
+        lengths[word[0] as usize] |= 1 << word.len();
+        index += 1;
+    }
+    lengths
+};
+
+/// Whether a word may be a keyword, from its first letter and length: most names are none.
+#[inline(always)]
+pub(crate) fn may_be_keyword(word: &[u8]) -> bool {
+    word.first()
+        .is_some_and(|&first| KEYWORD_LENGTHS[first as usize] & 1u16.checked_shl(word.len() as u32).unwrap_or(0) != 0)
+}
+
 impl Token {
     /// Whether this token is a word that has a meaning in some places only, and is a name elsewhere.
     pub(crate) fn is_contextual(self) -> bool {

@@ -144,6 +144,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// The diagnostic for a word that is not part of AgentScript.
+#[cold]
 pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
     let construct = match word {
         "@" => "decorator",
@@ -156,6 +157,7 @@ pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
 }
 
 /// The diagnostic for a reserved word without a meaning.
+#[cold]
 pub(super) fn reserved(word: &str, span: Span) -> Diagnostic {
     Diagnostic::syntax(format!("`{word}` is a reserved word"), span).with_hint("choose another name")
 }

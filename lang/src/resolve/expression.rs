@@ -22,27 +22,27 @@ impl<'p> Resolver<'_, 'p> {
             E::Await(value) => self.wait(value, span),
             E::BigInt(digits) => ExprKind::BigInt(self.texts.intern(digits.as_bytes())),
             E::Binary(operator, left, right) => self.binary(*operator, left, right),
-            E::Bool(value) => ExprKind::Bool(*value),
+            E::Bool(value) => return expr(ExprKind::Bool(*value), span),
             E::Call(..) | E::Index(..) | E::Member(..) | E::Tagged(..) => return self.chain(e, ExprKind::Undefined),
             E::Chain(first, rest) => self.operators(first, rest),
             E::Conditional(test, yes, no) => self.conditional(test, yes, no),
-            E::Function(function) => ExprKind::Function(self.function(function, None)),
+            E::Function(function) => return expr(ExprKind::Function(self.function(function, None)), span),
             E::Logical(operator, operands) => return self.logical(*operator, operands),
-            E::Name(name) => self.read(name, span),
+            E::Name(name) => return self.read(name, span),
             E::New(callee, arguments) => {
                 let names = self.constructor(callee, span);
                 let arguments = self.arguments(arguments);
                 self.new_of(names, arguments)
             }
-            E::Null => ExprKind::Null,
-            E::Number(value) => ExprKind::Number(*value),
+            E::Null => return expr(ExprKind::Null, span),
+            E::Number(value) => return expr(ExprKind::Number(*value), span),
             E::Object(properties) => self.object(properties),
             E::Paren(inner) => return self.expression(inner),
             E::Regex(pattern, flags) => self.regex(pattern, flags, span),
             E::Sequence(items) => ExprKind::Sequence(self.expressions(items)),
             // The grammar has it in lists only, which look for it.
             E::Spread(value) => return self.expression(value),
-            E::String(text) => ExprKind::String(self.texts.intern(text)),
+            E::String(text) => return expr(ExprKind::String(self.texts.intern(text)), span),
             E::Template(texts, holes) => self.template(texts, holes),
             E::Unary(ast::Unary::Delete, operand) => return self.delete(operand, span),
             E::Unary(operator, operand) => self.unary(*operator, operand),
@@ -279,7 +279,7 @@ impl<'p> Resolver<'_, 'p> {
             },
             P::Shorthand(name, _) => {
                 let key = self.property_name(name.text.as_bytes(), name.span);
-                let value = expr(self.read(name.text, name.span), name.span);
+                let value = self.read(name.text, name.span);
                 self.note_written(key, &value);
                 Property::Named(key, value)
             }

@@ -81,25 +81,25 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     /// `name`
-    pub(super) fn read(&mut self, name: &str, span: Span) -> ExprKind<'p> {
+    pub(super) fn read(&mut self, name: &str, span: Span) -> Expr<'p> {
         let id = self.texts.intern(name.as_bytes());
         match self.meaning(id, span) {
-            Meaning::Variable(variable) | Meaning::Constant(variable) => ExprKind::Read(variable),
-            Meaning::Tdz => ExprKind::Uninitialized(id),
+            Meaning::Variable(variable) | Meaning::Constant(variable) => expr(ExprKind::Read(variable), span),
+            Meaning::Tdz => expr(ExprKind::Uninitialized(id), span),
             Meaning::Free => self.free(name, id, span),
         }
     }
 
     /// A free name.
-    fn free(&mut self, name: &str, id: TextId, span: Span) -> ExprKind<'p> {
+    fn free(&mut self, name: &str, id: TextId, span: Span) -> Expr<'p> {
         match name {
-            "undefined" => return ExprKind::Undefined,
-            "NaN" => return ExprKind::Number(f64::NAN),
-            "Infinity" => return ExprKind::Number(f64::INFINITY),
+            "undefined" => return expr(ExprKind::Undefined, span),
+            "NaN" => return expr(ExprKind::Number(f64::NAN), span),
+            "Infinity" => return expr(ExprKind::Number(f64::INFINITY), span),
             _ => {}
         }
         self.check_free_name(name, id, span);
-        ExprKind::Global(id)
+        expr(ExprKind::Global(id), span)
     }
 
     /// `name = value`

@@ -4,12 +4,14 @@ use crate::program::*;
 use crate::span::Span;
 
 /// An expression. Where it iterates, [`Resolver::iteration`](super::Resolver::iteration) makes it.
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
     let splits = expression_splits(&kind);
     Expr { kind, span, splits }
 }
 
 /// A statement.
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn stmt(kind: StmtKind<'_>, span: Span) -> Stmt<'_> {
     let splits = statement_splits(&kind);
     Stmt { kind, span, splits }
@@ -31,6 +33,8 @@ fn optional(part: Option<&Expr<'_>>) -> bool {
     part.is_some_and(|part| part.splits)
 }
 
+// What is left of it where the kind is known is little. Unoptimised, each kind would be a part of the caller's frame.
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn expression_splits(kind: &ExprKind<'_>) -> bool {
     match kind {
         ExprKind::Undefined
@@ -90,6 +94,7 @@ fn callee_splits(callee: &Callee<'_>) -> bool {
     }
 }
 
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn statement_splits(kind: &StmtKind<'_>) -> bool {
     match kind {
         StmtKind::Enter(..) | StmtKind::Break(_) | StmtKind::Continue(_) => false,

@@ -80,12 +80,12 @@ impl<'p> Resolver<'_, 'p> {
                 self.write(name, at, value)
             }
             AssignOp::Binary(operator) => {
-                let old = self.arena.alloc(expr(self.read(name, at), at));
+                let old = self.arena.alloc(self.read(name, at));
                 let value = self.arena.alloc(self.expression(value));
                 self.write(name, at, expr(ExprKind::Binary(operator, old, value), span))
             }
             AssignOp::Logical(operator) => {
-                let old = self.arena.alloc(expr(self.read(name, at), at));
+                let old = self.arena.alloc(self.read(name, at));
                 let value = self.value_of(name, value, gives_name);
                 ExprKind::Logical(operator, old, self.arena.alloc(expr(self.write(name, at, value), span)))
             }
