@@ -97,32 +97,38 @@ impl IntoIterator for Tokens {
     fn into_iter(self) -> Self::IntoIter {
         let mut blocks = self.full;
         blocks.push(self.last);
-        IntoIter { block: Vec::new().into_iter(), blocks: blocks.into_iter() }
+        IntoIter { block: Vec::new(), read: 0, blocks: blocks.into_iter() }
     }
 }
 
 /// Each block is freed, or kept for the next source, behind its last token.
 pub(crate) struct IntoIter {
-    block: std::vec::IntoIter<Spanned>,
+    block: Vec<Spanned>,
+    /// How many of its tokens have been read.
+    read: usize,
     blocks: std::vec::IntoIter<Vec<Spanned>>,
 }
 
 impl Iterator for IntoIter {
     type Item = Spanned;
+    // The parts one by one: a copy of the whole, with its padding, is slow to read again.
     #[inline(always)]
     fn next(&mut self) -> Option<Spanned> {
-        self.block.next().or_else(|| self.next_block())
+        if self.read == self.block.len() {
+            self.next_block();
+        }
+        let &(start, token, end) = self.block.get(self.read)?;
+        self.read += 1;
+        Some((start, token, end))
     }
 }
 
 impl IntoIter {
-    /// The first token of the next block. Only the last one may be empty.
+    /// Goes to the next block, if there is one. Only the last one may be empty.
     #[cold]
-    fn next_block(&mut self) -> Option<Spanned> {
-        let read = std::mem::take(&mut self.block);
-        // Only an adapter collects into the memory of a list that was read.
-        spare::put_back(&SPARE, read.filter(|_| false).collect::<Vec<_>>());
-        self.block = self.blocks.next()?.into_iter();
-        self.block.next()
+    fn next_block(&mut self) {
+        spare::put_back(&SPARE, std::mem::take(&mut self.block));
+        self.block = self.blocks.next().unwrap_or_default();
+        self.read = 0;
     }
 }

@@ -11,7 +11,6 @@ pub(super) fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
 }
 
 /// A statement.
-#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn stmt(kind: StmtKind<'_>, span: Span) -> Stmt<'_> {
     let splits = statement_splits(&kind);
     Stmt { kind, span, splits }
@@ -94,7 +93,6 @@ fn callee_splits(callee: &Callee<'_>) -> bool {
     }
 }
 
-#[cfg_attr(not(debug_assertions), inline(always))]
 fn statement_splits(kind: &StmtKind<'_>) -> bool {
     match kind {
         StmtKind::Enter(..) | StmtKind::Break(_) | StmtKind::Continue(_) => false,

@@ -3,10 +3,10 @@
 //! A compound assignment uses its object twice. An object that is a variable is read twice, because nothing
 //! runs between the two reads; anything else is evaluated into a temporary.
 
+use super::Resolver;
 use super::pattern::Bind;
 use super::reference::step;
 use super::scope::Kind;
-use super::{Resolver, expr};
 use crate::ast::{self, Arena, AssignOp, ExprKind as E, PatternKind};
 use crate::program::*;
 use crate::span::Span;
@@ -330,4 +330,10 @@ pub(super) fn array_index(key: &[u8]) -> Option<u32> {
     } else {
         None
     }
+}
+
+/// An expression. Not inlined: assignments make many, and are fewer than other expressions.
+#[inline(never)]
+fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
+    super::expr(kind, span)
 }
