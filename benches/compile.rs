@@ -4,20 +4,27 @@
 use agentscript::{CompileOptions, Policy, Preset, compile};
 use agentscript_lang::ast::Arena;
 use agentscript_lang::{Language, Loops, Options, parse};
-use codecall_tests::corpus::load;
+use codecall_tests::corpus::{Case, load};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::path::Path;
 
 fn realistic(criterion: &mut Criterion) {
-    let options = CompileOptions::for_policy(&Policy::preset(Preset::Balanced));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/realistic");
-    let scripts: Vec<String> = load(&folder).into_iter().map(|case| case.script).collect();
+    let cases = load(&folder);
+    stages(criterion, "compile", cases.iter());
+    // The first scripts that were measured.
+    stages(criterion, "compile scripts.txt", cases.iter().filter(|case| case.file.ends_with("scripts.txt")));
+}
+
+fn stages<'c>(criterion: &mut Criterion, name: &str, cases: impl Iterator<Item = &'c Case>) {
+    let options = CompileOptions::for_policy(&Policy::preset(Preset::Balanced));
+    let scripts: Vec<&str> = cases.map(|case| case.script.as_str()).collect();
     for script in &scripts {
         assert!(compile(script, &options).is_ok(), "{script}");
     }
-    let bytes = scripts.iter().map(String::len).sum::<usize>();
-    let mut group = criterion.benchmark_group("compile");
+    let bytes = scripts.iter().map(|script| script.len()).sum::<usize>();
+    let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Bytes(bytes as u64));
     let mut stage = |name: &str, succeeds: &dyn Fn(&str) -> bool| {
         group.bench_function(name, |bencher| {

@@ -20,7 +20,7 @@ fn main() {
 /// Changes the generated parser. Its functions of reductions stay out of the one that selects among them: inlined there,
 /// all of them share one frame of several KiB on the stack, whose pages each reduction touches. They get tables for our
 /// own loop, [`drive`](../src/parse/drive.rs), which the parser gets as its entry. The indices of tokens and the states
-/// behind reductions are tables too: jumps to the arms of a `match` are hardly ever predicted.
+/// behind reductions are tables too: the jumps to the arms of a `match` are often predicted wrongly.
 fn adapt(parser: &Path) -> io::Result<()> {
     const CHANGES: [(&str, &str); 2] = [
         ("\n    fn __reduce", "\n    #[inline(never)]\n    fn __reduce"),

@@ -32,7 +32,7 @@ fn optional(part: Option<&Expr<'_>>) -> bool {
     part.is_some_and(|part| part.splits)
 }
 
-// What is left of it where the kind is known is little. Unoptimised, each kind would be a part of the caller's frame.
+// Little of it is left where the kind is known. Without optimisation the callers, which recur, would have larger frames.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn expression_splits(kind: &ExprKind<'_>) -> bool {
     match kind {
