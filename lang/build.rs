@@ -168,6 +168,9 @@ fn tables(parser: &str) -> String {
         write!(functions, "__reduce{number}, ").expect("text");
         write!(units, "{}, ", if is_unit { nonterminal } else { "-1" }).expect("text");
     }
+    // The reduction of the whole text.
+    let whole = between(parser, "// __Script = Script => ActionFn(", "return");
+    let (accept, pop) = (between(whole, "", ")"), between(whole, "let __sym0 = ", "("));
     assert!(units.split(", ").any(|nonterminal| nonterminal != "-1"), "some productions only rename their symbol");
     format!(
         "    type __Reduction = for<'s, 'c, 'a, 'b> fn(&'s Arena, &'c targets::Covers<'s>, Option<&'a u32>, \
@@ -187,6 +190,9 @@ fn tables(parser: &str) -> String {
         fn apply(&self, reduction: usize, start: Option<&u32>, symbols: &mut alloc::vec::Vec<(u32, __Symbol<'s>, u32)>) -> Option<(usize, usize)> {{
             let apply = __REDUCTIONS.get(reduction)?;
             Some(apply(self.arena, self.covers, start, symbols, core::marker::PhantomData))
+        }}
+        fn accept(&self, symbols: &mut alloc::vec::Vec<(u32, __Symbol<'s>, u32)>) -> &'s [Stmt<'s>] {{
+            super::__action{accept}(self.arena, self.covers, {pop}(symbols))
         }}
     }}
     pub(crate) fn parse_script<'s, 'c>(

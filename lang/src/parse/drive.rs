@@ -39,13 +39,16 @@ pub(super) trait Reductions:
         start: Option<&u32>,
         symbols: &mut Vec<SymbolTriple<Self>>,
     ) -> Option<(usize, usize)>;
+
+    /// Reduces the symbol of the whole text. The generated parser does it in a function that has all reductions.
+    fn accept(&self, symbols: &mut Vec<SymbolTriple<Self>>) -> Self::Success;
 }
 
 /// Parses tokens.
-pub(super) fn drive<D: Reductions>(mut definition: D, tokens: impl Iterator<Item = TokenTriple<D>>) -> ParseResult<D> {
+pub(super) fn drive<D: Reductions>(definition: D, tokens: impl Iterator<Item = TokenTriple<D>>) -> ParseResult<D> {
     let mut states: Vec<i16> = spare::take(&STATES);
     let mut symbols: Vec<SymbolTriple<D>> = spare::take(&SYMBOLS);
-    let parsed = run(&mut definition, tokens, &mut states, &mut symbols);
+    let parsed = run(&definition, tokens, &mut states, &mut symbols);
     spare::put_back(&STATES, states);
     spare::put_back(&SYMBOLS, symbols);
     parsed
@@ -53,7 +56,7 @@ pub(super) fn drive<D: Reductions>(mut definition: D, tokens: impl Iterator<Item
 
 #[inline(always)]
 fn run<D: Reductions>(
-    definition: &mut D,
+    definition: &D,
     tokens: impl Iterator<Item = TokenTriple<D>>,
     states: &mut Vec<i16>,
     symbols: &mut Vec<SymbolTriple<D>>,
@@ -82,12 +85,7 @@ fn run<D: Reductions>(
             }
             match reduce(definition, action, Some(&start), states, symbols) {
                 Some(reduced) => state = reduced,
-                None => {
-                    let parsed = definition.reduce(!action, Some(&start), states, symbols);
-                    return parsed
-                        .unwrap_or(Err(ParseError::ExtraToken { token }))
-                        .and(Err(ParseError::ExtraToken { token }));
-                }
+                None => return Err(ParseError::ExtraToken { token }),
             }
         }
         location = end;
@@ -97,10 +95,8 @@ fn run<D: Reductions>(
         if action >= 0 {
             return Err(ParseError::UnrecognizedEof { location, expected: expected(definition, states) });
         }
-        if reduce(definition, action, None, states, symbols).is_none()
-            && let Some(parsed) = definition.reduce(!action, None, states, symbols)
-        {
-            return parsed;
+        if reduce(definition, action, None, states, symbols).is_none() {
+            return Ok(definition.accept(symbols));
         }
     }
 }
