@@ -13,7 +13,7 @@ fn realistic(criterion: &mut Criterion) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/realistic");
     let cases = load(&folder);
     stages(criterion, "compile", cases.iter());
-    // The first scripts that were measured.
+    // Those that were measured first: the others came later.
     stages(criterion, "compile scripts.txt", cases.iter().filter(|case| case.file.ends_with("scripts.txt")));
 }
 

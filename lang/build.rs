@@ -17,28 +17,19 @@ fn main() {
     adapt(&Path::new(&folder).join("grammar.rs")).expect("the parser has been written");
 }
 
-/// Changes the generated parser. Its functions of reductions stay out of the one that selects among them: inlined there,
-/// all of them share one frame of several KiB on the stack, whose pages each reduction touches. They get tables for our
-/// own loop, [`drive`](../src/parse/drive.rs), which the parser gets as its entry. The indices of tokens and the states
-/// behind reductions are tables too: the jumps to the arms of a `match` are often predicted wrongly.
+/// Changes the generated parser. Its functions of reductions get tables for our own loop,
+/// [`drive`](../src/parse/drive.rs), which the parser gets as its entry: the function that selects among them is not needed.
+/// The indices of tokens and the states behind reductions are tables too: the jumps to the arms of a `match` are often
+/// predicted wrongly.
 fn adapt(parser: &Path) -> io::Result<()> {
-    const CHANGES: [(&str, &str); 2] = [
-        ("\n    fn __reduce", "\n    #[inline(never)]\n    fn __reduce"),
-        (
-            "\n    impl<'s, 'c> __state_machine::ParserDefinition for",
-            "\n@TABLES@    impl<'s, 'c> __state_machine::ParserDefinition for",
-        ),
-    ];
+    const DEFINITION: &str = "\n    impl<'s, 'c> __state_machine::ParserDefinition for";
     let text = fs::read_to_string(parser)?;
-    let tables = tables(&text);
-    let changed = CHANGES.iter().fold(text, |text, (from, to)| {
-        assert!(text.contains(from), "the parser contains {from:?}");
-        text.replace(from, to)
-    });
+    assert!(text.contains(DEFINITION), "the parser contains {DEFINITION:?}");
+    let changed = text.replace(DEFINITION, &format!("\n{}{DEFINITION}", tables(&text)));
     let changed = replace_function(&changed, "__goto(", gotos);
     let changed = replace_function(&changed, "__token_to_integer<", terminals);
     let entry = "pub(crate) use self::__parse__Script::parse_script;\n";
-    fs::write(parser, changed.replace("@TABLES@", &tables) + entry)
+    fs::write(parser, changed + entry)
 }
 
 /// Replaces a function by what is made of its text.

@@ -40,7 +40,8 @@ pub(super) trait Reductions:
         symbols: &mut Vec<SymbolTriple<Self>>,
     ) -> Option<(usize, usize)>;
 
-    /// Reduces the symbol of the whole text. That of the generated parser is a part of a function of all reductions, which nothing else needs.
+    /// Reduces the symbol of the whole text. The function of the generated parser that does it selects among all reductions,
+    /// which nothing else needs.
     fn accept(&self, symbols: &mut Vec<SymbolTriple<Self>>) -> Self::Success;
 }
 
