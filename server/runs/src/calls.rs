@@ -14,7 +14,7 @@ use codecall_tools::catalogue::Entry;
 use codecall_tools::pipeline::{Pipeline, ToolCall};
 use codecall_tools::sample;
 use futures_util::FutureExt as _;
-use futures_util::future::Either;
+use futures_util::future::{Either, OptionFuture};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -74,8 +74,11 @@ impl Calls {
         pause: Option<Arc<CallPause>>,
     ) -> CallEnd {
         let id = call.id;
+        // A call of an unknown tool reaches none, so it does not wait for its turn.
+        let permits = (call.kind != CallKind::Tool || !self.pipeline.is_unknown(&call.tool)).then_some(&self.permits);
         // In boxes is what comes before the tool: a call that waits for it holds none of it.
-        let Some(permit) = Box::pin(cancel.run_until_cancelled(self.permits.acquire())).await else {
+        let acquiring = OptionFuture::from(permits.map(|permits| permits.acquire()));
+        let Some(permit) = Box::pin(cancel.run_until_cancelled(acquiring)).await else {
             let result = Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)));
             return CallEnd { id, result, is_paused: false };
         };

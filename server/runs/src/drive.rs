@@ -18,9 +18,10 @@ use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -44,13 +45,26 @@ pub(super) struct Waiting {
 #[derive(Default)]
 struct Pending {
     calls: JoinSet<CallEnd>,
+    /// Those that had an answer at once, as calls of unknown tools do, in their order.
+    answered: Vec<CallEnd>,
     /// Those that wait for a person, with the errors that the script gets if the run cannot pause.
     paused: BTreeMap<CallId, Event>,
 }
 
 impl Pending {
     fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.paused.is_empty()
+        self.calls.is_empty() && self.answered.is_empty() && self.paused.is_empty()
+    }
+
+    /// Begins a call. One that does not wait is answered here: tasks of their own would end in any order.
+    async fn begin(&mut self, calling: impl Future<Output = CallEnd> + Send + 'static) {
+        let mut calling = Box::pin(calling);
+        match std::future::poll_fn(|context| Poll::Ready(calling.as_mut().poll(context))).await {
+            Poll::Ready(end) => self.answered.push(end),
+            Poll::Pending => {
+                self.calls.spawn(calling);
+            }
+        }
     }
 
     /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
@@ -69,30 +83,34 @@ impl Pending {
         let left = left.min(Duration::from_secs(86_400));
         let mut sleep = std::pin::pin!(tokio::time::sleep(left));
         let events = loop {
-            let first = tokio::select! {
-                biased;
-                () = context.cancel.cancelled() => break vec![Event::Cancel],
-                Some(ended) = self.calls.join_next() => ended,
-                () = std::future::ready(()), if can_leave && self.calls.is_empty() => break Vec::new(),
-                // Its next timer is due, or it ends itself.
-                () = &mut sleep => break Vec::new(),
-                () = &mut opened, if !is_released => {
-                    is_released = true;
-                    permit.into_iter().for_each(|permit| permit.release());
-                    continue;
-                }
-            };
-            let mut events = Vec::new();
-            let mut next = Some(first);
-            while let Some(ended) = next {
-                match ended {
-                    Ok(CallEnd { id, result, is_paused: true }) => {
-                        self.paused.insert(id, Event::Settled { id, result });
+            let mut ended: Vec<CallEnd> = std::mem::take(&mut self.answered);
+            if ended.is_empty() {
+                let first = tokio::select! {
+                    biased;
+                    () = context.cancel.cancelled() => break vec![Event::Cancel],
+                    Some(ended) = self.calls.join_next() => ended,
+                    () = std::future::ready(()), if can_leave && self.calls.is_empty() => break Vec::new(),
+                    // Its next timer is due, or it ends itself.
+                    () = &mut sleep => break Vec::new(),
+                    () = &mut opened, if !is_released => {
+                        is_released = true;
+                        permit.into_iter().for_each(|permit| permit.release());
+                        continue;
                     }
-                    Ok(CallEnd { id, result, is_paused: false }) => events.push(Event::Settled { id, result }),
-                    Err(error) => tracing::error!(%error, "a tool call has crashed"),
+                };
+                ended.extend(end_of(first));
+            }
+            while let Some(next) = self.calls.try_join_next() {
+                ended.extend(end_of(next));
+            }
+            let mut events = Vec::new();
+            for CallEnd { id, result, is_paused } in ended {
+                let event = Event::Settled { id, result };
+                if is_paused {
+                    self.paused.insert(id, event);
+                } else {
+                    events.push(event);
                 }
-                next = self.calls.try_join_next();
             }
             if events.is_empty() && !self.paused.is_empty() {
                 continue;
@@ -107,6 +125,11 @@ impl Pending {
         }
         events
     }
+}
+
+/// How the task of a call has ended; `None` if it has panicked.
+fn end_of(ended: Result<CallEnd, JoinError>) -> Option<CallEnd> {
+    ended.inspect_err(|error| tracing::error!(%error, "a tool call has crashed")).ok()
 }
 
 /// What a run is driven with.
@@ -323,7 +346,7 @@ impl<'a> Driver<'a> {
             self.cancels.insert(call.id, cancel.clone());
             let pause = self.can_pause.then(|| Arc::new(CallPause::new(call.id.0, is_repeated)));
             let calling = Arc::clone(&self.calls).make(Box::new(call), cancel, pause);
-            self.pending.calls.spawn(calling.in_current_span());
+            self.pending.begin(calling.in_current_span()).await;
         }
         Ok(None)
     }

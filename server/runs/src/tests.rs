@@ -71,6 +71,19 @@ async fn a_script_gives_its_result() {
     assert_eq!(outcome.to_json(), r#"{"status":"ok","result":null}"#);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn refused_calls_are_answered_in_their_order() {
+    let runs = runs(Pool::default());
+    let script = "const order = [];
+        const call = (n) => callTool(n % 3 ? `none:tool${n}` : 'users:get', {}).catch(() => order.push(n));
+        await Promise.allSettled(Array.from({ length: 300 }, (_, n) => call(n)));
+        return order.length === 200 && order.every((n, at) => at === 0 || order[at - 1] < n)";
+    for _ in 0..10 {
+        let outcome = execute(&runs, script).await;
+        assert_eq!(outcome.to_json(), r#"{"status":"ok","result":true}"#);
+    }
+}
+
 /// A client that has a question to answer.
 struct Asked {
     capabilities: Value,

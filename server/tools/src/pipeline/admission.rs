@@ -31,6 +31,12 @@ impl Pipeline {
         })
     }
 
+    /// Whether no server has a tool of this name, and none that is starting may have it.
+    #[must_use]
+    pub fn is_unknown(&self, name: &str) -> bool {
+        self.catalogue.snapshot().lookup(name).is_none() && self.catalogue.unknown_owner(name).is_none()
+    }
+
     /// Returns the tool that a call names.
     pub(super) fn find<'a>(&self, snapshot: &'a Snapshot, call: &ToolCall) -> Result<&'a Arc<Entry>, ToolError> {
         let name = call.tool.as_str();
