@@ -12,7 +12,7 @@ mod leave;
 use crate::charge::Buffer;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
 use crate::heap::Class;
-use crate::node::{Flow, Node, Op, OpKind, Turned};
+use crate::node::{Flow, Node, Op, OpKind, PASSING, Turned};
 use crate::outcome::Failure;
 use crate::promise::Reaction;
 use crate::stack::Slots;
@@ -540,7 +540,9 @@ impl Vm {
             }
             OpKind::YieldStar(delegate) => {
                 self.mark(*pc, delegate.received);
-                let is_result = !delegate.is_async && self.is_protocol(fp[delegate.iterator.0 as usize].get());
+                let passes = fp[delegate.mode.0 as usize].get().as_number() as u8 == PASSING;
+                let is_protocol = self.is_protocol(fp[delegate.iterator.0 as usize].get());
+                let is_result = !delegate.is_async && (is_protocol || passes);
                 return Ok(Done::Yield(fp[delegate.result.0 as usize].get(), is_result));
             }
             // These are in the loop above.

@@ -20,6 +20,8 @@ use std::collections::VecDeque;
 pub struct Generator {
     /// Whether it is async.
     pub is_async: bool,
+    /// The generator function that has made it.
+    function: Value,
     state: Progress,
     /// The frame, while it is suspended at its start or at a `yield`.
     frame: Option<Waiting>,
@@ -108,15 +110,15 @@ impl Generator {
             work.extend(frame.slots.iter().map(std::cell::Cell::get));
         }
         work.extend(self.queue.iter().flat_map(|request| [request.value, request.promise]));
-        work.push(self.promise);
+        work.extend([self.promise, self.function]);
     }
 }
 
 impl Vm {
     /// A new generator object that waits with a frame, whose slots are counted already.
-    pub(crate) fn new_generator(&mut self, frame: Waiting, is_async: bool) -> Value {
+    pub(crate) fn new_generator(&mut self, frame: Waiting, function: Value, is_async: bool) -> Value {
         let (state, promise) = (Progress::Start, Value::UNDEFINED);
-        let generator = Generator { is_async, state, frame: None, queue: VecDeque::new(), promise };
+        let generator = Generator { is_async, function, state, frame: None, queue: VecDeque::new(), promise };
         let value = self.heap.new_with_slots(InternalSlots::Generator(Box::new(generator)));
         self.suspend_generator(value, frame);
         self.set_progress(value, Progress::Start);
@@ -133,6 +135,11 @@ impl Vm {
     /// Whether a value is a generator that yields synchronously.
     pub(crate) fn is_generator(&self, value: Value) -> bool {
         matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Generator(generator)) if !generator.is_async)
+    }
+
+    /// Whether a value is a generator object that a function has made.
+    pub(crate) fn is_made_by(&self, value: Value, function: Value) -> bool {
+        matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Generator(generator)) if generator.function == function)
     }
 
     fn progress(&mut self, generator: Value) -> Progress {

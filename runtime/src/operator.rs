@@ -324,7 +324,7 @@ impl Vm {
             return Err(self.type_error("Function has non-object prototype 'undefined' in instanceof check"));
         }
         if !constructor.is(Kind::Native) {
-            return Ok(false);
+            return Ok(self.is_made_by(value, constructor));
         }
         let name = registry().natives[constructor.index()].name;
         Ok(match name {
@@ -350,7 +350,7 @@ impl Vm {
         match function.kind() {
             Kind::Function => {
                 let function = self.function(self.heap.closures[function.index()].code);
-                !function.is_async && !function.is_arrow
+                function.is_generator || !function.is_async && !function.is_arrow
             }
             // Constructors have capitalized names.
             Kind::Native => {

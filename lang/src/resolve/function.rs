@@ -137,6 +137,11 @@ impl<'p> Resolver<'_, 'p> {
             let binding = &self.bindings[binding];
             self.functions[id as usize].itself = binding.referenced.then_some(binding.slot);
         }
+        // Its objects know the function, for `instanceof`.
+        if is_generator && self.functions[id as usize].itself.is_none() {
+            self.functions[id as usize].itself = Some(Slot(self.current.slots));
+            self.current.slots += 1;
+        }
         self.functions[id as usize].slots = self.current.slots;
         self.current = outer;
         self.in_generator = in_generator;

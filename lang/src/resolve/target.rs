@@ -235,17 +235,9 @@ impl<'p> Resolver<'_, 'p> {
                 } else {
                     self.duplicate_across_calls(member.object)
                 };
-                let (key, key_again) = if let ExprKind::Number(_) = key.kind {
-                    duplicate(self, key)
-                } else {
-                    let at = key.span;
-                    let key = if is_key(&key) {
-                        key
-                    } else {
-                        expr(ExprKind::Unary(Unary::ToPropertyKey, self.arena.alloc(key)), at)
-                    };
-                    self.save(key)
-                };
+                // It is converted to a property key each time, as in V8.
+                let (key, key_again) =
+                    if let ExprKind::Number(_) = key.kind { duplicate(self, key) } else { self.save(key) };
                 let first = Member { object, key: MemberKey::Index(key), span };
                 (first, Member { object: object_again, key: MemberKey::Index(key_again), span })
             }
@@ -304,21 +296,6 @@ fn runs_nothing(value: &Expr<'_>) -> bool {
         ExprKind::Member(object, _) => runs_nothing(object),
         _ => false,
     }
-}
-
-/// Whether the value is primitive, so that using it twice as a key cannot be told from using it once.
-fn is_key(value: &Expr<'_>) -> bool {
-    matches!(
-        value.kind,
-        ExprKind::String(_)
-            | ExprKind::Number(_)
-            | ExprKind::Template(..)
-            | ExprKind::Update { .. }
-            | ExprKind::Binary(..)
-            | ExprKind::Chain(..)
-            | ExprKind::Unary(..)
-            | ExprKind::TypeofGlobal(_)
-    )
 }
 
 /// The array index that a key stands for.

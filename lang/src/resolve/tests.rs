@@ -257,13 +257,13 @@ fn chains() {
 fn assignments() {
     gives(
         "o.p += 1; o.p++; const v = o[k]++; o[i] ||= 2; o[i][j] -= 3; f().p ??= () => {}; let n; n ??= () => 1; ++o.p; o['p']; o['0']; o[`q`]",
-        "(set.p o (Add o.p 1)); (set.p o (Increment (ToNumeric o.p))); init $0 ((set o (%2 = (ToPropertyKey k)) (Increment (%3 = (ToNumeric o[%2])))), %3); (Or o[(%4 = (ToPropertyKey i))] (set o %4 2)); (set (%5 = o[i]) (%6 = (ToPropertyKey j)) (Subtract %5[%6] 3)); ~(Coalesce ~~(%7 = ~f()).p (set.p %7 f1)); init $1 undefined; (Coalesce n$1 (n$1 = f2)); (set.p o (Increment (ToNumeric o.p))); o.p; o[0]; return o.q
+        "(set.p o (Add o.p 1)); (set.p o (Increment (ToNumeric o.p))); init $0 ((set o (%2 = k) (Increment (%3 = (ToNumeric o[%2])))), %3); (Or o[(%4 = i)] (set o %4 2)); (set (%5 = o[i]) (%6 = j) (Subtract %5[%6] 3)); ~(Coalesce ~~(%7 = ~f()).p (set.p %7 f1)); init $1 undefined; (Coalesce n$1 (n$1 = f2)); (set.p o (Increment (ToNumeric o.p))); o.p; o[0]; return o.q
 f1 (0): 
 f2 n(0): return 1",
     );
     gives(
         "let o, i; o[i = 1] += 2; o[f()]++; o[`${i}`] *= 2;",
-        "init $0 undefined; init $1 undefined; (set (%2 = o$0) (%3 = (ToPropertyKey (i$1 = 1))) (Add %2[%3] 2)); ~(set (%4 = o$0) ~(%5 = ~(ToPropertyKey ~f())) (Increment (ToNumeric %4[%5]))); return (set (%6 = o$0) (%7 = `${}`[i$1]) (Multiply %6[%7] 2))",
+        "init $0 undefined; init $1 undefined; (set (%2 = o$0) (%3 = (i$1 = 1)) (Add %2[%3] 2)); ~(set (%4 = o$0) ~(%5 = ~f()) (Increment (ToNumeric %4[%5]))); return (set (%6 = o$0) (%7 = `${}`[i$1]) (Multiply %6[%7] 2))",
     );
 }
 

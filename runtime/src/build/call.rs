@@ -171,11 +171,8 @@ impl Lowering<'_, '_> {
     }
 
     fn arguments(&mut self, arguments: &[program::Argument<'_>]) -> Box<[Argument]> {
-        let nodes = match self.builder.iterables {
-            true => self.spread_arguments(arguments).into_iter().map(Built::node).collect(),
-            false => self.plain_arguments(arguments),
-        };
-        nodes.into_iter().zip(spreads(arguments)).map(|(value, spread)| Argument { value, spread }).collect()
+        let values = self.spread_arguments(arguments).into_iter().map(Built::node);
+        values.zip(spreads(arguments)).map(|(value, spread)| Argument { value, spread }).collect()
     }
 
     /// Emit a call whose value goes into a slot.
@@ -235,7 +232,7 @@ impl Lowering<'_, '_> {
             },
         };
         let arguments: Box<[Argument]> = if apply {
-            Box::new([Argument { value: next().node(), spread: Some(Spread::Among) }])
+            Box::new([Argument { value: next().node(), spread: Some(Spread::Among(None)) }])
         } else {
             // As large as it has to be: it is not moved then.
             let mut list = Vec::with_capacity(call.arguments.len());
@@ -352,7 +349,11 @@ pub(super) fn spreads<'e>(arguments: &'e [program::Argument<'_>]) -> impl Iterat
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {
         let is_only = first == Some(index) && index + 1 == arguments.len();
-        let spread = if is_only { Spread::Last(argument.value.span) } else { Spread::Among };
+        let callee = match &argument.value.kind {
+            ExprKind::Call(call) => Some(call.callee_span),
+            _ => None,
+        };
+        let spread = if is_only { Spread::Last(argument.value.span) } else { Spread::Among(callee) };
         argument.spread.then_some(spread)
     })
 }

@@ -10,10 +10,14 @@ use crate::node::{
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
 use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Most operands of usual calls and operators.
 pub(super) const USUAL: usize = 4;
+
+/// Most properties of an object literal that are looked for among those before them: with more, it is built part by part.
+const MAX_RECORD: usize = 24;
 
 /// Most later operands that are searched for an assignment to a variable, because searching all of them takes
 /// quadratic time.
@@ -334,7 +338,8 @@ impl Lowering<'_, '_> {
             Element::Hole => None,
             Element::Item(value) | Element::Spread(value) => Some(value),
         });
-        if self.builder.iterables && elements.iter().any(|element| matches!(element, Element::Spread(_))) {
+        let spreads = elements.iter().any(|element| matches!(element, Element::Spread(_)));
+        if spreads && (self.builder.iterables || exprs.clone().any(|expr| expr.splits)) {
             return self.spread_array(elements, at);
         }
         let exprs: SmallVec<[&Expr<'_>; USUAL]> = exprs.collect();
@@ -357,46 +362,65 @@ impl Lowering<'_, '_> {
     }
 
     fn object(&mut self, site: u32, properties: &[Property<'_>], at: u32) -> Built {
-        let mut exprs: SmallVec<[&Expr<'_>; USUAL]> = SmallVec::with_capacity(properties.len());
-        for property in properties {
-            match property {
-                Property::Named(_, value) | Property::Spread(value) => exprs.push(value),
-                Property::Computed(key, value) => exprs.extend([key, value]),
-            }
-        }
-        let nodes = self.nodes(exprs.iter().copied());
         let mut keys: SmallVec<[Atom; USUAL]> = SmallVec::with_capacity(properties.len());
+        let mut values: SmallVec<[&Expr<'_>; USUAL]> = SmallVec::with_capacity(properties.len());
         for property in properties {
-            if let Property::Named(name, _) = property {
-                let name = self.builder.atom(*name);
-                if !keys.contains(&name) && keys.len() < 24 {
-                    keys.push(name);
-                }
+            let Property::Named(name, value) = property else { return self.object_of_parts(properties, at) };
+            let name = self.builder.atom(*name);
+            if keys.contains(&name) || keys.len() == MAX_RECORD {
+                return self.object_of_parts(properties, at);
             }
+            keys.push(name);
+            values.push(value);
         }
-        if keys.len() == properties.len() {
-            return Built::from_node(Record {
-                site: (self.builder.first_site + site) as usize,
-                properties: keys.into_iter().zip(nodes).collect(),
+        let values = self.nodes(values.iter().copied());
+        Built::from_node(Record {
+            site: (self.builder.first_site + site) as usize,
+            properties: keys.into_iter().zip(values).collect(),
+        })
+    }
+
+    /// An object literal of any kind. Each part is added before the next one is evaluated: if that one can suspend, the parts
+    /// before it are added to an object in a temporary.
+    fn object_of_parts(&mut self, properties: &[Property<'_>], at: u32) -> Built {
+        let mut parts = Vec::new();
+        let mut object = None;
+        let replaced = replaced(properties);
+        for (index, property) in properties.iter().enumerate() {
+            let splits = match property {
+                Property::Named(_, value) | Property::Spread(value) => value.splits,
+                Property::Computed(key, value) => key.splits || value.splits,
+            };
+            if splits && !parts.is_empty() {
+                let parts = std::mem::take(&mut parts).into();
+                let slot = object.unwrap_or_else(|| self.temp());
+                self.at = at;
+                self.set(slot, Box::new(ObjectLiteral { object, parts, at }));
+                object = Some(slot);
+            }
+            parts.push(match property {
+                Property::Named(_, value) if replaced.contains(&index) => Part::Replaced(self.tree(value)),
+                _ => self.part(property, at),
             });
         }
-        let mut nodes = nodes.into_iter();
-        let undefined = || -> Expression { Box::new(Constant(Value::UNDEFINED)) };
-        let parts = properties
-            .iter()
-            .map(|property| match property {
-                Property::Named(name, _) => {
-                    Part::Named(self.builder.atom(*name), nodes.next().unwrap_or_else(undefined))
+        Built::from_node(ObjectLiteral { object, parts: parts.into(), at })
+    }
+
+    fn part(&mut self, property: &Property<'_>, at: u32) -> Part {
+        match property {
+            Property::Named(name, value) => Part::Named(self.builder.atom(*name), self.tree(value)),
+            Property::Spread(value) => Part::Spread(self.tree(value)),
+            Property::Computed(key, value) => {
+                let mut key = self.tree(key);
+                if value.splits {
+                    let slot = self.temp();
+                    self.at = at;
+                    self.set(slot, Box::new(Prefix { operator: Unary::ToPropertyKey, operand: key, at }));
+                    key = Box::new(node::Local(slot.0 as usize));
                 }
-                Property::Computed(_, value) => {
-                    let key = nodes.next().unwrap_or_else(undefined);
-                    let is_name = self.is_anonymous_function(value);
-                    Part::Computed(key, nodes.next().unwrap_or_else(undefined), is_name)
-                }
-                Property::Spread(_) => Part::Spread(nodes.next().unwrap_or_else(undefined)),
-            })
-            .collect();
-        Built::from_node(ObjectLiteral { parts, at })
+                Part::Computed(key, self.tree(value), self.is_anonymous_function(value))
+            }
+        }
     }
 
     /// Whether it is an anonymous function, which takes the name of its binding.
@@ -404,14 +428,23 @@ impl Lowering<'_, '_> {
         matches!(value.kind, ExprKind::Function(id) if self.builder.program.functions[id.0 as usize].name.is_none())
     }
 
+    /// `a + b + c`: operators convert their operands before the next operand is evaluated.
     fn chain(&mut self, chain: &program::Chain<'_>, at: u32) -> Built {
         let program::Chain { first, rest } = chain;
-        let all: SmallVec<[&Expr<'_>; USUAL]> =
-            std::iter::once(first).chain(rest.iter().map(|(_, operand)| operand)).collect();
-        let mut operands = self.operand_list(&all).into_iter();
-        let Some(first) = operands.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
-        let operators = rest.iter().map(|&(operator, _)| operator);
-        node::chain(first, operators.zip(operands), at)
+        let last = rest.iter().rposition(|(_, operand)| operand.splits).map_or(0, |last| last + 1);
+        let mut left = self.value(first);
+        let mut pending: SmallVec<[(Binary, Built); USUAL]> = SmallVec::new();
+        for (index, (operator, operand)) in rest.iter().enumerate() {
+            if operand.splits && index > 0 {
+                let folded = node::chain(left, pending.drain(..), at);
+                left = self.save(folded, &[]);
+            } else if operand.splits && !matches!(&first.kind, ExprKind::Read(read) if self.is_constant(read)) {
+                let later: SmallVec<[&Expr<'_>; USUAL]> = rest[..last].iter().map(|(_, later)| later).collect();
+                left = self.save(left, &later);
+            }
+            pending.push((*operator, self.value(operand)));
+        }
+        node::chain(left, pending.into_iter(), at)
     }
 
     fn logical(&mut self, operator: Logical, left: &Expr<'_>, right: &Expr<'_>) -> Built {
@@ -468,4 +501,20 @@ impl Lowering<'_, '_> {
         self.effect(&rest[0]);
         Built::from_node(Sequence(self.nodes(rest[1..].iter()).into()))
     }
+}
+
+/// The properties of an object literal that V8 only evaluates: between a spread at the beginning and what is spread or computed
+/// next, those whose names come again. So a key has the place of its last value among the others.
+fn replaced(properties: &[Property<'_>]) -> HashSet<usize> {
+    if !matches!(properties, [Property::Spread(_), Property::Named(..), ..]) {
+        return HashSet::new();
+    }
+    let names = properties.iter().map(|property| match property {
+        Property::Named(name, _) => Some(*name),
+        Property::Computed(..) | Property::Spread(_) => None,
+    });
+    let last: HashMap<TextId, usize> =
+        names.clone().enumerate().filter_map(|(index, name)| Some((name?, index))).collect();
+    let first = names.enumerate().skip(1).map_while(|(index, name)| Some((name?, index)));
+    first.filter(|(name, index)| last.get(name).is_some_and(|last| last > index)).map(|(_, index)| index).collect()
 }

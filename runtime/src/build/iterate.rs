@@ -258,7 +258,7 @@ impl Lowering<'_, '_> {
         let exprs: Vec<&Expr<'_>> = parts.iter().map(|&(value, _)| value).collect();
         let mut built = SmallVec::with_capacity(parts.len());
         for (index, &(value, spread)) in parts.iter().enumerate() {
-            if let Some(spread) = spread.filter(|_| self.builder.iterables) {
+            if let Some(spread) = spread.filter(|_| self.builder.iterables || index < last) {
                 let slot = self.temp();
                 self.into_slot(value, slot);
                 self.at(value.span);

@@ -3,6 +3,7 @@
 use super::{Context, Exit, Onward};
 use crate::atom::known;
 use crate::code::{After, Frame, Resumer, Waiting};
+use crate::node::{OpKind, PASSING};
 use crate::thrown::Thrown;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -11,9 +12,11 @@ impl Vm {
     /// The arguments of a generator are bound: its frame moves into a generator object, which is the value of the call.
     pub(super) fn start_generator<'s>(&mut self, context: &Context<'s>) -> Onward<'s> {
         let Some(&frame) = self.stack.frames.last() else { return Err(Exit::Idle) };
-        let is_async = context.function(frame.code).is_async;
+        let function = context.function(frame.code);
         let waiting = self.take_frame(context, frame);
-        let generator = self.new_generator(waiting, is_async);
+        let itself = function.itself.and_then(|slot| waiting.slots.get(slot.0 as usize));
+        let itself = itself.map_or(Value::UNDEFINED, std::cell::Cell::get);
+        let generator = self.new_generator(waiting, itself, function.is_async);
         self.leave(context, generator)
     }
 
@@ -40,8 +43,9 @@ impl Vm {
                 if let (Resumer::Loop, Some(caller)) = (resumer, self.stack.frames.last_mut()) {
                     // Behind the operation that looks at the end.
                     caller.pc += 1;
-                    let value =
-                        if is_result { self.get(value, known::VALUE).unwrap_or(Value::UNDEFINED) } else { value };
+                    if is_result {
+                        return self.pass_result(context, value);
+                    }
                     return self.resume_caller(context, value);
                 }
                 let result = if is_result { value } else { self.iterator_result(value, false) };
@@ -67,6 +71,20 @@ impl Vm {
             }
             After::Call | After::Async(..) | After::Job(_) | After::Nested => Err(Exit::Idle),
         }
+    }
+
+    /// The result of an inner iterator for the frame that has resumed a generator: `yield*` passes the object on, and anything
+    /// else takes its value.
+    fn pass_result<'s>(&mut self, context: &Context<'s>, result: Value) -> Onward<'s> {
+        let caller = self.stack.frames.last();
+        let op = caller.and_then(|caller| context.function(caller.code).ops.get(caller.pc as usize));
+        if let Some(OpKind::YieldStar(delegate)) = op.map(|op| &op.kind) {
+            let caller = self.resume_caller(context, result)?;
+            caller.fp[delegate.mode.0 as usize].set(Value::number(f64::from(PASSING)));
+            return Ok(caller);
+        }
+        let value = self.get(result, known::VALUE).unwrap_or(Value::UNDEFINED);
+        self.resume_caller(context, value)
     }
 
     /// A generator returns a value.

@@ -27,8 +27,8 @@ pub enum Spread {
     Element(Span),
     /// At the end of a call, where nothing else is spread.
     Last(Span),
-    /// Elsewhere in a call.
-    Among,
+    /// Elsewhere in a call; the span is that of the callee, where the value is a call.
+    Among(Option<Span>),
 }
 
 impl Argument {
@@ -55,7 +55,11 @@ impl Spread {
                 vm.type_error(&format!("{text} is not iterable (cannot read property {what})"))
             }
             Self::Last(_) => vm.type_error("Spread syntax requires ...iterable[Symbol.iterator] to be a function"),
-            Self::Among => vm.not_iterable(value),
+            Self::Among(Some(callee)) => {
+                let text = vm.value_text(callee);
+                vm.type_error(&format!("{text} is not iterable (cannot read property Symbol(Symbol.iterator))"))
+            }
+            Self::Among(None) => vm.not_iterable(value),
         }
     }
 }

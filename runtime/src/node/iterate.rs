@@ -57,7 +57,7 @@ pub struct Delegate {
     pub iterator: Slot,
     /// What the generator was resumed with.
     pub received: Slot,
-    /// How it was resumed: a [`Resumption`](crate::generator::Resumption), or [`CLOSING`].
+    /// How it was resumed: a [`Resumption`](crate::generator::Resumption), [`CLOSING`], or [`PASSING`].
     pub mode: Slot,
     /// The result of the inner iterator, or a value.
     pub result: Slot,
@@ -73,6 +73,9 @@ pub struct Delegate {
 
 /// The inner iterator has no `throw` and is being closed.
 pub const CLOSING: u8 = 3;
+
+/// The inner iterator is a generator whose own `yield*` passes the result of an iterator on.
+pub const PASSING: u8 = 4;
 
 /// The item in a slot is appended to the array in another one.
 pub struct Append {

@@ -324,10 +324,14 @@ pub enum Part {
     Computed(Expression, Expression, bool),
     /// `...value`
     Spread(Expression),
+    /// `name: value` where a later property replaces it
+    Replaced(Expression),
 }
 
 /// `{…}` of any kind
 pub struct ObjectLiteral {
+    /// Where the object is that the parts before these have made, if there are any.
+    pub object: Option<program::Slot>,
     /// The parts.
     pub parts: Box<[Part]>,
     /// Offset in the source.
@@ -336,7 +340,10 @@ pub struct ObjectLiteral {
 
 impl Node for ObjectLiteral {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let object = vm.heap.new_object();
+        let object = match self.object {
+            Some(slot) => fp[slot.0 as usize].get(),
+            None => vm.heap.new_object(),
+        };
         for part in &self.parts {
             match part {
                 Part::Named(name, value) => {
@@ -351,6 +358,9 @@ impl Node for ObjectLiteral {
                         vm.heap.closures[value.index()].name = Some(vm.key_atom(key));
                     }
                     vm.define(object, key, value);
+                }
+                Part::Replaced(value) => {
+                    value.eval(vm, fp)?;
                 }
                 Part::Spread(value) => {
                     let source = value.eval(vm, fp)?;
