@@ -1,6 +1,6 @@
 //! The text of an expression as V8 prints it in messages: the `x.y` of `x.y is not a function`.
 
-use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind, in_optional_chain};
+use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, StmtKind, in_optional_chain};
 use crate::cook::number_text;
 use crate::options::Language;
 use crate::parse;
@@ -146,8 +146,8 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
         ExprKind::New(callee, _) if out.is_iterable => print(callee, out),
         ExprKind::BigInt(_) | ExprKind::Function(_) | ExprKind::New(..) | ExprKind::Await(_) => out.push_str(UNKNOWN),
         ExprKind::Yield(_) | ExprKind::YieldStar(_) => out.push_str(UNKNOWN),
-        ExprKind::Array(items) => array(items, out),
-        ExprKind::Object(properties) => object(properties, out),
+        ExprKind::Array(items) => array(items, part, out),
+        ExprKind::Object(properties) => object(properties.len(), out),
         ExprKind::Spread(value) => {
             out.push_str("(...");
             print(value, out);
@@ -291,14 +291,14 @@ fn prefix(sign: &str, operand: &Expr<'_>, out: &mut Words) {
     out.push(')');
 }
 
-fn array(items: &[Option<Expr<'_>>], out: &mut Words) {
+fn array<T>(items: &[Option<T>], print_item: fn(&T, &mut Words), out: &mut Words) {
     out.push('[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
         match item {
-            Some(item) => part(item, out),
+            Some(item) => print_item(item, out),
             None => out.push_str(UNKNOWN),
         }
     }
@@ -306,9 +306,9 @@ fn array(items: &[Option<Expr<'_>>], out: &mut Words) {
 }
 
 /// V8 prints no values of properties.
-fn object(properties: &[Property<'_>], out: &mut Words) {
+fn object(properties: usize, out: &mut Words) {
     out.push('{');
-    properties.iter().for_each(|_| out.push_str(UNKNOWN));
+    (0..properties).for_each(|_| out.push_str(UNKNOWN));
     out.push('}');
 }
 
@@ -316,9 +316,14 @@ fn pattern(target: &Pattern<'_>, out: &mut Words) {
     match &target.kind {
         PatternKind::Name(name) => out.push_str(name),
         PatternKind::Member(member) => print(member, out),
-        PatternKind::Array(_) | PatternKind::Object(..) | PatternKind::Default(..) | PatternKind::Rest(_) => {
-            out.push_str(UNKNOWN);
+        PatternKind::Array(items) => array(items, pattern, out),
+        PatternKind::Default(target, _) => pattern(target, out),
+        PatternKind::Rest(target) => {
+            out.push_str("(...");
+            pattern(target, out);
+            out.push(')');
         }
+        PatternKind::Object(properties, rest) => object(properties.len() + usize::from(rest.is_some()), out),
     }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Compares the order of evaluation with Node: random expressions whose operands log, change the values of other operands,
+// Compares the order of evaluation with Node: random expressions and statements whose operands log, change the values of other operands,
 // suspend and throw. `order.mjs [CASES] [SEED] [COMMAND...]`
-//   CASES:   the number of expressions (20000)
+//   CASES:   the number of programs (20000)
 //   SEED:    the first seed (1); each batch has the next one
 //   COMMAND: runs a file and prints its outcome as JSON (`target/debug/codecall run --preset experimental`)
 import { execFileSync } from 'node:child_process';
@@ -36,8 +36,8 @@ function generator(seed) {
     if (r < 0.12) return `(s.${pick(['a', 'b', 'z'])} = ${value})`;
     if (r < 0.2) return `(n += ${1 + below(3)}, ${value})`;
     if (r < 0.26) return `(k = ${pick(['"a"', '"c"', 'key'])}, ${value})`;
-    if (r < 0.3) return `(f = g, t.m = t.other, ${value})`;
-    if (r < 0.34) return `(s = { b: 5, y: 6 }, list = [7], ${value})`;
+    if (r < 0.3) return `([f, t.m] = [g, t.other], ${value})`;
+    if (r < 0.34) return `([s, list] = [{ b: 5, y: 6 }, [7]], ${value})`;
     if (mode === 'plain' || r < 0.4) return call;
     if (mode === 'callback') return `[0].map(() => ${call})[0]`;
     if (mode === 'script') return `through(() => ${call})`;
@@ -110,6 +110,28 @@ function generator(seed) {
       () => `[${target()} = ${next()}, ...list] = ${iterable(depth)}`,
       () => `{ a: ${target()}, [${random() < 0.5 ? key() : effect(key())}]: ${target()} = ${next()}, ...rest } = ${random() < 0.6 ? 's' : effect('s')}`,
       () => `${next()}, ${next()}`,
+      () => `[s[${effect(key())}], { a: s[${effect(key())}] = ${next()} } = ${effect('{ a: 3 }')}, ...rest] = ${iterable(depth)}`,
+      () => `[s[${key()}] = ${next()}, , k = ${next()}] = ${iterable(depth)}`,
+      () => `s[${effect(key())}] = s[${effect(key())}] = ${next()}`,
+      () => `t?.[${effect('"m"')}]?.(${next()}, ...list, ${next()})`,
+      () => `t.none?.(${next()})`,
+      () => `${effect('t')}?.m(${next()})`,
+      () => `${effect('null')}?.m(${next()})`,
+      () => `(${effect('f')})(${next()}, ${next()})`,
+      () => `f.call(${next()}, ${next()}, ${next()})`,
+      () => `f.apply(${next()}, ${random() < 0.7 ? 'list' : effect('list')})`,
+      () => `new Set([${list(depth - 1)}])`,
+      () => `Array.of(${next()}, ${next()}, ...list)`,
+      () => `JSON.stringify([${next()}, ${next()}])`,
+      () => `(${next()}, s).deep.d`,
+      () => `list[${effect('0')}][${next()}]`,
+      () => `tag\`\${${next()}}\${{ ...s, [${key()}]: ${next()} }}\``,
+      () => `t[${effect('"tag"')}]\`a\${${next()}}\``,
+      () => `Promise.resolve === ${next()}`,
+      () => `!${next()} === -${next()}`,
+      () => `void ${next()}`,
+      () => `{ m() { return 1; }, async [${key()}]() {}, ...${next()}, f, ...f }`,
+      () => `[...${effect('"ab"')}, ...${next()} ? list : [], ${next()}]`,
       () => `typeof ${next()}`,
       () => `delete s[${random() < 0.5 ? key() : effect(key())}]`,
       () => `${key()} in ${random() < 0.7 ? 's' : effect('s')}`,
@@ -117,25 +139,37 @@ function generator(seed) {
     ];
     return `(${pick(forms)()})`;
   }
+  // Statements whose parts are operands; each leaves its value in `result`.
+  const statements = [
+    () => `result = ${any(3)};`,
+    () => `result = ${any(3)};`,
+    () => `result = ${any(3)};`,
+    () => `result = []; for (s[${effect(key())}] of ${iterable(2)}) { result.push(${any(1)}); if (result.length > 3) break; }`,
+    () => `result = []; for (const [p = ${any(1)}, q = ${any(1)}] of [[${any(1)}], [, ${any(1)}]]) result.push(p, q);`,
+    () => `result = []; for (const { a = ${any(1)}, [${effect(key())}]: q = ${any(1)}, ...left } of [s, { ...s, a: undefined }]) result.push(a, q, left);`,
+    () => `result = []; for (let i = ${any(1)}, turns = 0; turns < 3; turns++, i = ${any(1)}) result.push(i);`,
+    () => `result = []; for (const name in ${random() < 0.5 ? 's' : effect('s')}) { result.push(name, ${any(1)}); if (result.length > 9) break; }`,
+    () => `switch (${any(1)}) { case ${any(1)}: result = 'first'; case ${any(1)}: result += 'second'; break; default: result = 'none'; }`,
+    () => `const { a: p = ${any(2)}, [${effect(key())}]: q = ${any(1)}, ...left } = ${random() < 0.6 ? 's' : effect('s')}; result = [p, q, left];`,
+    () => `const [p = ${any(1)}, { w: q } = ${any(1)}, ...left] = ${iterable(2)}; result = [p, q, left];`,
+    () => `if (${any(2)}) result = ${any(2)}; else result = ${any(2)};`,
+    () => `try { result = ${any(2)}; } catch (error) { result = [String(error), ${any(1)}]; } finally { ${any(1)}; }`,
+    () => `result = 0; while (result < 3) result += ${effect('1')} + 1;`,
+    () => `result = ((p = ${any(1)}) => [p, ${mode === 'await' || mode === 'yield' ? 'n' : any(1)}])();`,
+    () => `throw [${any(1)}, ${any(1)}];`,
+  ];
+
   return () => {
     mode = pick(['plain', 'callback', 'script', 'await', 'await', 'yield', 'yield']);
     effects = 0;
-    let expression = any(3);
-    // Neither is allowed among the parameters of an arrow function, nor in it.
-    if (mode === 'await' || mode === 'yield') {
-      const plain = /\(\(\{ a: p = /.test(expression);
-      if (plain) {
-        mode = 'plain';
-        expression = any(3);
-      }
-    }
+    const statement = pick(statements)();
     const throws = random() < 0.15 ? below(Math.max(effects, 1)) : -1;
-    return { mode, expression, throws };
+    return { mode, statement, throws };
   };
 }
 
-const program = ({ mode, expression, throws }) => {
-  const body = `let result; try { result = ${expression}; } catch (error) { result = String(error); } return [result, s, n, k, list];`;
+const program = ({ mode, statement, throws }) => {
+  const body = `let result; try { ${statement} } catch (error) { result = [result, Array.isArray(error) ? error : String(error)]; } return [result, s, n, k, list, rest];`;
   const run = mode === 'yield'
     ? `const machine = (function* () { ${body} })(); let step = machine.next(); while (!step.done) step = machine.next(step.value); return step.value;`
     : body;
@@ -146,7 +180,7 @@ const program = ({ mode, expression, throws }) => {
     const num = { valueOf() { log.push('num' + n); n += 1; list.push(n); return n; }, toString() { log.push('str'); return 'v'; } };
     const g = (...all) => ['g', all.length, ...all];
     let f = (...all) => ['f', all.length, ...all];
-    const t = { m(...all) { return ['m', ...all]; }, other(...all) { return ['other', ...all]; } };
+    const t = { tag: (texts, ...all) => ['t.tag', ...texts, ...all], m(...all) { return ['m', ...all]; }, other(...all) { return ['other', ...all]; } };
     const tag = (texts, ...all) => ['tag', texts.join('|'), ...all];
     const walk = { [Symbol.iterator]() { let turn = 0; log.push('iterator'); return { next() { log.push('next'); turn += 1; n += 1; return { value: turn, done: turn > 2 }; }, return() { log.push('return'); return {}; } }; } };
     const fx = (number, value) => {
@@ -186,7 +220,7 @@ for (let seed = Number(firstSeed); done < Number(count); seed += 1) {
       new AsyncFunction(`'use strict'; const cases = []; ${program(one)}`);
       cases.push(one);
     } catch {
-      // An operand may be no target of an assignment.
+      // An operand may be no target of an assignment, and an arrow function may contain `await` or `yield`.
     }
   }
   const text = script(cases);
@@ -199,8 +233,8 @@ for (let seed = Number(firstSeed); done < Number(count); seed += 1) {
     if (line === got[index]) return;
     different += 1;
     if (different > 40) return;
-    const { mode, expression, throws } = cases[index];
-    console.log(`${mode}${throws >= 0 ? `, ${throws} throws` : ''}: ${expression} (seed ${seed})\n  node ${line}\n  here ${got[index]}`);
+    const { mode, statement, throws } = cases[index];
+    console.log(`${mode}${throws >= 0 ? `, ${throws} throws` : ''}: ${statement} (seed ${seed})\n  node ${line}\n  here ${got[index]}`);
   });
   done += cases.length;
 }

@@ -258,7 +258,19 @@ impl<'p> Resolver<'_, 'p> {
         let site = self.object_sites;
         self.object_sites += 1;
         let mark = self.holders.literal();
-        let properties = self.arena.collect(properties.iter().map(|property| self.property(property)));
+        // Behind a spread at the beginning, a name and a computed key that is constant have different places among the keys.
+        let keeps_computed = matches!(properties, [P::Spread(_), ..]);
+        let properties = self.arena.collect(properties.iter().map(|property| {
+            let resolved = self.property(property);
+            match (property, resolved) {
+                (P::Method(Key::Computed(key), _) | P::Value(Key::Computed(key), _), Property::Named(name, value))
+                    if keeps_computed =>
+                {
+                    Property::Computed(expr(ExprKind::String(name), key.span), value)
+                }
+                (_, resolved) => resolved,
+            }
+        }));
         self.holders.end(mark);
         ExprKind::Object(site, properties)
     }
