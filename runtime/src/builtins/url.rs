@@ -1,6 +1,13 @@
-//! `URL` (the URL standard of WHATWG), by the `url` crate. Its query as pairs is in [`params`].
+//! `URL` (the URL standard of WHATWG): the class. Parsing is in [`parse`], the setters are in `set`, the query as pairs is in [`params`].
 
+mod domain;
+mod escape;
+mod host;
 pub mod params;
+pub mod parse;
+mod path;
+pub mod record;
+mod set;
 
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
 use crate::atom::known;
@@ -12,7 +19,7 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::lossy;
-use url::{Url, quirks};
+use record::Url;
 
 /// The constructor and functions.
 pub const GLOBALS: &[Global] = &[Global {
@@ -20,7 +27,7 @@ pub const GLOBALS: &[Global] = &[Global {
     length: 1,
     call: Body::Native(call_url),
     construct: Some(Body::Native(new_url)),
-    functions: &[native("canParse", 1, can_parse), native("parse", 1, parse)],
+    functions: &[native("canParse", 1, can_parse), native("parse", 1, parse_url)],
     numbers: &[],
 }];
 
@@ -66,7 +73,8 @@ fn new_url(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         Some(url) => Ok(make(vm, url)),
         None => {
             let error = vm.new_error(Class::TypeError, "Invalid URL");
-            describe_invalid(vm, error, &input);
+            let input = vm.string(&input);
+            describe_invalid(vm, error, input);
             if let Some(base) = base {
                 let (key, base) = (vm.intern_text("base"), vm.string(&base));
                 vm.heap.set_own(error, key, base);
@@ -83,7 +91,7 @@ fn can_parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// `URL.parse(url, base)`
-fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+fn parse_url(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (.., url) = parsed(vm, arguments)?;
     Ok(url.map_or(Value::NULL, |url| make(vm, url)))
 }
@@ -98,8 +106,8 @@ fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     let bytes = vm.heap.str(string).bytes as usize;
     let length = bytes.min(MAX_URL_BYTES);
     vm.work(4 + length / 8)?;
-    // Every byte may become three in a URL, in a string that grows to twice of that.
-    let hold = vm.hold(length.saturating_mul(7))?;
+    // Beside the text, and the text without tabs: every byte may become three in a URL, in a string that grows to twice of that.
+    let hold = vm.hold(length.saturating_mul(8))?;
     let text = lossy(&vm.heap.bytes(string)[..length]).into_owned(); // charged: above
     Ok((text, hold, bytes > MAX_URL_BYTES))
 }
@@ -119,8 +127,8 @@ fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, O
     };
     let url = match &base {
         _ if too_long || base_too_long => None,
-        None => Url::parse(&input).ok(),
-        Some(base) => Url::parse(base).and_then(|base| base.join(&input)).ok(), // charged: above
+        None => parse::parse(&input, None),
+        Some(base) => parse::parse(base, None).and_then(|base| parse::parse(&input, Some(&base))),
     };
     Ok((input, base, url))
 }
@@ -133,16 +141,17 @@ fn make(vm: &mut Vm, url: Url) -> Value {
 pub fn invalid_url(vm: &mut Vm, text: Value) -> Result {
     let error = vm.new_error(Class::TypeError, "Invalid URL");
     let text = vm.short_text(text, MAX_URL_BYTES)?;
-    describe_invalid(vm, error, &text);
+    let text = vm.string(&text);
+    describe_invalid(vm, error, text);
     vm.heap.add_flags(error, CODED);
     Ok(error)
 }
 
 /// The properties of an error about a text that is no URL.
-fn describe_invalid(vm: &mut Vm, error: Value, input: &str) {
+fn describe_invalid(vm: &mut Vm, error: Value, input: Value) {
     let code = vm.string("ERR_INVALID_URL");
     vm.heap.set_own(error, known::CODE, code);
-    let (key, input) = (vm.intern_text("input"), vm.string(input));
+    let key = vm.intern_text("input");
     vm.heap.set_own(error, key, input);
 }
 
@@ -169,7 +178,7 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
 
 /// A part of a URL as a string.
 fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
-    let length = state(vm, this)?.url.as_str().len();
+    let length = state(vm, this)?.url.length();
     vm.work(1 + length / 16)?;
     let _hold = vm.hold(length)?;
     let text = get(&state(vm, this)?.url);
@@ -180,107 +189,110 @@ fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
 /// Change a part of a URL; invalid values are ignored.
 fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
     let (text, _hold, too_long) = text(vm, arg(arguments, 0))?;
-    let before = state(vm, this)?.url.as_str().len();
+    let before = state(vm, this)?.url.length();
     vm.work(4 + before / 8)?;
-    let _copy = vm.hold(before.saturating_mul(2))?;
+    // The URL as text, and parsed again.
+    let _copy = vm.hold(before.saturating_mul(4))?;
     // A value that makes the URL too long is ignored.
     if !too_long && before + text.len() <= MAX_URL_BYTES {
-        set(&mut state(vm, this)?.url, &text);
+        let url = &mut state(vm, this)?.url;
+        url.parse_again();
+        set(url, &text);
     }
     params::refresh(vm, this)?;
-    let after = state(vm, this)?.url.as_str().len();
+    let after = state(vm, this)?.url.length();
     vm.heap.meter.add_bytes(after.saturating_sub(before));
     Ok(Value::UNDEFINED)
 }
 
 /// `url.toString()`, `url.toJSON()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::href(url).into())
+    part(vm, this, Url::href)
 }
 
 fn get_href(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::href(url).into())
+    part(vm, this, Url::href)
 }
 
 fn set_href(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let (text, _hold, _) = text(vm, arg(arguments, 0))?;
+    let text = vm.to_string(arg(arguments, 0))?;
     let mut valid = false;
-    change(vm, this, arguments, |url, text| valid = quirks::set_href(url, text).is_ok())?;
+    change(vm, this, &[text], |url, text| valid = url.set_href(text))?;
     if valid {
         return Ok(Value::UNDEFINED);
     }
     let error = vm.new_error(Class::TypeError, "Invalid URL");
-    describe_invalid(vm, error, &text);
+    describe_invalid(vm, error, text);
     vm.heap.add_flags(error, CODED);
     Err(Thrown::value(error))
 }
 
 fn get_origin(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, quirks::origin)
+    part(vm, this, Url::origin)
 }
 
 fn get_protocol(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::protocol(url).into())
+    part(vm, this, Url::protocol)
 }
 
 fn set_protocol(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, assign_protocol)
+    change(vm, this, arguments, Url::set_protocol)
 }
 
 fn get_username(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::username(url).into())
+    part(vm, this, |url| url.username().into())
 }
 
 fn set_username(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_username(url, text).unwrap_or_default())
+    change(vm, this, arguments, Url::set_username)
 }
 
 fn get_password(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::password(url).into())
+    part(vm, this, |url| url.password().into())
 }
 
 fn set_password(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_password(url, text).unwrap_or_default())
+    change(vm, this, arguments, Url::set_password)
 }
 
 fn get_host(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::host(url).into())
+    part(vm, this, Url::host)
 }
 
 fn set_host(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| assign_host(url, text, true))
+    change(vm, this, arguments, Url::set_host)
 }
 
 fn get_hostname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::hostname(url).into())
+    part(vm, this, |url| url.hostname().into())
 }
 
 fn set_hostname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| assign_host(url, text, false))
+    change(vm, this, arguments, Url::set_hostname)
 }
 
 fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::port(url).into())
+    part(vm, this, Url::port)
 }
 
 fn set_port(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_port(url, text).unwrap_or_default())
+    change(vm, this, arguments, Url::set_port)
 }
 
 fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::pathname(url).into())
+    part(vm, this, |url| url.pathname().into())
 }
 
 fn set_pathname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, quirks::set_pathname)
+    change(vm, this, arguments, Url::set_pathname)
 }
 
 fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::search(url).into())
+    part(vm, this, Url::search)
 }
 
 fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, quirks::set_search)
+    change(vm, this, arguments, Url::set_search)
 }
 
 /// `url.searchParams`: always the same object.
@@ -289,46 +301,11 @@ fn get_search_params(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::hash(url).into())
+    part(vm, this, Url::hash)
 }
 
 fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, quirks::set_hash)
-}
-
-/// The special schemes of the standard.
-const SPECIAL: &[&str] = &["ftp", "http", "https", "ws", "wss"];
-
-/// Set the scheme. The crate never changes to or from `file`, the standard does where nothing is lost.
-fn assign_protocol(url: &mut Url, text: &str) {
-    let scheme = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
-    let is_bare = url.port().is_none() && url.username().is_empty() && url.password().is_none();
-    let to_file = scheme == "file" && SPECIAL.contains(&url.scheme()) && is_bare;
-    let from_file = url.scheme() == "file" && SPECIAL.contains(&scheme.as_str()) && url.has_host();
-    if (to_file || from_file)
-        // bounded: by the length of a URL
-        && let Ok(changed) = Url::parse(&format!("{scheme}{}", &url.as_str()[url.scheme().len()..]))
-    {
-        *url = changed;
-    } else if !to_file && !from_file {
-        quirks::set_protocol(url, text).unwrap_or_default();
-    }
-}
-
-/// Set the host, with the port or without, as Node does where it is empty.
-fn assign_host(url: &mut Url, text: &str, with_port: bool) {
-    let is_special = url.scheme() == "file" || SPECIAL.contains(&url.scheme());
-    let is_end = |c: char| matches!(c, '/' | '?' | '#') || is_special && c == '\\';
-    let authority = text.split(is_end).next().unwrap_or_default();
-    if authority.is_empty() && url.scheme() == "file" {
-        url.set_host(None).unwrap_or_default();
-    } else if authority.is_empty() && !url.has_host() {
-        // There is none, and none is added.
-    } else if with_port {
-        quirks::set_host(url, text).unwrap_or_default();
-    } else {
-        quirks::set_hostname(url, text).unwrap_or_default();
-    }
+    change(vm, this, arguments, Url::set_hash)
 }
 
 impl Vm {
@@ -359,18 +336,18 @@ impl Vm {
         let url = &state.url;
         // bounded: twelve parts
         Some(vec![
-            ("href", quirks::href(url).into()),
-            ("origin", quirks::origin(url)),
-            ("protocol", quirks::protocol(url).into()),
-            ("username", quirks::username(url).into()),
-            ("password", quirks::password(url).into()),
-            ("host", quirks::host(url).into()),
-            ("hostname", quirks::hostname(url).into()),
-            ("port", quirks::port(url).into()),
-            ("pathname", quirks::pathname(url).into()),
-            ("search", quirks::search(url).into()),
+            ("href", url.href()),
+            ("origin", url.origin()),
+            ("protocol", url.protocol()),
+            ("username", url.username().into()),
+            ("password", url.password().into()),
+            ("host", url.host()),
+            ("hostname", url.hostname().into()),
+            ("port", url.port()),
+            ("pathname", url.pathname().into()),
+            ("search", url.search()),
             ("searchParams", String::default()),
-            ("hash", quirks::hash(url).into()),
+            ("hash", url.hash()),
         ])
     }
 }

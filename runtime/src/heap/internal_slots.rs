@@ -194,7 +194,7 @@ impl InternalSlots {
             Self::RelativeTimeFormat(_) => size_of::<RelativeTimeFormat>() + NumberFormat::BESIDE,
             Self::Segmenter(_) => size_of::<Segmenter>() + 32,
             Self::Segments(segments) => segments.cost(),
-            Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
+            Self::Url(state) => size_of::<UrlState>() + state.url.length(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
             // Those who share a program pay a part of it each, the script or cache that owns it excepted.
             Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),

@@ -4,6 +4,8 @@
 
 use crate::atom::known;
 use crate::builtins::abort::Listener;
+use crate::builtins::url::parse::parse;
+use crate::builtins::url::record::Url;
 use crate::builtins::{Global, Row, arg, headers, native, prelude, url};
 use crate::calls::{Failed, Style};
 use crate::code::FunctionRef;
@@ -14,7 +16,6 @@ use crate::outcome::{MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, cu
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use ::url::Url;
 
 /// The function, which scripts have where their policy says so.
 pub const GLOBALS: &[Global] = &[Global::function(prelude(NAME, 1, "Fetch_fetch"))];
@@ -59,7 +60,7 @@ fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(unknown_scheme(vm, url.scheme()));
     }
     let (method, redirect, pairs) = (vm.string(&method), vm.string(redirect), headers::to_pairs(vm, headers)?);
-    let url = vm.string(url.as_str());
+    let url = vm.string(&url.href());
     let request = vm.heap.new_object();
     let parts =
         [Some(("url", url)), Some(("method", method)), Some(("headers", pairs)), body, Some(("redirect", redirect))];
@@ -94,15 +95,15 @@ fn address(vm: &mut Vm, input: Value) -> Result<Url> {
         return Err(vm.type_error(&message));
     }
     vm.work(bytes / 4)?;
-    let parsed = Url::parse(&vm.charged_text(text)?);
+    let parsed = parse(&vm.charged_text(text)?, None);
     match parsed {
-        Ok(url) if url.username().is_empty() && url.password().is_none() => Ok(url),
-        Ok(_) => {
+        Some(url) if url.username().is_empty() && url.password().is_empty() => Ok(url),
+        Some(_) => {
             let shown = vm.short_text(text, SHOWN)?;
             let message = format!("Request cannot be constructed from a URL that includes credentials: {shown}"); // bounded: cut
             Err(vm.type_error(&message))
         }
-        Err(_) => {
+        None => {
             let shown = vm.short_text(text, SHOWN)?;
             let message = format!("Failed to parse URL from {shown}"); // bounded: cut
             let error = vm.new_error(Class::TypeError, &message);

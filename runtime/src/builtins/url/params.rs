@@ -14,8 +14,7 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::to_utf16;
-use percent_encoding::percent_decode;
-use url::form_urlencoded;
+use percent_encoding::{percent_decode, percent_encode_byte};
 
 /// Bytes of a name or a value that are decoded or encoded between two charges.
 const PIECE: usize = 64 << 10;
@@ -331,23 +330,28 @@ fn optional(vm: &mut Vm, arguments: &[Value]) -> Result<Option<String>> {
 fn changed(vm: &mut Vm, this: Value) -> Result {
     let Some(url) = receiver(vm, this)?.url else { return Ok(Value::UNDEFINED) };
     let (query, _hold) = serialized(vm, this)?;
-    let url = &mut state(vm, url)?.url;
-    let before = url.as_str().len();
+    let before = state(vm, url)?.url.length();
     if query.len() > super::MAX_URL_BYTES {
         return Err(vm.range_error("The query is too long for a URL"));
     }
-    url.set_query((!query.is_empty()).then_some(&query));
-    let after = url.as_str().len();
+    vm.work(before / 8)?;
+    // The URL as text, and parsed again.
+    let _copy = vm.hold(before.saturating_mul(4))?;
+    let url = &mut state(vm, url)?.url;
+    url.parse_again();
+    if url.query().is_some() {
+        // Node removes the query first, and with it spaces at the end of an opaque path.
+        url.set_search("");
+    }
+    url.set_search(&query);
+    let after = url.length();
     vm.heap.meter.add_bytes(after.saturating_sub(before));
     Ok(Value::UNDEFINED)
 }
 
 /// The pairs as a query, counted until it is dropped.
 fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
-    let escaped = |text: &str| -> usize {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'*' | b'-' | b'.' | b'_');
-        text.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
-    };
+    let escaped = |text: &str| text.bytes().map(|byte| form_encoded(byte).len()).sum::<usize>();
     let mut length = 0;
     let mut index = 0;
     while let Some((name, value)) = receiver(vm, this)?.pairs.get(index) {
@@ -366,7 +370,7 @@ fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
         while let Some((name, value)) = receiver(vm, this)?.pairs.get(index / 2) {
             let rest = if index % 2 == 0 { &name.as_bytes()[at..] } else { &value.as_bytes()[at..] };
             let piece = &rest[..rest.len().min(PIECE)];
-            out.extend(form_urlencoded::byte_serialize(piece));
+            out.extend(piece.iter().map(|&byte| form_encoded(byte)));
             let (length, is_last) = (piece.len(), piece.len() == rest.len());
             vm.work(1 + length / 16)?;
             if is_last {
@@ -376,6 +380,16 @@ fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
         }
     }
     Ok((out, hold))
+}
+
+/// A byte as the serializer of `application/x-www-form-urlencoded` writes it.
+fn form_encoded(byte: u8) -> &'static str {
+    const PLAIN: &str = "*-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    match PLAIN.as_bytes().binary_search(&byte) {
+        Ok(at) => &PLAIN[at..=at],
+        Err(_) if byte == b' ' => "+",
+        Err(_) => percent_encode_byte(byte),
+    }
 }
 
 /// `params.size`
