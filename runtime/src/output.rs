@@ -3,6 +3,7 @@
 use crate::atom::Atom;
 use crate::host::Message;
 use hashbrown::HashMap;
+use std::time::Duration;
 
 /// The log and the messages of a run.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub struct ConsoleState {
     pub indent: usize,
     /// The counters of `console.count`.
     pub counts: HashMap<Atom, u64>,
+    /// The timers of `console.time`: when they began.
+    pub timers: HashMap<Atom, Duration>,
 }
 
 impl Output {

@@ -1,6 +1,7 @@
 // Runs a script on Node as CodeCall does: with the functions of the host, a captured console, and the conversion of the
 // result. It has no limits and refusals; cases that test those are marked `@no-node`.
-import { isDeepStrictEqual, format, inspect, types } from 'node:util';
+import { Console } from 'node:console';
+import { isDeepStrictEqual, inspect, types } from 'node:util';
 import { parseScript, withImpliedReturn } from './parse.mjs';
 import { codeOf } from './shape.mjs';
 
@@ -43,7 +44,7 @@ export async function runScript(text, { tools = [], context = {}, language, dial
     return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
   }
   Error.stackTraceLimit = 0;
-  const restore = time.install();
+  const restore = time.install(logs);
   const { value, failure } = await ended(logs, () => run(...Object.values(names)), (value) => resultOf(value, sync), time);
   const outcome = failure ? failureOf(failure, host) : value;
   if (failure) logs.length = failure.logged;
@@ -52,10 +53,30 @@ export async function runScript(text, { tools = [], context = {}, language, dial
   return { logs, outcome };
 }
 
+/** Node's own console, which writes to the log: an entry for each call, with the level of warnings and errors in front. */
 function consoleOf(logs) {
-  const logger = (prefix) => (...args) => { logs.push((prefix + format(...args)).toWellFormed()); } // as it is written to a stream;
-  const plain = logger('');
-  return { log: plain, info: plain, debug: plain, warn: logger('[warn] '), error: logger('[error] ') };
+  let prefix = '';
+  const stream = { write: (text) => { logs.push((prefix + text.replace(/\n$/, '')).toWellFormed()); }, on() {}, once() {}, removeListener() {}, listenerCount: () => 0 }; // well-formed as it is written to a stream
+  const real = new Console({ stdout: stream, stderr: stream });
+  const levels = { warn: '[warn] ', assert: '[warn] ', error: '[error] ', trace: '[error] ' };
+  for (const [name, level] of Object.entries(levels)) {
+    const method = real[name];
+    real[name] = (...args) => {
+      const before = prefix;
+      prefix ||= level;
+      try {
+        method(...args);
+      } finally {
+        prefix = before;
+      }
+    };
+  }
+  for (const [name, method] of Object.entries(console)) {
+    if (typeof method !== 'function') continue;
+    real[name] ??= () => {}; // what only an inspector shows
+    Object.defineProperties(real[name], { name: { value: name }, length: { value: method.length } });
+  }
+  return real;
 }
 
 function globals(host, logs) {
@@ -328,17 +349,22 @@ function virtualTime() {
   const sleepNow = (ms) => { now += delayOf(ms); };
 
   /** Replaces the functions that are found on other objects. */
-  const install = () => {
+  const install = (logs) => {
     const realNow = Date.now;
     const realSignalTimeout = AbortSignal.timeout;
-    Date.now = () => START + now;
-    AbortSignal.timeout = (ms) => {
+    const { hrtime, emitWarning } = process;
+    Date.now = named('now', 0, () => START + now);
+    // The clock and the warnings of `console.time` and its like.
+    process.hrtime = ([seconds, nanos] = [0, 0]) => [Math.trunc(now / 1000) - seconds, (now % 1000) * 1e6 - nanos];
+    process.emitWarning = (warning) => { if (/^(Label|No such label|Count for) /.test(warning)) logs.push(`[warn] ${warning}`); };
+    AbortSignal.timeout = named('timeout', 1, (ms) => {
       realSignalTimeout.call(AbortSignal, ms); // throws for what is no delay
       const controller = new AbortController();
       add(Math.max(ms, 1), () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')), { keeps: false });
       return controller.signal;
-    };
+    });
     return () => {
+      Object.assign(process, { hrtime, emitWarning });
       Date.now = realNow;
       AbortSignal.timeout = realSignalTimeout;
     };

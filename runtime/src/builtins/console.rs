@@ -2,6 +2,7 @@
 
 mod format;
 mod table;
+mod time;
 
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
@@ -28,13 +29,20 @@ pub const GLOBALS: &[Global] = &[Global {
         native("trace", 0, trace),
         native("dir", 0, dir),
         native("dirxml", 0, log),
-        native("table", 1, table),
+        native("table", 0, table),
         native("assert", 0, assert),
         native("count", 0, count),
         native("countReset", 0, count_reset),
         native("group", 0, group),
         native("groupCollapsed", 0, group),
         native("groupEnd", 0, group_end),
+        native("time", 0, time::start),
+        native("timeLog", 0, time::log),
+        native("timeEnd", 0, time::end),
+        native("clear", 0, nothing),
+        native("profile", 0, nothing),
+        native("profileEnd", 0, nothing),
+        native("timeStamp", 0, nothing),
     ],
     numbers: &[],
 }];
@@ -146,7 +154,7 @@ fn dir(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn table(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     match vm.table(arg(arguments, 0), arg(arguments, 1))? {
         Some(text) => vm.log_line(LOG, &text),
-        None => log(vm, this, arguments.get(..1).unwrap_or_default()),
+        None => log(vm, this, &[arg(arguments, 0)]),
     }
 }
 
@@ -167,8 +175,16 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.log_line(WARN, &text)
 }
 
-/// The name of a counter.
-fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Atom> {
+/// What has an effect only on a terminal or with an inspector.
+fn nothing(_: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Ok(Value::UNDEFINED)
+}
+
+/// What an entry of the tables of labels takes.
+const ENTRY: usize = 48;
+
+/// The label of a counter or a timer.
+fn label(vm: &mut Vm, arguments: &[Value]) -> Result<Atom> {
     match arg(arguments, 0) {
         Value::UNDEFINED => Ok(vm.intern_text("default")),
         label => {
@@ -179,9 +195,12 @@ fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Atom> {
 }
 
 fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let label = counter(vm, arguments)?;
+    let label = label(vm, arguments)?;
+    let labels = vm.output.console.counts.len();
     let count = vm.output.console.counts.entry(label).or_insert(0);
     *count += 1;
+    let count = *count;
+    vm.heap.meter.keep_bytes((vm.output.console.counts.len() - labels) * ENTRY);
     let text = format!(": {count}"); // bounded: a number
     vm.check_line(vm.atoms.text(label).len())?;
     let text = crate::wtf8::lossy(vm.atoms.text(label)).into_owned() + &text; // charged: above
@@ -189,7 +208,7 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let label = counter(vm, arguments)?;
+    let label = label(vm, arguments)?;
     if vm.output.console.counts.remove(&label).is_none() {
         vm.check_line(vm.atoms.text(label).len())?;
         let text = format!("Count for '{}' does not exist", crate::wtf8::lossy(vm.atoms.text(label))); // bounded: above

@@ -1,10 +1,10 @@
 //! `console.table`: rows and columns in a frame.
 
 use crate::atoms::array_index;
-use crate::builtins::inspect::{Options, width};
+use crate::builtins::inspect::{Options, too_much, width};
+use crate::builtins::url::coded;
 use crate::charge::{Buffer, Hold};
 use crate::heap::block;
-use crate::property::PropertyKey;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -12,111 +12,127 @@ use indexmap::IndexMap;
 
 /// Column of values that are no objects.
 const VALUES: &str = "Values";
-/// Rows and columns that are printed.
-const MAX_ROWS: usize = 1000;
-const MAX_COLUMNS: usize = 100;
+/// Bytes of the shortest row.
+const LEAST_ROW: usize = 12;
 
 /// A row: its name, the key of a `Map`, the value.
 type Entry = (String, Option<Value>, Value);
+/// A column: its name, and its cells with their rows.
+type Column = (String, Vec<(usize, String)>);
 
 impl Vm {
     /// `console.table(data, columns)` as text; `None` where `data` is no object.
     pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
-        if !data.is_object() {
+        let only = self.given_columns(only)?;
+        if !data.is_object() || data.is_callable() {
             return Ok(None);
         }
-        let mut columns: IndexMap<String, Vec<(usize, String)>> = IndexMap::new();
         let mut texts = Texts::default();
-        if only.is(Kind::Array) {
-            let mut bytes = 0;
-            for name in self.charged_items_copy(only)? {
-                let name = self.to_string(name)?;
-                bytes += self.heap.str(name).bytes as usize + size_of::<(String, Vec<(usize, String)>)>();
-                self.check_line(bytes)?;
-                columns.insert(self.line_text(name)?, Vec::new()); // charged: above
-            }
-            texts.add(self, bytes)?;
-        }
-        let (heading, rows) = self.rows(data)?;
-        let fixed = only.is(Kind::Array);
-        // bounded: by MAX_ROWS
-        let (mut keys, mut names, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+        let is_collection = matches!(data.kind(), Kind::Map | Kind::Set);
+        let rows = self.rows(data, is_collection)?;
+        // charged: by `rows`, to the end
+        let (mut names, mut keys, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+        let mut columns: IndexMap<String, Vec<(usize, String)>> = IndexMap::new();
         for (row, (name, key, value)) in rows.into_iter().enumerate() {
             texts.add(self, name.len())?;
             names.push((row, name));
             if let Some(key) = key {
                 keys.push((row, self.cell(key, &mut texts)?));
             }
-            if !value.is_object() || value.is_callable() {
+            if is_collection || only.is_none() && !value.is_object() {
                 plain.push((row, self.cell(value, &mut texts)?));
                 continue;
             }
-            for (key, value) in self.cells(value)? {
-                self.work(1)?;
-                let column = self.key_text(key);
-                let known = columns.contains_key(&column);
-                if known || !fixed && columns.len() < MAX_COLUMNS {
+            for (column, value) in self.cells(value, only.as_deref(), &mut texts)? {
+                let cells = columns.entry(column).or_default();
+                // A column may be asked for twice.
+                let is_there = cells.last().is_some_and(|&(last, _)| last == row);
+                if let Some(value) = value.filter(|_| !is_there) {
                     let text = self.cell(value, &mut texts)?;
-                    columns.entry(column).or_default().push((row, text));
+                    cells.push((row, text));
                 }
             }
         }
-        let mut all = vec![(heading.into(), names)]; // bounded: by MAX_COLUMNS and those that are given
-        if heading == ITERATION {
+        let heading = if is_collection { "(iteration index)" } else { "(index)" };
+        let mut all = vec![(heading.into(), names)]; // bounded: by the cells, which are counted
+        if data.is(Kind::Map) {
             all.push(("Key".into(), keys));
-            all.retain(|(name, cells)| name != "Key" || !cells.is_empty());
         }
         // The columns are the keys of an object: array indices come first.
-        if !fixed {
-            let index = |name: &str| array_index(name.as_bytes()).map_or(u64::MAX, u64::from);
-            columns.sort_by_key(|name, _| index(name));
-        }
+        columns.sort_by_key(|name, _| array_index(name.as_bytes()).map_or(u64::MAX, u64::from));
         all.extend(columns);
-        if !plain.is_empty() {
+        if is_collection || !plain.is_empty() {
             all.push((VALUES.into(), plain));
         }
-        let lines = 4 + all.first().map_or(0, |(_, cells)| cells.len());
-        let across: usize = widths(&all).iter().map(|width| width + 1).sum();
+        self.drawn(&all).map(Some)
+    }
+
+    /// The columns that a script asks for.
+    fn given_columns(&mut self, only: Value) -> Result<Option<Buffer<Value>>> {
+        if only.is_undefined() {
+            return Ok(None);
+        }
+        if !only.is(Kind::Array) {
+            let received = self.received(only)?;
+            // bounded: by what is shown of a value
+            let message = format!("The \"properties\" argument must be an instance of Array. Received {received}");
+            return Err(coded(self, "ERR_INVALID_ARG_TYPE", &message));
+        }
+        self.charged_items_copy(only).map(Some)
+    }
+
+    /// The text of a table.
+    fn drawn(&mut self, columns: &[Column]) -> Result<String> {
+        let lines = 4 + columns.first().map_or(0, |(_, cells)| cells.len());
+        let across: usize = widths(columns).iter().map(|width| width + 1).sum();
         // Lines are drawn in characters of three bytes.
         let limit = self.console_options().limit;
         if lines.saturating_mul(across) > limit {
-            return Err(crate::builtins::inspect::too_much(limit));
+            return Err(too_much(limit));
         }
         self.work(lines * across / 16)?;
         let _hold = self.hold(3 * lines * across)?;
-        Ok(Some(render(&all)))
+        Ok(render(columns))
     }
 
-    /// The heading of the names, and the rows of a table.
-    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Entry>)> {
-        Ok(match data.kind() {
-            Kind::Map | Kind::Set => {
-                self.work(self.heap.maps[data.index()].entry_count() / 8)?;
-                let entries = self.heap.maps[data.index()].entries().take(MAX_ROWS);
-                let is_map = data.is(Kind::Map);
-                let row = |(index, (key, value)): (usize, (Value, Value))| {
-                    (index.to_string(), is_map.then_some(key), if is_map { value } else { key })
-                };
-                (ITERATION, entries.enumerate().map(row).collect()) // bounded: by MAX_ROWS
-            }
-            _ => {
-                let cells = self.cells(data)?.into_iter().take(MAX_ROWS);
-                ("(index)", cells.map(|(key, value)| (self.key_text(key), None, value)).collect()) // bounded: by MAX_ROWS
-            }
-        })
-    }
-
-    fn cells(&mut self, object: Value) -> Result<Buffer<(PropertyKey, Value)>> {
-        if object.is(Kind::Array) {
-            let mut cells = Buffer::new();
-            let length = self.heap.length(object).min(MAX_ROWS);
-            let items = (0..length).map(|at| (at, self.heap.at(object, at).unwrap_or(Value::HOLE)));
-            let items = items.filter(|&(_, item)| item != Value::HOLE);
-            cells.extend(self, items.map(|(at, item)| (PropertyKey::Index(at as u32), item)))?;
-            return Ok(cells);
+    /// The rows of a table.
+    fn rows(&mut self, data: Value, is_collection: bool) -> Result<Vec<Entry>> {
+        if !is_collection {
+            let pairs = self.enumerable_entries(data)?;
+            self.check_line(pairs.len().saturating_mul(LEAST_ROW))?;
+            let rows = pairs.into_iter().map(|(key, value)| (self.key_text(key), None, value));
+            return Ok(rows.collect()); // charged: above
         }
-        let cells = self.enumerable_entries(object)?;
-        self.work(cells.len())?;
+        self.check_line(self.heap.maps[data.index()].len().saturating_mul(LEAST_ROW))?;
+        self.work(self.heap.maps[data.index()].entry_count() / 8)?;
+        let is_map = data.is(Kind::Map);
+        let rows = self.heap.maps[data.index()].entries().enumerate();
+        let rows = rows
+            .map(|(index, (key, value))| (index.to_string(), is_map.then_some(key), if is_map { value } else { key }));
+        Ok(rows.collect()) // charged: above
+    }
+
+    /// The cells of a row: its own properties, or those of the given names, and `None` where it has none.
+    fn cells(&mut self, row: Value, only: Option<&[Value]>, texts: &mut Texts) -> Result<Vec<(String, Option<Value>)>> {
+        let mut cells = Vec::new(); // charged: by `texts`
+        let Some(only) = only else {
+            for (key, value) in self.enumerable_entries(row)? {
+                self.work(1)?;
+                let column = self.key_text(key);
+                texts.add(self, column.len() + size_of::<(String, Option<Value>)>())?;
+                cells.push((column, Some(value)));
+            }
+            return Ok(cells);
+        };
+        for &name in only {
+            self.work(1)?;
+            let name = self.to_string(name)?;
+            let key = self.to_property_key(name)?;
+            let value = if row.is_object() { self.own_property(row, key)? } else { None };
+            let column = self.line_text(name)?;
+            texts.add(self, column.len() + size_of::<(String, Option<Value>)>())?;
+            cells.push((column, value));
+        }
         Ok(cells)
     }
 
@@ -143,24 +159,21 @@ impl Texts {
         self.bytes += bytes;
         let limit = vm.console_options().limit;
         if self.bytes > limit {
-            return Err(crate::builtins::inspect::too_much(limit));
+            return Err(too_much(limit));
         }
         self.hold.grow(vm, block(bytes) + size_of::<(usize, String)>())
     }
 }
 
-const ITERATION: &str = "(iteration index)";
-
 /// How wide columns are.
-fn widths(columns: &[(String, Vec<(usize, String)>)]) -> Vec<usize> {
-    let widest = |(name, cells): &(String, Vec<(usize, String)>)| {
-        cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2
-    };
+fn widths(columns: &[Column]) -> Vec<usize> {
+    let widest =
+        |(name, cells): &Column| cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2;
     columns.iter().map(widest).collect() // bounded: by the columns
 }
 
 /// Columns with their headings, each cell with its row. The caller has charged for the text, and counted it.
-fn render(columns: &[(String, Vec<(usize, String)>)]) -> String {
+fn render(columns: &[Column]) -> String {
     let widths = widths(columns);
     let line = |[left, middle, right]: [&str; 3]| {
         let parts: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect(); // charged: by the caller

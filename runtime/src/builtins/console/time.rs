@@ -1,0 +1,77 @@
+//! `console.time`, `timeLog` and `timeEnd`. The time is that of the script, so that a replay logs the same.
+
+use super::{ENTRY, LOG, WARN, label};
+use crate::atom::Atom;
+use crate::builtins::number::format::fixed;
+use crate::charge::Buffer;
+use crate::numeric::number_text;
+use crate::thrown::Result;
+use crate::value::Value;
+use crate::vm::Vm;
+use std::time::Duration;
+
+/// `console.time(label)`
+pub(super) fn start(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let label = label(vm, arguments)?;
+    let now = vm.script_time();
+    if vm.output.console.timers.contains_key(&label) {
+        return warn(vm, label, |label| format!("Label '{label}' already exists for console.time()")); // bounded: there
+    }
+    vm.output.console.timers.insert(label, now);
+    vm.heap.meter.keep_bytes(ENTRY);
+    Ok(Value::UNDEFINED)
+}
+
+/// `console.timeLog(label, ...values)`
+pub(super) fn log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let label = label(vm, arguments)?;
+    let data = arguments.get(1..).unwrap_or_default();
+    show(vm, label, "timeLog", data)
+}
+
+/// `console.timeEnd(label)`
+pub(super) fn end(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let label = label(vm, arguments)?;
+    show(vm, label, "timeEnd", &[])?;
+    vm.output.console.timers.remove(&label);
+    Ok(Value::UNDEFINED)
+}
+
+fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
+    let Some(&began) = vm.output.console.timers.get(&label) else {
+        return warn(vm, label, |label| format!("No such label '{label}' for console.{method}()")); // bounded: there
+    };
+    let duration = text(vm.script_time().saturating_sub(began));
+    let mut values = Buffer::new();
+    for value in [vm.string("%s: %s"), vm.atom_string(label), vm.string(&duration)] {
+        values.push(vm, value)?;
+    }
+    values.extend_from_slice(vm, data)?;
+    let text = vm.format(&values)?;
+    vm.log_line(LOG, &text)
+}
+
+/// A line on a label; Node warns on its standard error.
+fn warn(vm: &mut Vm, label: Atom, message: impl Fn(&str) -> String) -> Result {
+    vm.check_line(vm.atoms.text(label).len())?;
+    let text = message(&crate::wtf8::lossy(vm.atoms.text(label)));
+    vm.log_line(WARN, &text)
+}
+
+/// A duration as Node writes it: `1.234ms`, `1.500s`, `2:03.000 (m:ss.mmm)`.
+fn text(duration: Duration) -> String {
+    let ms = duration.as_secs_f64() * 1_000.0;
+    let (minutes, seconds) = ((ms / 60_000.0).floor(), ms % 60_000.0 / 1_000.0);
+    match minutes {
+        // bounded: numbers, to the end
+        0.0 if ms < 1_000.0 => format!("{}ms", number_text(fixed(ms, 3).parse().unwrap_or(ms))),
+        0.0 => format!("{}s", fixed(seconds, 3)),
+        _ => {
+            let seconds = format!("{:0>6}", fixed(seconds, 3));
+            match (minutes / 60.0).floor() {
+                0.0 => format!("{minutes}:{seconds} (m:ss.mmm)"),
+                hours => format!("{hours}:{:0>2}:{seconds} (h:mm:ss.mmm)", minutes % 60.0),
+            }
+        }
+    }
+}
