@@ -237,7 +237,7 @@ impl<'s> Scan<'_, 's> {
         let name = self.text(index);
         let object = match index.checked_sub(2) {
             Some(at) if self.at(Some(at)) == Some(Token::Ident) && !self.declared.contains(self.text(at)) => {
-                refused::static_method(self.text(at), name)
+                refused::static_property(self.text(at), name)
             }
             _ => None,
         };

@@ -44,6 +44,12 @@ impl Missing {
 }
 
 impl Refused {
+    /// The owner and the name of a property: `Object` and `defineProperty`.
+    #[must_use]
+    pub fn parts(&self) -> (&'static str, &'static str) {
+        self.name.rsplit_once('.').unwrap_or(("", self.name))
+    }
+
     /// The diagnostic for a use of it.
     #[must_use]
     pub fn at(&self, span: Span) -> Diagnostic {
@@ -89,18 +95,16 @@ pub(crate) fn property_of(name: &[u8]) -> Option<&'static Refused> {
     PROPERTIES.iter().find(|row| row.name.as_bytes() == name)
 }
 
-/// The row of a static method of a global object: `Object.defineProperty`.
+/// The row of a static property of a built-in object: `defineProperty` of `Object`, `sign` of `crypto.subtle`.
 #[must_use]
-pub fn static_method(object: &str, method: &str) -> Option<&'static Refused> {
-    static_method_of(object.as_bytes(), method.as_bytes())
+pub fn static_property(object: &str, name: &str) -> Option<&'static Refused> {
+    static_property_of(object.as_bytes(), name.as_bytes())
 }
 
 /// The same for texts that may hold lone surrogates.
-pub(crate) fn static_method_of(object: &[u8], method: &[u8]) -> Option<&'static Refused> {
-    STATIC_METHODS.iter().find(|row| {
-        let name = row.name.as_bytes();
-        name.get(object.len()) == Some(&b'.') && name.starts_with(object) && name[object.len() + 1..] == *method
-    })
+pub(crate) fn static_property_of(object: &[u8], name: &[u8]) -> Option<&'static Refused> {
+    let rows = STATIC_ROWS.get(name)?;
+    rows.iter().copied().find(|row| row.parts().0.as_bytes() == object)
 }
 
 /// The names of all globals that are refused.
@@ -122,6 +126,15 @@ fn find(table: &'static [Refused], name: &str) -> Option<&'static Refused> {
 /// The rows of [`GLOBALS`] by their names: every free name of a script is looked up.
 static ROWS: LazyLock<HashMap<&'static str, &'static Refused>> =
     LazyLock::new(|| GLOBALS.iter().rev().map(|row| (row.name, row)).collect());
+
+/// The rows of [`STATIC_PROPERTIES`] by the names of the properties: every property of a global is looked up.
+static STATIC_ROWS: LazyLock<HashMap<&'static [u8], Vec<&'static Refused>>> = LazyLock::new(|| {
+    let mut rows: HashMap<_, Vec<_>> = HashMap::new();
+    for row in STATIC_PROPERTIES {
+        rows.entry(row.parts().1.as_bytes()).or_default().push(row);
+    }
+    rows
+});
 
 macro_rules! table {
     ($(#[$doc:meta])* $table:ident: $($refusal:ident { $($($name:literal)|+ => $hint:literal,)+ })+) => {
@@ -178,10 +191,32 @@ table! {
         "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable; memory is freed when the run ends",
         "WeakMap" => "use a `Map`",
         "WeakSet" => "use a `Set`",
+        "Blob" | "File" => "use a `Uint8Array`: `new TextEncoder().encode(text)`, `new TextDecoder().decode(bytes)`",
+        "FormData" => "use a plain object or `URLSearchParams`: `new URLSearchParams({ name: value }).toString()`",
+        "ReadableStream" | "ReadableStreamDefaultReader" | "ReadableStreamBYOBReader" | "ReadableStreamBYOBRequest"
+        | "ReadableByteStreamController" | "ReadableStreamDefaultController" | "WritableStream"
+        | "WritableStreamDefaultController" | "WritableStreamDefaultWriter" | "TransformStream"
+        | "TransformStreamDefaultController" | "ByteLengthQueuingStrategy" | "CountQueuingStrategy" =>
+            "write an async generator: `async function* parts() { yield part; }`, `for await (const part of parts()) {}`",
+        "TextEncoderStream" => "use `new TextEncoder().encode(text)`",
+        "TextDecoderStream" => "use `new TextDecoder().decode(bytes, { stream: true })`",
+        "CompressionStream" | "DecompressionStream" => "let a tool compress or decompress",
+        "MessageChannel" | "MessagePort" | "BroadcastChannel" | "MessageEvent" | "CloseEvent" =>
+            "there are no other threads; call the function, or use an array as a queue",
+        "Event" | "CustomEvent" | "EventTarget" =>
+            "keep the listeners in a list: `listeners.forEach((listener) => listener(value))`; an `AbortSignal` has events",
+        "Iterator" => "make an array of it: `[...iterable].map(…)`; write your own as a generator: `function* ids() { yield 1; }`",
+        "navigator" | "Navigator" => "scripts see nothing of the host",
+        "Performance" | "PerformanceEntry" | "PerformanceMark" | "PerformanceMeasure" | "PerformanceObserver"
+        | "PerformanceObserverEntryList" | "PerformanceResourceTiming" =>
+            "measure with `performance.now()`, once before and once after",
+        "Crypto" | "CryptoKey" | "SubtleCrypto" => "use `crypto.randomUUID()` or `crypto.subtle.digest('SHA-256', bytes)`",
+        "URLPattern" => "take the parts of a `URL` apart: `new URL(text).pathname.split('/')`, or use a regular expression",
+        "DisposableStack" | "AsyncDisposableStack" | "SuppressedError" => "use `try { … } finally { … }`",
         "Symbol" => "`Symbol.iterator` and `Symbol.asyncIterator` are keys and nothing else: `{ *[Symbol.iterator]() { yield 1; } }`, `x[Symbol.iterator]()`; use a string for other keys",
         "Buffer" => "use a `Uint8Array`: `Uint8Array.fromBase64(text)`, `bytes.toBase64()`, `new TextDecoder().decode(bytes)`",
         "Int8Array" | "Uint8ClampedArray" | "Int16Array" | "Uint16Array" | "Int32Array" | "Uint32Array" | "Float32Array"
-        | "Float64Array" | "BigInt64Array" | "BigUint64Array" =>
+        | "Float64Array" | "Float16Array" | "BigInt64Array" | "BigUint64Array" =>
             "use a `Uint8Array` for bytes, and an array for other numbers: `new Uint8Array(n)`, `new Array(n).fill(0)`",
         "DataView" =>
             "read numbers from a `Uint8Array` by arithmetic: `bytes[i] | bytes[i + 1] << 8` is little-endian, `bytes[i] << 8 | bytes[i + 1]` big-endian",
@@ -200,12 +235,69 @@ table! {
 }
 
 table! {
-    /// Static methods for meta-programming.
-    STATIC_METHODS: DisallowedProperty {
+    /// Properties of built-in objects: those for meta-programming, and those that are not there. A run that reaches one by
+    /// another way, such as `const {rawJSON} = JSON`, ends.
+    STATIC_PROPERTIES: DisallowedProperty {
         "Object.defineProperty" => "assign the property: `object.name = value`",
         "Object.defineProperties" => "use `Object.assign(object, {…})`",
         "Object.getPrototypeOf" | "Object.setPrototypeOf" => "there are no prototypes; use plain objects and functions",
         "Object.getOwnPropertyDescriptor" | "Object.getOwnPropertyDescriptors" =>
             "use `Object.entries(object)` or `Object.hasOwn(object, key)`",
+        "Error.stackTraceLimit" => "leave it out: a stack has its 10 innermost frames",
+        "Error.prepareStackTrace" => "leave it out; `error.stack` is a text, a frame a line",
+        "RegExp.$1" | "RegExp.$2" | "RegExp.$3" | "RegExp.$4" | "RegExp.$5" | "RegExp.$6" | "RegExp.$7" | "RegExp.$8"
+        | "RegExp.$9" | "RegExp.$+" | "RegExp.lastParen" =>
+            "use the groups of the match: `const [whole, first, second] = text.match(regexp) ?? []`",
+        "RegExp.$&" | "RegExp.lastMatch" => "use the match: `text.match(regexp)?.[0]`",
+        "RegExp.$_" | "RegExp.input" => "use the text itself",
+        "RegExp.$`" | "RegExp.leftContext" => "use the index of the match: `text.slice(0, match.index)`",
+        "RegExp.$'" | "RegExp.rightContext" => "use the index of the match: `text.slice(match.index + match[0].length)`",
+        "JSON.rawJSON" | "JSON.isRawJSON" => "give large numbers as strings: `JSON.stringify({ id: String(id) })`",
+        "Intl.Locale" => "use tags as strings: `'de-CH'`; `Intl.getCanonicalLocales(tag)` checks one",
+        "Intl.DurationFormat" =>
+            "format each part with `new Intl.NumberFormat('en', { style: 'unit', unit: 'hour' })`; join them with `new Intl.ListFormat('en', { type: 'unit' })`",
+        "URL.createObjectURL" | "URL.revokeObjectURL" =>
+            "there are no blobs; a data URL holds bytes: `'data:text/plain;base64,' + bytes.toBase64()`",
+        "console.Console" | "console.context" | "console.createTask" => "there is one console: `console.log(…)`",
+        "console._stdout" | "console._stderr" | "console._stdoutErrorHandler" | "console._stderrErrorHandler"
+        | "console._ignoreErrors" | "console._times" => "use `console.log(…)` and `console.error(…)`",
+        "performance.timeOrigin" => "use `Date.now()` for the time of day, and `performance.now()` for durations",
+        "performance.mark" | "performance.measure" | "performance.clearMarks" | "performance.clearMeasures"
+        | "performance.getEntries" | "performance.getEntriesByName" | "performance.getEntriesByType" =>
+            "measure with `performance.now()`, once before and once after, or with `console.time(label)`",
+        "performance.toJSON" | "performance.nodeTiming" | "performance.eventLoopUtilization" | "performance.timerify"
+        | "performance.clearResourceTimings" | "performance.setResourceTimingBufferSize"
+        | "performance.markResourceTiming" | "performance.onresourcetimingbufferfull" | "performance.addEventListener"
+        | "performance.removeEventListener" | "performance.dispatchEvent" =>
+            "of `performance` there is `performance.now()` alone",
+        "crypto.subtle.encrypt" | "crypto.subtle.decrypt" | "crypto.subtle.sign" | "crypto.subtle.verify"
+        | "crypto.subtle.generateKey" | "crypto.subtle.deriveKey" | "crypto.subtle.deriveBits"
+        | "crypto.subtle.importKey" | "crypto.subtle.exportKey" | "crypto.subtle.wrapKey" | "crypto.subtle.unwrapKey"
+        | "crypto.subtle.getPublicKey" | "crypto.subtle.encapsulateBits" | "crypto.subtle.encapsulateKey"
+        | "crypto.subtle.decapsulateBits" | "crypto.subtle.decapsulateKey" | "SubtleCrypto.supports" =>
+            "scripts hold no keys; let a tool encrypt or sign, and use `crypto.subtle.digest('SHA-256', bytes)` for digests",
+    }
+}
+
+table! {
+    /// Properties that values of Node have and those of scripts do not. A run that reads one ends.
+    MEMBERS: DisallowedProperty {
+        "RegExp.prototype.compile" => "make a new one: `new RegExp(source, flags)`",
+        "Function.prototype.arguments" | "Function.prototype.caller" => "use a rest parameter: `(...values) => …`",
+        "AbortSignal.prototype.dispatchEvent" => "abort it by its controller: `controller.abort(reason)`",
+        "DOMException.prototype.INDEX_SIZE_ERR" | "DOMException.prototype.DOMSTRING_SIZE_ERR"
+        | "DOMException.prototype.HIERARCHY_REQUEST_ERR" | "DOMException.prototype.WRONG_DOCUMENT_ERR"
+        | "DOMException.prototype.INVALID_CHARACTER_ERR" | "DOMException.prototype.NO_DATA_ALLOWED_ERR"
+        | "DOMException.prototype.NO_MODIFICATION_ALLOWED_ERR" | "DOMException.prototype.NOT_FOUND_ERR"
+        | "DOMException.prototype.NOT_SUPPORTED_ERR" | "DOMException.prototype.INUSE_ATTRIBUTE_ERR"
+        | "DOMException.prototype.INVALID_STATE_ERR" | "DOMException.prototype.SYNTAX_ERR"
+        | "DOMException.prototype.INVALID_MODIFICATION_ERR" | "DOMException.prototype.NAMESPACE_ERR"
+        | "DOMException.prototype.INVALID_ACCESS_ERR" | "DOMException.prototype.VALIDATION_ERR"
+        | "DOMException.prototype.TYPE_MISMATCH_ERR" | "DOMException.prototype.SECURITY_ERR"
+        | "DOMException.prototype.NETWORK_ERR" | "DOMException.prototype.ABORT_ERR"
+        | "DOMException.prototype.URL_MISMATCH_ERR" | "DOMException.prototype.QUOTA_EXCEEDED_ERR"
+        | "DOMException.prototype.TIMEOUT_ERR" | "DOMException.prototype.INVALID_NODE_TYPE_ERR"
+        | "DOMException.prototype.DATA_CLONE_ERR" =>
+            "the numbers are those of the constructor: `DOMException.ABORT_ERR`; compare `error.name` with a text",
     }
 }

@@ -156,6 +156,24 @@ impl Vm {
         self.heap.meter.add_bytes(bytes);
     }
 
+    /// Record anew where an error was made: here, above the calls of a function.
+    pub fn recapture(&mut self, error: Value, above: Value) {
+        if let Some(trace) = self.heap.traces.get_mut(&error.payload()) {
+            trace.frames.clear();
+        }
+        let Some((code, offset)) = self.place() else { return };
+        let current = std::mem::replace(&mut self.stack.current, code);
+        self.locate(error, offset);
+        self.stack.current = current;
+        if above.is(Kind::Function)
+            && let Some(trace) = self.heap.traces.get_mut(&error.payload())
+        {
+            let above = self.heap.closures[above.index()].code;
+            let hidden = trace.frames.iter().rposition(|&(code, _)| code == above);
+            trace.frames.drain(..hidden.map_or(trace.frames.len(), |last| last + 1));
+        }
+    }
+
     /// Record where a value is thrown, unless that is recorded; of an error, where it was made.
     fn locate_thrown(&mut self, value: Value, offset: u32) {
         if self.error_class(value).is_some() {
@@ -306,6 +324,20 @@ impl Vm {
 #[cfg(test)]
 mod tests {
     use crate::{CompileOptions, Inputs, Policy, Preset, Progress, compile};
+
+    #[test]
+    fn a_captured_stack_is_that_of_the_call() {
+        let script = "const error = new Error('x');\nconst check = () => {\n  Error.captureStackTrace(error); };\ncheck();\n\
+                      const own = new Error('y');\nconst above = () => {\n  const inner = () => Error.captureStackTrace(own, above);\n\
+                      inner(); };\nabove();\nreturn [error, own].map((one) => one.stack.replaceAll('\\n    ', ' '));";
+        let policy = Policy::preset(Preset::default());
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
+        let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
+            panic!("nothing is waited for")
+        };
+        let expected = r#"["Error: x at check (script:3:3) at script:4:1","Error: y at script:9:1"]"#;
+        assert_eq!(outcome.result.expect("it returns"), expected);
+    }
 
     #[test]
     fn the_callers_of_a_conversion_stand_in_the_stack() {

@@ -3,6 +3,7 @@
 //! There are no prototype objects: what a plain object does not have itself is looked up in the
 //! tables of built-ins. Names that lead to prototypes and constructors end the run, unless they are own data.
 
+mod refuse;
 mod write;
 
 use crate::atom::{Atom, SYMBOLS, known};
@@ -10,13 +11,12 @@ use crate::atoms::array_index;
 use crate::builtins::Body;
 use crate::builtins::family::Family;
 use crate::builtins::registry::{Static, registry};
-use crate::error_code::ErrorCode;
+use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::numeric::{NumberText, as_int32, text_number};
 use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::Refusal;
 
 /// A property key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -225,7 +225,7 @@ impl Vm {
 
     /// An inherited property: a method of the value's family or of `Object.prototype`.
     fn inherited(&mut self, object: Value, name: Atom) -> Result {
-        refuse(name)?;
+        self.refuse(name)?;
         if object.is(Kind::Object) {
             if self.heap.flags(object) & NULL_PROTOTYPE != 0 {
                 return Ok(Value::UNDEFINED);
@@ -236,11 +236,6 @@ impl Vm {
                     let name = self.intern_text(class.name());
                     return Ok(self.atom_string(name));
                 }
-                if name == known::CODE
-                    && let Some(code) = class.dom_code()
-                {
-                    return Ok(Value::number(code));
-                }
                 if name == known::MESSAGE {
                     return Ok(self.atom_string(known::EMPTY));
                 }
@@ -249,7 +244,7 @@ impl Vm {
         if object.is(Kind::App) {
             return self.tool_member(object, name);
         }
-        let Some(native) = registry().method(self.family(object), name) else { return Ok(Value::UNDEFINED) };
+        let Some(native) = registry().method(self.family(object), name) else { return self.absent(object, name) };
         match registry().natives[native as usize].call {
             Body::Accessor { get, .. } => get(self, object, &[]),
             _ => Ok(Value::handle(Kind::Native, native)),
@@ -273,6 +268,7 @@ impl Vm {
             Kind::ArrayBuffer => Family::ArrayBuffer,
             Kind::Uint8Array => Family::Uint8Array,
             Kind::BigInt => Family::BigInt,
+            Kind::Object if self.heap.class(value) == Class::DomException => Family::DomException,
             Kind::Object if self.heap.class(value).is_error() => Family::Error,
             Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Unread | Kind::Cell | Kind::Empty => {
                 Family::Object
@@ -321,6 +317,9 @@ impl Vm {
             PropertyKey::Name(atom) => Some(atom),
             PropertyKey::Index(index) => self.atoms.find_index(index),
         };
+        if self.heap.class(object) == Class::DomException && matches!(atom, Some(known::NAME | known::MESSAGE)) {
+            return false;
+        }
         atom.is_some_and(|atom| {
             self.heap.own(object, atom).is_some() || atom == known::STACK && self.heap.class(object).is_error()
         })
@@ -420,6 +419,9 @@ impl Vm {
             return Ok(true);
         }
         let PropertyKey::Name(atom) = key else { return Ok(false) };
+        if !object.is(Kind::Object) && registry().method(self.family(object), atom).is_some() {
+            return Ok(true);
+        }
         Ok(match self.inherited(object, atom) {
             Ok(value) => !value.is_undefined(),
             Err(thrown) => return Err(thrown),
@@ -474,6 +476,9 @@ impl Vm {
             }
             Vec::new()
         };
+        let is_exception = object.is(Kind::Object) && self.heap.class(object) == Class::DomException;
+        let hidden: Vec<Atom> =
+            if is_exception { [&hidden[..], &[known::NAME, known::MESSAGE]].concat() } else { hidden };
         let first = keys.len();
         let entries = self.heap.own_entries(named);
         keys.extend(
@@ -517,28 +522,4 @@ impl Vm {
             _ => "#<Object>".into(),
         }
     }
-}
-
-/// The end of the run where a script reaches for a prototype or a constructor by a computed key.
-fn refuse(name: Atom) -> Result<()> {
-    match name {
-        known::PROTO
-        | known::CONSTRUCTOR
-        | known::PROTOTYPE
-        | known::DEFINE_GETTER
-        | known::DEFINE_SETTER
-        | known::LOOKUP_GETTER
-        | known::LOOKUP_SETTER => Err(refused_key(name)),
-        _ => Ok(()),
-    }
-}
-
-#[cold]
-fn refused_key(name: Atom) -> Thrown {
-    let name = known::TEXTS[name.0 as usize];
-    Thrown::illegal(
-        ErrorCode::ValidationError,
-        Refusal::DisallowedProperty,
-        format!("Property '{name}' is not allowed in AgentScript"),
-    )
 }

@@ -72,7 +72,7 @@ impl Vm {
         agentscript_lang::allowed_hint(&hint, &|name| self.is_off(name))
     }
 
-    fn is_off(&self, name: &str) -> bool {
+    pub(crate) fn is_off(&self, name: &str) -> bool {
         self.realm.script.disabled.iter().any(|off| off == name)
     }
 
@@ -124,7 +124,14 @@ fn method(family: Family, name: &str) -> Option<String> {
         return Some(format!("this is a promise; await it first: `(await value).{name}(…)`"));
     }
     if has(Family::Array) {
-        if is_one_of(&[Family::Map, Family::Set, Family::String, Family::Iterator, Family::Uint8Array]) {
+        if is_one_of(&[
+            Family::Map,
+            Family::Set,
+            Family::String,
+            Family::Iterator,
+            Family::Generator,
+            Family::Uint8Array,
+        ]) {
             return Some(format!("only arrays have it; write `[...value].{name}(…)`"));
         }
         if family == Family::Object {

@@ -10,7 +10,8 @@ const PAGE: &str = "docs/language.md";
 
 /// Formats text as code in a table.
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('|', "\\|"))
+    let text = text.replace('|', "\\|");
+    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
 }
 
 fn list(names: &[&str]) -> String {
@@ -47,7 +48,8 @@ fn builtin_table() -> String {
 
 fn refused_table() -> String {
     let mut hints: Vec<(String, Vec<&str>)> = Vec::new();
-    let tables: [&[Refused]; 4] = [refused::SYNTAX, refused::GLOBALS, refused::PROPERTIES, refused::STATIC_METHODS];
+    let tables: [&[Refused]; 5] =
+        [refused::SYNTAX, refused::GLOBALS, refused::PROPERTIES, refused::STATIC_PROPERTIES, refused::MEMBERS];
     for row in tables.into_iter().flatten() {
         let alternative = Dialect::Async.alternative(row.name).map(|alternative| format!("; {alternative}"));
         let hint = format!("{}{}", row.hint, alternative.unwrap_or_default());

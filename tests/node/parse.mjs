@@ -5,7 +5,7 @@ const acorn = {};
 new Function('exports', 'module', source)(acorn, { exports: acorn });
 
 const NEWABLE = `Intl.Collator Intl.DateTimeFormat Intl.DisplayNames Intl.ListFormat Intl.NumberFormat Intl.PluralRules Intl.RelativeTimeFormat Intl.Segmenter Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError Headers
-  URIError AggregateError URL URLSearchParams ArrayBuffer Uint8Array TextEncoder TextDecoder AbortController AbortSignal`.split(/\s+/);
+  URIError AggregateError URL URLSearchParams ArrayBuffer Uint8Array TextEncoder TextDecoder AbortController AbortSignal DOMException`.split(/\s+/);
 const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
 const REFUSED_NODES = {
   ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',

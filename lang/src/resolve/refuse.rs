@@ -18,6 +18,7 @@ const CONSTRUCTORS: &[&str] = &[
     "AggregateError",
     "Array",
     "ArrayBuffer",
+    "DOMException",
     "Date",
     "Error",
     "EvalError",
@@ -284,9 +285,20 @@ impl<'p> Resolver<'_, 'p> {
         if let Some(missing) = missing {
             return self.refuse(missing.at(span));
         }
-        let ExprKind::Global(object) = object.kind else { return };
-        let (object, name) = (self.texts.get(object), self.texts.get(name));
-        if let Some(row) = refused::static_method_of(object, name) {
+        let (object, name) = match object.kind {
+            ExprKind::Global(object) => (self.texts.get(object), self.texts.get(name)),
+            ExprKind::Member(Expr { kind: ExprKind::Global(namespace), .. }, object) => {
+                let namespace = self.texts.get(*namespace);
+                if matches!(namespace, b"crypto" | b"Intl") {
+                    let path = [namespace, self.texts.get(object)].join(&b'.');
+                    let row = refused::static_property_of(&path, self.texts.get(name));
+                    row.into_iter().for_each(|row| self.refuse(row.at(span)));
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Some(row) = refused::static_property_of(object, name) {
             self.refuse(row.at(span));
         } else if object == b"Object" && name == b"create" && !arguments.is_some_and(creates_without_prototype) {
             const CREATE: Refused = Refused {

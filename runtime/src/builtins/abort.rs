@@ -316,7 +316,7 @@ fn target(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$abort_reason(reason)`: the reason, or an `AbortError`.
 fn default_reason(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match arg(arguments, 0) {
-        Value::UNDEFINED => Ok(vm.new_error(Class::AbortError, "This operation was aborted")),
+        Value::UNDEFINED => Ok(vm.new_exception("AbortError", "This operation was aborted")),
         reason => Ok(reason),
     }
 }
@@ -436,7 +436,7 @@ impl Vm {
 
     /// Abort a signal of `AbortSignal.timeout`.
     pub(super) fn time_out_signal(&mut self, signal: Value) -> Exit {
-        let reason = self.new_error(Class::TimeoutError, "The operation was aborted due to timeout");
+        let reason = self.new_exception("TimeoutError", "The operation was aborted due to timeout");
         match registry().intrinsic("$abort") {
             Some(abort) => self.call_back(Value::handle(Kind::Native, abort), &[signal, reason]),
             None => Exit::Idle,

@@ -39,10 +39,13 @@ pub const GLOBALS: &[Global] = &[
 /// Methods of buffers.
 pub const BUFFER_METHODS: &[Row] = &[
     getter("byteLength", byte_length),
+    getter("detached", is_detached),
     getter("maxByteLength", max_byte_length),
     getter("resizable", resizable),
     native("resize", 1, resize),
     native("slice", 2, slice_buffer),
+    native("transfer", 0, transfer::<true>),
+    native("transferToFixedLength", 0, transfer::<false>),
 ];
 
 /// Methods of views. Those of arrays with the same names are functions of the same kind, native or of the prelude.
@@ -237,6 +240,39 @@ fn resize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     vm.heap.resize_buffer(this, length);
     Ok(Value::UNDEFINED)
+}
+
+fn is_detached(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    check_buffer(vm, this, "ArrayBuffer.prototype.detached")?;
+    Ok(Value::bool(vm.heap.byte_buffers[this.index()].detached))
+}
+
+/// `buffer.transfer(length)`, and `buffer.transferToFixedLength(length)`, whose result cannot be resized.
+fn transfer<const KEEPS_MAX: bool>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let name = match KEEPS_MAX {
+        true => "ArrayBuffer.prototype.transfer",
+        false => "ArrayBuffer.prototype.transferToFixedLength",
+    };
+    check_buffer(vm, this, name)?;
+    let present = vm.heap.byte_buffers[this.index()].bytes.len();
+    let length = match arg(arguments, 0) {
+        Value::UNDEFINED => Some(present as f64),
+        length => to_index(vm, length)?,
+    };
+    if vm.heap.byte_buffers[this.index()].detached {
+        return Err(detached(vm, name));
+    }
+    let max = vm.heap.byte_buffers[this.index()].max.filter(|_| KEEPS_MAX);
+    let most = max.map_or(MAX_BYTES, |max| max as f64);
+    let Some(length) = length.filter(|length| *length <= most) else {
+        return Err(vm.range_error("Invalid array buffer length"));
+    };
+    let length = length as usize;
+    vm.charge_bytes(length.max(present))?;
+    vm.reserve(length)?;
+    let (mut bytes, _) = vm.heap.detach_buffer(this);
+    bytes.resize(length, 0);
+    Ok(vm.heap.new_byte_buffer(bytes, max))
 }
 
 fn slice_buffer(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {

@@ -1,11 +1,11 @@
 //! `crypto`: random values and digests. Random numbers come from the seed, so that a run can be replayed; they are not
 //! fit for secrets.
 
+use super::global::webidl_error;
 use super::url::coded;
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::atom::known;
 use crate::charge::Buffer;
-use crate::heap::Class;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -41,16 +41,13 @@ const MAX_RANDOM_BYTES: usize = 65_536;
 
 /// `crypto.getRandomValues(bytes)`
 fn get_random_values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let Some(&view) = arguments.first() else {
-        let message = "Failed to execute 'getRandomValues' on 'Crypto': 1 argument required, but only 0 present.";
-        return Err(coded(vm, "ERR_MISSING_ARGS", message));
-    };
+    let view = arg(arguments, 0);
     if !view.is(Kind::Uint8Array) {
-        return Err(vm.throw(Class::TypeMismatchError, "The data argument must be an integer-type TypedArray"));
+        return Err(vm.exception("TypeMismatchError", "The data argument must be an integer-type TypedArray"));
     }
     let length = vm.heap.view_length(view);
     if length > MAX_RANDOM_BYTES {
-        return Err(vm.throw(Class::QuotaExceededError, "The requested length exceeds 65,536 bytes"));
+        return Err(vm.exception("QuotaExceededError", "The requested length exceeds 65,536 bytes"));
     }
     vm.work(1 + length / 8)?;
     let Vm { heap, random, .. } = vm;
@@ -89,12 +86,12 @@ fn digest(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let [Some(algorithm), Some(data)] = [0, 1].map(|index| vm.heap.at(values, index)) else {
         let only = format!("2 arguments required, but only {count} present."); // bounded: a number
         let message = format!("Failed to execute 'digest' on 'SubtleCrypto': {only}");
-        return Err(coded(vm, "ERR_MISSING_ARGS", &message));
+        return Err(webidl_error(vm, "ERR_MISSING_ARGS", &message));
     };
     if !vm.is_bytes(data) {
         let message = "Failed to execute 'digest' on 'SubtleCrypto': 2nd argument is not instance of ArrayBuffer, \
                        Buffer, TypedArray, or DataView.";
-        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", message));
+        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", message));
     }
     let name = algorithm_name(vm, algorithm)?;
     let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
@@ -107,7 +104,7 @@ fn digest(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     } else if is("SHA-512") {
         digest_of::<Sha512>(vm, data)
     } else {
-        return Err(vm.throw(Class::NotSupportedError, "Unrecognized algorithm name"));
+        return Err(vm.exception("NotSupportedError", "Unrecognized algorithm name"));
     }?;
     Ok(vm.heap.new_byte_buffer(digest.into_vec(), None))
 }
@@ -130,7 +127,7 @@ fn algorithm_name(vm: &mut Vm, algorithm: Value) -> Result<Buffer<u8>> {
 fn no_name(vm: &mut Vm) -> Thrown {
     let message = "Failed to normalize algorithm: passed algorithm can not be converted to 'Algorithm' because 'name' is \
                    required in 'Algorithm'.";
-    coded(vm, "ERR_MISSING_OPTION", message)
+    webidl_error(vm, "ERR_MISSING_OPTION", message)
 }
 
 /// Bytes that are digested between two charges, and how many take about the time of one statement.

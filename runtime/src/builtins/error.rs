@@ -1,17 +1,22 @@
 //! `Error` and the other error classes.
 
-use super::{Body, Global, Row, arg, native};
+use super::{Body, Global, Row, arg, native, prelude};
 use crate::atom::known;
 use crate::heap::Class;
-use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE};
+use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE};
 use crate::property::PropertyKey;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::Refusal;
+use agentscript_lang::refused::Refused;
 
 /// The constructors of errors.
 pub const GLOBALS: &[Global] = &[
-    constructor("Error", Body::Native(error::<{ Class::Error as u8 }>)),
+    Global {
+        functions: &[prelude("captureStackTrace", 2, "Error_captureStackTrace"), native("isError", 1, is_error)],
+        ..constructor("Error", Body::Native(error::<{ Class::Error as u8 }>))
+    },
     constructor("EvalError", Body::Native(error::<{ Class::EvalError as u8 }>)),
     constructor("RangeError", Body::Native(error::<{ Class::RangeError as u8 }>)),
     constructor("ReferenceError", Body::Native(error::<{ Class::ReferenceError as u8 }>)),
@@ -25,7 +30,8 @@ pub const GLOBALS: &[Global] = &[
 pub const METHODS: &[Row] = &[native("toString", 0, to_string)];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[native("$aggregate_error", 3, aggregate_error)];
+pub const INTRINSICS: &[Row] =
+    &[native("$aggregate_error", 3, aggregate_error), native("$capture", 2, capture_stack_trace)];
 
 /// A constructor, which does the same with and without `new`.
 const fn constructor(name: &'static str, body: Body) -> Global {
@@ -38,8 +44,37 @@ fn error<const CLASS: u8>(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result 
     vm.construct_error(class, arg(arguments, 0), arg(arguments, 1))
 }
 
+/// `Error.isError(value)`
+fn is_error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = arg(arguments, 0);
+    Ok(Value::bool(value.is(Kind::Object) && vm.heap.class(value).is_error()))
+}
+
+/// `$capture(error, function)`, for `Error.captureStackTrace`: the stack is that of the call, without the function and what it has called.
+/// Of what is no error the property would be enumerable.
+fn capture_stack_trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (error, above) = (arg(arguments, 0), arg(arguments, 1));
+    if !error.is_object() {
+        return Err(vm.type_error("invalid_argument"));
+    }
+    if !error.is(Kind::Object) || !vm.heap.class(error).is_error() {
+        return Err(vm.refused(&Refused {
+            name: "Error.captureStackTrace",
+            refusal: Refusal::DisallowedProperty,
+            hint: "only errors have a stack: `const error = new Error(message)`, `Object.assign(new Error(message), {code})`",
+        }));
+    }
+    if vm.heap.flags(error) & NON_EXTENSIBLE != 0 {
+        return Err(vm.type_error("Cannot define property stack, object is not extensible"));
+    }
+    vm.recapture(error, above);
+    let stack = vm.stack_string(error)?;
+    vm.heap.set_own(error, known::STACK, stack);
+    Ok(Value::UNDEFINED)
+}
+
 /// `error.toString()`
-fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     vm.error_string(this)
 }
 

@@ -1,15 +1,26 @@
 //! The families of values: which table of methods a value has.
 
 macro_rules! families {
-    ($($(#[$doc:meta])+ $name:ident,)+) => {
+    ($($(#[$doc:meta])+ $name:ident $(= $class:literal)?,)+) => {
         /// Which table of methods a value has.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Family { $($(#[$doc])+ $name),+ }
 
+        impl Family {
+            /// The name of the constructor of its values, or what they are.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => families!(@name $name $($class)?),)+
+                }
+            }
+        }
+
         /// How many families there are.
         pub const FAMILIES: usize = [$(Family::$name),+].len();
     };
+    (@name $name:ident $class:literal) => { $class };
+    (@name $name:ident) => { stringify!($name) };
 }
 
 families! {
@@ -29,6 +40,8 @@ families! {
     BigInt,
     /// Errors.
     Error,
+    /// `DOMException`
+    DomException = "DOMException",
     /// Maps.
     Map,
     /// Sets.
@@ -50,9 +63,9 @@ families! {
     /// Regular expressions.
     RegExp,
     /// URLs.
-    Url,
+    Url = "URL",
     /// Queries of URLs.
-    Params,
+    Params = "URLSearchParams",
     /// `Intl.Collator`.
     Collator,
     /// `Intl.DateTimeFormat`.
@@ -78,7 +91,7 @@ families! {
     /// `AbortSignal`.
     AbortSignal,
     /// The event of a signal.
-    AbortEvent,
+    AbortEvent = "Event",
     /// `Headers`.
     Headers,
     /// The response of `fetch`.

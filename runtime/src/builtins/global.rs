@@ -55,7 +55,7 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let padding = length - digits.len();
     let has_padding_inside = digits.contains(&b'=');
     if !is_base64 || has_padding_inside || padding > 2 || padding > 0 && !length.is_multiple_of(4) {
-        return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
+        return Err(vm.exception("InvalidCharacterError", "Invalid character"));
     }
     let mut text = Buffer::new();
     // bounded: a piece
@@ -64,7 +64,7 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.work(PIECE / BYTES_A_STEP * 4)?;
         let Ok(length) = FORGIVING.decode_slice(piece, &mut decoded) else {
             let message = "The string to be decoded is not correctly encoded.";
-            return Err(vm.throw(Class::InvalidCharacterError, message));
+            return Err(vm.exception("InvalidCharacterError", message));
         };
         for &byte in decoded.iter().take(length) {
             text.extend_from_slice(vm, char::from(byte).encode_utf8(&mut [0; 2]).as_bytes())?;
@@ -96,7 +96,7 @@ fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     drop(points);
     if count < units {
-        return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
+        return Err(vm.exception("InvalidCharacterError", "Invalid character"));
     }
     Ok(vm.string_of(encoded))
 }
@@ -176,7 +176,7 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
 
 /// A `TypeError` with a code that is not part of its text.
 #[cold]
-fn webidl_error(vm: &mut Vm, code: &str, message: &str) -> Thrown {
+pub fn webidl_error(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     let error = vm.new_error(Class::TypeError, message);
     let code = vm.string(code);
     vm.heap.set_own(error, known::CODE, code);
@@ -352,9 +352,5 @@ fn not_cloned(vm: &mut Vm, value: Value) -> Thrown {
 
 #[cold]
 fn clone_error(vm: &mut Vm, message: &str) -> Thrown {
-    let error = vm.new_error(Class::Error, message);
-    let name = vm.string("DataCloneError");
-    vm.heap.set_own(error, known::NAME, name);
-    vm.heap.set_own(error, known::CODE, Value::number(25.0));
-    Thrown::value(error)
+    vm.exception("DataCloneError", message)
 }

@@ -10,6 +10,7 @@ mod url;
 
 pub use text::{is_identifier, width};
 
+use super::registry::registry;
 use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::error_code::ErrorCode;
@@ -292,6 +293,9 @@ impl Inspector<'_> {
                     (Kind::Map, _) => "Map Iterator",
                     (Kind::Set, _) => "Set Iterator",
                     (Kind::String, _) => "String Iterator",
+                    (Kind::InternalSlots, _) if super::headers::is_headers(self.vm, iterator.source) => {
+                        "Headers Iterator"
+                    }
                     _ => "Array Iterator",
                 };
                 let tag = match (iterator.source.kind(), iterator.yields) {
@@ -380,7 +384,10 @@ impl Inspector<'_> {
             }
         };
         let Some(name) = name else {
-            let open = format!("Object [{}] {{", self.vm.callable_name(callable)); // bounded: a name of ours
+            let open = match registry().natives[callable.index()].tag() {
+                class @ ("Crypto" | "SubtleCrypto") => format!("{class} {{"), // bounded: a name of ours
+                name => format!("Object [{name}] {{"),                        // bounded: as above
+            };
             return Ok(Outline::with_base(String::default(), open, "Object"));
         };
         let class = self.vm.function_class(callable);

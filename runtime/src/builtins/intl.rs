@@ -15,6 +15,7 @@ pub mod plural_rules;
 pub mod plurals;
 pub mod relative_time_format;
 pub mod segmenter;
+mod supported_values;
 #[cfg(feature = "time-zones")]
 pub mod zone;
 #[cfg(not(feature = "time-zones"))]
@@ -37,7 +38,10 @@ pub const GLOBALS: &[Global] = &[Global {
     length: 0,
     call: Body::Namespace,
     construct: None,
-    functions: &[native("getCanonicalLocales", 1, get_canonical_locales)],
+    functions: &[
+        native("getCanonicalLocales", 1, get_canonical_locales),
+        native("supportedValuesOf", 1, supported_values::supported_values_of),
+    ],
     numbers: &[],
 }];
 

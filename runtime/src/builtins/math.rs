@@ -34,6 +34,7 @@ pub const GLOBALS: &[Global] = &[Global {
         native("cos", 1, |vm, _, x| f_f(vm, x, fdlibm::cos)),
         native("cosh", 1, |vm, _, x| f_f(vm, x, libm::cosh)),
         native("exp", 1, |vm, _, x| f_f(vm, x, fdlibm::exp)),
+        native("f16round", 1, |vm, _, x| f_f(vm, x, f16_round)),
         native("floor", 1, |vm, _, x| f_f(vm, x, f64::floor)),
         native("fround", 1, |vm, _, x| f_f(vm, x, |x| f64::from(x as f32))),
         native("hypot", 2, hypot),
@@ -66,6 +67,20 @@ pub const GLOBALS: &[Global] = &[Global {
         ("SQRT2", consts::SQRT_2),
     ],
 }];
+
+/// The nearest number of binary16; of two, the even one.
+fn f16_round(x: f64) -> f64 {
+    /// The least number that is rounded to infinity.
+    const OVERFLOW: f64 = 65520.0;
+    const LEAST_EXPONENT: i32 = -14;
+    const FRACTION_BITS: i32 = 10;
+    if x.abs() >= OVERFLOW {
+        return f64::INFINITY.copysign(x);
+    }
+    let exponent = (x.to_bits() >> 52 & 0x7FF) as i32 - 1023;
+    let unit = f64::exp2(f64::from(exponent.max(LEAST_EXPONENT) - FRACTION_BITS));
+    (x / unit).round_ties_even() * unit
+}
 
 /// A function of one number.
 fn f_f(vm: &mut Vm, arguments: &[Value], function: impl Fn(f64) -> f64) -> Result {

@@ -8,13 +8,14 @@ use super::{Body, Global, Row, arg, function, iterating, native, prelude};
 use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error_code::ErrorCode;
-use crate::heap::Yields;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
+use crate::heap::{Class, Yields};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
+use agentscript_lang::refused::Refused;
 
 /// `Object`
 pub const GLOBALS: &[Global] = &[Global {
@@ -29,6 +30,7 @@ pub const GLOBALS: &[Global] = &[Global {
         native("freeze", 1, freeze),
         iterating("fromEntries", 1, from_entries, "Object_fromEntries"),
         native("getOwnPropertyNames", 1, get_own_property_names),
+        native("getOwnPropertySymbols", 1, get_own_property_symbols),
         prelude("groupBy", 2, "Object_groupBy"),
         native("hasOwn", 2, has_own),
         native("is", 2, is),
@@ -158,6 +160,20 @@ fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(result)
 }
 
+/// `Object.getOwnPropertySymbols(object)`: an empty array. An object that has such a key ends the run, because symbols are
+/// no values.
+fn get_own_property_symbols(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let object = object(vm, arg(arguments, 0))?;
+    if vm.own_symbols(object)?.next().is_none() {
+        return Ok(vm.heap.new_array(Vec::new())); // bounded: empty
+    }
+    Err(vm.refused(&Refused {
+        name: "Object.getOwnPropertySymbols",
+        refusal: Refusal::DisallowedProperty,
+        hint: "symbols are no values; ask for the key: `Symbol.iterator in object`",
+    }))
+}
+
 fn get_own_property_names(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = object(vm, arg(arguments, 0))?;
     list_of_keys(vm, source, true)
@@ -238,9 +254,10 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::String => "String",
         Kind::BigInt => "BigInt",
         Kind::Array => "Array",
+        Kind::Object if vm.heap.class(this) == Class::DomException => "DOMException",
         Kind::Object if vm.heap.class(this).is_error() => "Error",
         Kind::Function => vm.function_class(this),
-        Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].name,
+        Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].tag(),
         Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",
         Kind::Set => "Set",

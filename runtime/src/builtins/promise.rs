@@ -29,6 +29,7 @@ pub const GLOBALS: &[Global] = &[Global {
         prelude("race", 1, "Promise_race"),
         native("reject", 1, reject),
         native("resolve", 1, resolve),
+        prelude("try", 1, "Promise_try"),
         native("withResolvers", 0, with_resolvers),
     ],
     numbers: &[],
@@ -41,6 +42,8 @@ pub const METHODS: &[Row] =
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
     native("$executor", 1, executor),
+    native("$resolvers", 0, resolvers),
+    native("$called", 1, called),
     native("$combinable", 1, combinable),
     native("$promise_of", 1, promise_of),
     native("$then", 3, intrinsic_then),
@@ -135,6 +138,21 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let text = vm.receiver_text(executor);
         return Err(vm.type_error(&format!("Promise resolver {text} is not a function")));
     }
+    resolvers(vm, Value::UNDEFINED, &[])
+}
+
+/// `$called(value)`: the value; an error unless it is callable.
+fn called(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let function = arg(arguments, 0);
+    if crate::convert::type_of(function) == "function" {
+        return Ok(function);
+    }
+    let what = vm.describe_typed(function);
+    Err(vm.type_error(&format!("{what} is not a function"))) // bounded: what is shown is cut
+}
+
+/// `$resolvers()`: a new promise and its resolving functions.
+fn resolvers(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let promise = vm.heap.new_promise();
     let (resolve, reject) = vm.resolving_functions(promise);
     Ok(vm.heap.new_array(vec![promise, resolve, reject])) // bounded: three

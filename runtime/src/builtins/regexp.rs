@@ -30,7 +30,7 @@ pub const GLOBALS: &[Global] = &[Global {
     length: 2,
     call: Body::Native(call),
     construct: Some(Body::Native(construct)),
-    functions: &[],
+    functions: &[native("escape", 1, super::escape::escape_pattern)],
     numbers: &[],
 }];
 

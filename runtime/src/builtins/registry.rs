@@ -3,9 +3,10 @@
 //! bounded: by the tables of built-ins, which are read once for the process
 
 use super::family::{FAMILIES, Family};
-use super::{Body, DirectFn, Global, NativeFn, Row};
+use super::{Body, DirectFn, Global, NativeFn, Row, crypto};
 use crate::atom::{self, Atom, SYMBOLS, known};
 use crate::dialect::Dialect;
+use agentscript_lang::refused::{self, Refused};
 use hashbrown::{HashMap, HashTable};
 use std::sync::{Arc, LazyLock};
 
@@ -46,6 +47,15 @@ impl Native {
     pub fn is_function(&self) -> bool {
         !matches!(self.call, Body::Namespace)
     }
+
+    /// The tag of a namespace, which is the name of its class where it has one.
+    pub fn tag(&self) -> &'static str {
+        match self.name {
+            "crypto" => "Crypto",
+            "performance" => "Performance",
+            name => name,
+        }
+    }
 }
 
 /// A static property of a built-in.
@@ -79,11 +89,14 @@ pub struct Registry {
     plain: Vec<[bool; 2]>,
     global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
-    families: Vec<(String, Family)>,
+    families: Vec<(&'static str, Family)>,
     /// The functions of hosts, by dialect: [`Linker`](crate::linker::Linker) gives them to scripts.
     pub host_functions: Vec<(Dialect, u32)>,
     /// Functions that only the prelude can call.
     intrinsics: HashMap<&'static str, u32>,
+    /// What the language refuses of built-ins, by their numbers, and of values, by their families.
+    refused_statics: HashMap<(u32, Atom), &'static Refused>,
+    refused_members: HashMap<(Family, Atom), &'static Refused>,
 }
 
 /// The registry of this process.
@@ -111,6 +124,8 @@ impl Registry {
             families: Vec::new(),
             host_functions: Vec::new(),
             intrinsics: HashMap::new(),
+            refused_statics: HashMap::new(),
+            refused_members: HashMap::new(),
         };
         for text in known::TEXTS {
             this.name(text);
@@ -133,6 +148,7 @@ impl Registry {
             json::GLOBALS,
             collections::GLOBALS,
             error::GLOBALS,
+            dom_exception::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
             regexp::GLOBALS,
@@ -143,6 +159,7 @@ impl Registry {
             encoding::GLOBALS,
             crypto::GLOBALS,
             uri::GLOBALS,
+            escape::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
             timer::GLOBALS,
@@ -179,6 +196,7 @@ impl Registry {
             (Family::Boolean, boolean::METHODS),
             (Family::BigInt, bigint::METHODS),
             (Family::Error, error::METHODS),
+            (Family::DomException, dom_exception::METHODS),
             (Family::Map, collections::MAP_METHODS),
             (Family::Set, collections::SET_METHODS),
             (Family::Promise, promise::METHODS),
@@ -201,7 +219,7 @@ impl Registry {
             (Family::AsyncGenerator, generator::ASYNC_METHODS),
         ];
         for &(family, rows) in methods.iter().chain(intl::METHODS) {
-            this.families.push((format!("{family:?}"), family));
+            this.families.push((family.name(), family));
             this.family(family, rows);
         }
         for &(family, rows) in intl::LOCALIZED {
@@ -245,6 +263,7 @@ impl Registry {
             let before = this.intrinsics.insert(row.name, number);
             debug_assert!(before.is_none(), "two intrinsics are called {}", row.name);
         }
+        this.refuse();
         this.functions = this
             .methods
             .iter()
@@ -278,6 +297,25 @@ impl Registry {
             }
         }
         this
+    }
+
+    /// Note what the language refuses of built-ins.
+    fn refuse(&mut self) {
+        for row in refused::STATIC_PROPERTIES {
+            let (owner, name) = row.parts();
+            let owner = if owner == crypto::SUBTLE.name { "crypto.subtle" } else { owner };
+            // A build may lack the owner.
+            let Some(owner) = self.path(owner) else { continue };
+            let name = self.name(name);
+            self.refused_statics.insert((owner, name), row);
+        }
+        for row in refused::MEMBERS {
+            let (owner, name) = row.parts();
+            let owner = owner.trim_end_matches(".prototype");
+            let Some(&(_, family)) = self.families.iter().find(|(family, _)| *family == owner) else { continue };
+            let name = self.name(name);
+            self.refused_members.insert((family, name), row);
+        }
     }
 
     fn name(&mut self, text: &'static str) -> Atom {
@@ -414,6 +452,16 @@ impl Registry {
         self.statics.get(&(owner, name)).copied()
     }
 
+    /// What the language refuses of a built-in.
+    pub fn refused_static(&self, owner: u32, name: Atom) -> Option<&'static Refused> {
+        self.refused_statics.get(&(owner, name)).copied()
+    }
+
+    /// What the language refuses of the values of a family.
+    pub fn refused_member(&self, family: Family, name: Atom) -> Option<&'static Refused> {
+        self.refused_members.get(&(family, name)).copied()
+    }
+
     /// The names of the static properties.
     pub fn property_names(&self, owner: u32) -> impl Iterator<Item = Atom> + '_ {
         self.static_names.get(&owner).into_iter().flatten().copied()
@@ -427,7 +475,7 @@ impl Registry {
 
     /// The names of the methods and computed properties of what a global makes, in alphabetical order.
     pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Atom> {
-        let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
+        let family = self.families.iter().find(|(name, _)| *name == global).map(|&(_, family)| family);
         let has = |row: &[u16; FAMILIES]| family.is_some_and(|family| row[family as usize] != 0);
         let rows = self.methods.iter().enumerate().filter(|(index, row)| has(row) && !Atom(*index as u32).is_symbol());
         let mut atoms: Vec<Atom> = rows.map(|(index, _)| Atom(index as u32)).collect();
@@ -467,7 +515,7 @@ impl Registry {
     /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.
     pub fn path(&self, name: &str) -> Option<u32> {
         let mut names = name.split('.');
-        let first = self.global(names.next()?)?;
+        let first = *self.globals.get(names.next()?)?;
         names.try_fold(first, |owner, name| match self.property(owner, self.atom(name.as_bytes())?)? {
             Static::Native(native) => Some(native),
             Static::Number(_) => None,

@@ -61,18 +61,8 @@ pub enum Class {
     TypeError,
     /// `URIError`
     UriError,
-    /// The `DOMException` of `atob` and `btoa`; these have no constructors here.
-    InvalidCharacterError,
-    /// The `DOMException` of an algorithm that does not exist.
-    NotSupportedError,
-    /// The `DOMException` of too many random bytes.
-    QuotaExceededError,
-    /// The `DOMException` of a value of another type.
-    TypeMismatchError,
-    /// The `DOMException` of an aborted signal.
-    AbortError,
-    /// The `DOMException` of a signal of `AbortSignal.timeout`.
-    TimeoutError,
+    /// `DOMException`. Its `name` and `message` are properties of the object, which no list of keys shows.
+    DomException,
 }
 
 impl Class {
@@ -105,25 +95,7 @@ impl Class {
             Self::SyntaxError => "SyntaxError",
             Self::TypeError => "TypeError",
             Self::UriError => "URIError",
-            Self::InvalidCharacterError => "InvalidCharacterError",
-            Self::AbortError => "AbortError",
-            Self::TimeoutError => "TimeoutError",
-            Self::NotSupportedError => "NotSupportedError",
-            Self::QuotaExceededError => "QuotaExceededError",
-            Self::TypeMismatchError => "TypeMismatchError",
-        }
-    }
-
-    /// The `code` of a `DOMException`.
-    pub fn dom_code(self) -> Option<f64> {
-        match self {
-            Self::InvalidCharacterError => Some(5.0),
-            Self::NotSupportedError => Some(9.0),
-            Self::TypeMismatchError => Some(17.0),
-            Self::AbortError => Some(20.0),
-            Self::QuotaExceededError => Some(22.0),
-            Self::TimeoutError => Some(23.0),
-            _ => None,
+            Self::DomException => "DOMException",
         }
     }
 }

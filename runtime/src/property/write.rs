@@ -1,6 +1,6 @@
 //! Properties written and deleted, in strict mode.
 
-use super::{PropertyKey, refused_key};
+use super::PropertyKey;
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::error_code::ErrorCode;
@@ -62,7 +62,7 @@ impl Vm {
     /// `object[key] = value` in strict mode for a key that is converted.
     pub fn set_key(&mut self, object: Value, key: PropertyKey, value: Value) -> Result<()> {
         if key == PropertyKey::Name(known::PROTO) {
-            return Err(refused_key(known::PROTO));
+            self.refuse(known::PROTO)?;
         }
         if object.is_nullish() {
             let key = self.key_text(key);

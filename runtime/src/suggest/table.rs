@@ -90,6 +90,9 @@ const METHODS: &[(Family, Table)] = &[
     (Family::Promise, promise),
     (Family::Function, function_value),
     (Family::Date, date),
+    (Family::Iterator, iterator),
+    (Family::Generator, iterator),
+    (Family::AsyncGenerator, async_iterator),
     (Family::Uint8Array, bytes),
     (Family::ArrayBuffer, buffer),
 ];
@@ -279,6 +282,25 @@ fn promise(name: &str) -> Option<&'static str> {
         "done" | "success" => "did you mean `then`?",
         "fail" | "error" => "did you mean `catch`?",
         "always" => "did you mean `finally`?",
+        _ => return None,
+    })
+}
+
+fn iterator(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "take" => "write `[...iterator].slice(0, n)`, or end a `for` loop with `break`",
+        "drop" => "write `[...iterator].slice(n)`",
+        "toArray" | "collect" | "toList" => "write `[...iterator]`",
+        _ => return None,
+    })
+}
+
+fn async_iterator(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "toArray" | "collect" | "toList" => "write `await Array.fromAsync(iterator)`",
+        "map" | "filter" | "reduce" | "forEach" | "some" | "every" | "find" | "flatMap" | "take" | "drop" => {
+            "write a loop: `for await (const item of iterator) {}`"
+        }
         _ => return None,
     })
 }

@@ -1,5 +1,10 @@
 // `Object.groupBy`, and the methods of functions.
 
+// A function of the prelude, so that its callers have frames.
+function Error_captureStackTrace(receiver, error, above) {
+  $capture(error, above);
+}
+
 function Object_groupBy(self, items, fn) {
   $iterable(items);
   $callable(fn);

@@ -13,6 +13,17 @@ function Promise_new(receiver, executor) {
   return promise;
 }
 
+function Promise_try(receiver, fn, ...args) {
+  $promise_class(receiver, 'Promise.try');
+  const [promise, resolve, reject] = $resolvers();
+  try {
+    resolve($call($called(fn), undefined, args));
+  } catch (error) {
+    reject(error);
+  }
+  return promise;
+}
+
 function Promise_all(receiver, iterable) {
   $promise_class(receiver, 'Promise.all');
   return Promise_combined(iterable, $promise_all, 0);
