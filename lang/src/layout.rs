@@ -58,7 +58,6 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Token
         frames: Vec::with_capacity(if source.len() > 64 { 8 } else { 0 }),
         frame: Frame::new(Kind::Block, 0),
         position: Position::Start,
-        statement: 0,
         head: None,
         closed: 0,
         ended: Ended::Operand,
@@ -106,6 +105,8 @@ struct Frame {
     kind: Kind,
     /// Index of the opening token in the output.
     open: usize,
+    /// Index in the output of the first token of the current statement.
+    statement: usize,
     /// How many `?` have no `:` yet.
     ternaries: u32,
     /// How many `new` have no arguments yet.
@@ -141,6 +142,7 @@ impl Frame {
         Self {
             kind,
             open,
+            statement: 0,
             ternaries: 0,
             news: 0,
             keyed: kind != Kind::Object,
@@ -163,8 +165,6 @@ struct Layout<'s> {
     frames: Vec<Frame>,
     frame: Frame,
     position: Position,
-    /// Index in the output of the first token of the current statement.
-    statement: usize,
     /// The keyword whose parenthesised head comes next.
     head: Option<Token>,
     /// Index in the output of the `(` that the last `)` closed.
@@ -434,6 +434,9 @@ impl<'s> Layout<'s> {
         let ends = match self.position {
             Position::After if next == T::RBrace => true,
             Position::After if newline => match self.ended {
+                Ended::Operand if self.ends_binding() => {
+                    !matches!(next, T::Comma | T::Semicolon | T::Assign | T::Colon)
+                }
                 Ended::Operand => !next.continues_expression(),
                 Ended::Cast => !next.continues_expression() || next.opens(),
                 Ended::Whole => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
@@ -447,6 +450,19 @@ impl<'s> Layout<'s> {
             self.out.push((at, T::Semicolon, at));
             self.position = Position::Start;
         }
+    }
+
+    /// Whether a name just ended that no operator follows: that of a declaration, or of a label behind `break` or `continue`.
+    fn ends_binding(&self) -> bool {
+        use Token as T;
+        let before = self.out.len().checked_sub(2).and_then(|before| self.out.get(before));
+        let declares = || matches!(self.out.get(self.frame.statement), Some((_, T::Const | T::Let | T::Var, _)));
+        self.last() == Some(T::Ident)
+            && match before {
+                Some((_, T::Const | T::Let | T::Var | T::Break | T::Continue, _)) => true,
+                Some((_, T::Comma, _)) => declares(),
+                _ => false,
+            }
     }
 
     #[inline(always)]
@@ -473,7 +489,7 @@ impl<'s> Layout<'s> {
 
     fn colon(&mut self, span: Span) -> Result<()> {
         let returns = matches!(self.position, Position::Body | Position::ExprBody);
-        let labels = self.statement + 1 == self.out.len() && self.last() == Some(Token::Ident);
+        let labels = self.frame.statement + 1 == self.out.len() && self.last() == Some(Token::Ident);
         if returns && self.is_typescript() {
             return Ok(erase::skip_type(&mut self.raw)?);
         } else if self.frame.ternaries > 0 {
@@ -500,7 +516,7 @@ impl<'s> Layout<'s> {
     #[inline(always)]
     fn emit(&mut self, token: Token, span: Span) {
         if self.position == Position::Start {
-            self.statement = self.out.len();
+            self.frame.statement = self.out.len();
         }
         self.emit_inside(token, span);
     }

@@ -12,7 +12,7 @@ impl Layout<'_> {
             if let Some((_, before, _)) = self.out.last_mut() {
                 *before = Token::Async;
             }
-            self.position = if self.statement + 1 == self.out.len() { Start } else { Operand };
+            self.position = if self.frame.statement + 1 == self.out.len() { Start } else { Operand };
         }
         let token = if self.position == Start { Token::Function } else { Token::FunctionExpr };
         // An `async` before it is the first token of the statement already.

@@ -75,7 +75,8 @@ impl Layout<'_> {
 
     /// Whether a type may stand here: in a declaration, among parameters, or behind them.
     pub(super) fn may_annotate(&mut self, colon: Span) -> bool {
-        let declares = || matches!(self.out.get(self.statement), Some((_, Token::Const | Token::Let | Token::Var, _)));
+        let declares =
+            || matches!(self.out.get(self.frame.statement), Some((_, Token::Const | Token::Let | Token::Var, _)));
         match self.frame.kind {
             _ if self.last() == Some(Token::RParen) => true,
             Kind::Paren(_) => {
