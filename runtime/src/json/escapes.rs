@@ -1,6 +1,6 @@
 //! Code units of escapes in JSON text, whose surrogates may come one by one.
 
-use crate::wtf8::{push_surrogate, push_utf16};
+use crate::wtf8::{join_pairs, push_surrogate, push_utf16};
 
 /// Append a code unit, joined with the high surrogate before it if the two are a pair.
 pub fn push_unit(unit: u16, high: &mut Option<u16>, out: &mut Vec<u8>) {
@@ -26,4 +26,11 @@ pub fn flush(high: &mut Option<u16>, out: &mut Vec<u8>) {
     if let Some(unit) = high.take() {
         push_surrogate(unit, out);
     }
+}
+
+/// Join the halves of surrogate pairs that stand beside each other.
+pub fn join_halves(bytes: &mut Vec<u8>) {
+    let until = bytes.len();
+    let (_, length) = join_pairs(bytes, (0, 0), until);
+    bytes.truncate(length);
 }

@@ -1,13 +1,13 @@
 //! Scalars of JSON text: strings, numbers, literals; and V8's error messages.
 
-use super::escapes::{flush, push_unit};
+use super::escapes::{flush, join_halves, push_unit};
 use super::quote::plain_length;
 use crate::charge::Buffer;
 use crate::heap::Class;
 use crate::thrown::Thrown;
 use crate::value::Value;
 use crate::vm::Vm;
-use crate::wtf8::{push_utf16, to_utf16, units};
+use crate::wtf8::{has_split_pair, push_utf16, to_utf16, units};
 
 /// A position in a text.
 pub struct Reader<'a> {
@@ -109,6 +109,10 @@ impl Reader<'_> {
                     self.at += 1;
                     if high.is_some() {
                         out.write(self.vm, MAX_UNIT_BYTES, |out| flush(&mut high, out))?;
+                    }
+                    // A half that was escaped may have met one that was not.
+                    if !self.is_ascii && has_split_pair(&out) {
+                        out.write(self.vm, 0, join_halves)?;
                     }
                     return Ok(out);
                 }
