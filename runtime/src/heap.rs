@@ -22,6 +22,7 @@ pub use string::{SMALL, Str, Texts};
 
 use crate::atom::Atom;
 use crate::atoms::ProgramTexts;
+use crate::builtins::family::Family;
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::promise::Promise;
@@ -231,6 +232,8 @@ pub struct Iterator {
     pub source: Value,
     /// What it yields.
     pub yields: Yields,
+    /// Its methods, also when it is exhausted.
+    pub family: Family,
     /// Its position: an index of an array, a byte of a string, an entry of a map.
     pub position: usize,
 }
@@ -373,7 +376,24 @@ impl Heap {
     /// A new iterator.
     pub fn new_iterator(&mut self, source: Value, yields: Yields) -> Value {
         self.meter.add_bytes(Iterator::COST);
-        Value::handle(Kind::Iterator, self.iterators.add(Iterator { source, yields, position: 0 }))
+        let family = self.iterator_family(source, yields);
+        Value::handle(Kind::Iterator, self.iterators.add(Iterator { source, yields, family, position: 0 }))
+    }
+
+    fn iterator_family(&self, source: Value, yields: Yields) -> Family {
+        match source.kind() {
+            _ if yields == Yields::Matches => Family::RegExpStringIterator,
+            Kind::Map => Family::MapIterator,
+            Kind::Set => Family::SetIterator,
+            Kind::String => Family::StringIterator,
+            Kind::InternalSlots => match self.internal_slots_of(source) {
+                Some(InternalSlots::Params(_)) => Family::ParamsIterator,
+                Some(InternalSlots::Headers(_)) => Family::HeadersIterator,
+                Some(InternalSlots::Segments(_)) => Family::SegmentsIterator,
+                _ => Family::ArrayIterator,
+            },
+            _ => Family::ArrayIterator,
+        }
     }
 
     /// A new BigInt.

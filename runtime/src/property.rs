@@ -263,7 +263,7 @@ impl Vm {
             Kind::Map => Family::Map,
             Kind::Set => Family::Set,
             Kind::Promise => Family::Promise,
-            Kind::Iterator => Family::Iterator,
+            Kind::Iterator => self.heap.iterators[value.index()].family,
             Kind::InternalSlots => self.heap.internal_slots[value.index()].family(),
             Kind::ArrayBuffer => Family::ArrayBuffer,
             Kind::Uint8Array => Family::Uint8Array,

@@ -124,14 +124,7 @@ fn method(family: Family, name: &str) -> Option<String> {
         return Some(format!("this is a promise; await it first: `(await value).{name}(…)`"));
     }
     if has(Family::Array) {
-        if is_one_of(&[
-            Family::Map,
-            Family::Set,
-            Family::String,
-            Family::Iterator,
-            Family::Generator,
-            Family::Uint8Array,
-        ]) {
+        if family.is_iterator() || is_one_of(&[Family::Map, Family::Set, Family::String, Family::Uint8Array]) {
             return Some(format!("only arrays have it; write `[...value].{name}(…)`"));
         }
         if family == Family::Object {

@@ -48,8 +48,22 @@ families! {
     Set,
     /// Promises.
     Promise,
-    /// Iterators.
-    Iterator,
+    /// Iterators over arrays and bytes.
+    ArrayIterator,
+    /// Iterators over maps.
+    MapIterator,
+    /// Iterators over sets.
+    SetIterator,
+    /// Iterators over strings.
+    StringIterator,
+    /// What `matchAll` returns.
+    RegExpStringIterator,
+    /// Iterators over queries of URLs.
+    ParamsIterator,
+    /// Iterators over `Headers`.
+    HeadersIterator,
+    /// Iterators over segments.
+    SegmentsIterator,
     /// `ArrayBuffer`
     ArrayBuffer,
     /// `Uint8Array`

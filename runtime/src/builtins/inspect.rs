@@ -10,6 +10,7 @@ mod url;
 
 pub use text::{is_identifier, width};
 
+use super::family::Family;
 use super::registry::registry;
 use crate::atom::known;
 use crate::charge::{Buffer, Hold};
@@ -287,26 +288,18 @@ impl Inspector<'_> {
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
+                let name = super::iterator::tag(iterator.family);
                 // Iterators over pairs have a different name only when printed.
-                let name = match (iterator.source.kind(), iterator.yields) {
-                    (_, Yields::Matches) => "RegExp String Iterator",
-                    (Kind::Map, _) => "Map Iterator",
-                    (Kind::Set, _) => "Set Iterator",
-                    (Kind::String, _) => "String Iterator",
-                    (Kind::InternalSlots, _) if super::headers::is_headers(self.vm, iterator.source) => {
-                        "Headers Iterator"
-                    }
-                    _ => "Array Iterator",
-                };
-                let tag = match (iterator.source.kind(), iterator.yields) {
-                    (Kind::Map, Yields::Entries) => "Map Entries",
-                    (Kind::Set, Yields::Entries) => "Set Entries",
+                let tag = match (iterator.family, iterator.yields) {
+                    (Family::MapIterator, Yields::Entries) => "Map Entries",
+                    (Family::SetIterator, Yields::Entries) => "Set Entries",
                     _ => name,
                 };
                 let label = format!("Object [{name}]"); // bounded: names of ours
-                match iterator.source.kind() {
-                    Kind::Map | Kind::Set => plain(&label, format!("[{tag}] {{"), Parts::Iterator), // bounded: as above
-                    _ => plain(&label, format!("{label} {{"), Parts::None),                         // bounded: as above
+                if matches!(iterator.family, Family::MapIterator | Family::SetIterator) {
+                    plain(&label, format!("[{tag}] {{"), Parts::Iterator) // bounded: as above
+                } else {
+                    plain(&label, format!("{label} {{"), Parts::None) // bounded: as above
                 }
             }
             Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
@@ -591,7 +584,10 @@ impl Inspector<'_> {
 
     /// The remaining items of an iterator of a `Map` or `Set`.
     fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Output) -> Result<()> {
-        let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
+        let crate::heap::Iterator { source, yields, mut position, .. } = self.vm.heap.iterators[iterator.index()];
+        if source.is_undefined() {
+            return Ok(());
+        }
         self.vm.work(self.vm.heap.maps[source.index()].entry_count() / 8)?;
         let mut count = 0;
         while let Some(Entry { key, value, behind, .. }) = self.vm.heap.maps[source.index()].entry_from(position) {

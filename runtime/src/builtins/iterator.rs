@@ -2,6 +2,7 @@
 //! script, whose methods only operations and the prelude call.
 
 use super::family::Family;
+use super::url::coded;
 use super::{Row, native, prelude};
 use crate::activation::Called;
 use crate::atom::{Atom, known};
@@ -16,13 +17,43 @@ use crate::wtf8::first_code_point;
 use agentscript_lang::Walk;
 use agentscript_lang::program::{ForEach, Origin};
 
-/// Methods of iterators.
-pub const METHODS: &[Row] = &[native("next", 0, next)];
+/// Methods of iterators, by family.
+pub const METHODS: &[(Family, &[Row])] = &[
+    (Family::ArrayIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::ArrayIterator))]),
+    (Family::MapIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::MapIterator))]),
+    (Family::SetIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::SetIterator))]),
+    (Family::StringIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::StringIterator))]),
+    (Family::RegExpStringIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::RegExpStringIterator))]),
+    (Family::ParamsIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::ParamsIterator))]),
+    (Family::HeadersIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::HeadersIterator))]),
+    (Family::SegmentsIterator, &[native("next", 0, |vm, this, _| next(vm, this, Family::SegmentsIterator))]),
+];
+
+impl Family {
+    /// Whether its values are iterators that are not async.
+    pub fn is_iterator(self) -> bool {
+        ITERATORS.contains(&self)
+    }
+}
+
+/// The families of [`METHODS`], and that of generators.
+const ITERATORS: &[Family] = &[
+    Family::ArrayIterator,
+    Family::MapIterator,
+    Family::SetIterator,
+    Family::StringIterator,
+    Family::RegExpStringIterator,
+    Family::ParamsIterator,
+    Family::HeadersIterator,
+    Family::SegmentsIterator,
+    Family::Generator,
+];
 
 /// Methods whose keys are symbols, by family.
 pub const SYMBOL_METHODS: &[(&[Family], Atom, &Row)] = &[
     (&[Family::String], known::SYMBOL_ITERATOR, &native("[Symbol.iterator]", 0, string_iterator)),
-    (&[Family::Iterator, Family::Generator], known::SYMBOL_ITERATOR, &native("[Symbol.iterator]", 0, itself)),
+    (ITERATORS, known::SYMBOL_ITERATOR, &native("[Symbol.iterator]", 0, itself)),
+    (&[Family::Segments], known::SYMBOL_ITERATOR, &native("[Symbol.iterator]", 0, segments_iterator)),
     (&[Family::AsyncGenerator], known::SYMBOL_ASYNC_ITERATOR, &native("[Symbol.asyncIterator]", 0, itself)),
 ];
 
@@ -177,7 +208,7 @@ impl Vm {
     /// The next item of an iterator; `None` when it is exhausted.
     #[inline]
     pub fn iterator_next(&mut self, iterator: Value) -> Result<Option<Value>> {
-        let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
+        let &Iterator { source, yields, position, .. } = &self.heap.iterators[iterator.index()];
         if source.is(Kind::Array)
             && yields == Yields::Values
             && let Some(&item) = self.heap.arrays[source.index()].items.get(position)
@@ -196,7 +227,7 @@ impl Vm {
     }
 
     fn iterator_step(&mut self, iterator: Value) -> Result<Option<Value>> {
-        let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
+        let &Iterator { source, yields, position, .. } = &self.heap.iterators[iterator.index()];
         let item = match (source.kind(), yields) {
             (Kind::Undefined, _) => return Ok(None),
             (Kind::Array, Yields::Matches) => super::regexp::next_match(self, source)?.map(|found| (found, 0)),
@@ -336,16 +367,58 @@ impl Vm {
     }
 }
 
-fn next(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    if !this.is(Kind::Iterator) {
-        let what = vm.describe(this);
-        return Err(vm.type_error(&format!("Method Iterator.prototype.next called on incompatible receiver {what}")));
+/// `iterator.next()`
+fn next(vm: &mut Vm, this: Value, family: Family) -> Result {
+    if !this.is(Kind::Iterator) || vm.family(this) != family {
+        return Err(incompatible(vm, this, family));
     }
     let item = vm.iterator_next(this)?;
     let result = vm.heap.new_object();
     vm.heap.set_own(result, known::VALUE, item.unwrap_or(Value::UNDEFINED));
     vm.heap.set_own(result, known::DONE, Value::bool(item.is_none()));
     Ok(result)
+}
+
+/// The error for a receiver of `next` that is no iterator of its family.
+#[cold]
+fn incompatible(vm: &mut Vm, this: Value, family: Family) -> Thrown {
+    let next = match family {
+        Family::ParamsIterator => {
+            return coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type URLSearchParamsIterator");
+        }
+        Family::HeadersIterator => {
+            return vm.type_error("'next' called on an object that does not implement interface Headers Iterator.");
+        }
+        Family::RegExpStringIterator => "%RegExpStringIterator%.prototype.next",
+        Family::SegmentsIterator => "%SegmentIterator.prototype%.next",
+        _ => &format!("{}.prototype.next", tag(family)), // bounded: a name of ours
+    };
+    let what = vm.describe(this);
+    vm.type_error(&format!("Method {next} called on incompatible receiver {what}"))
+}
+
+/// What `Object.prototype.toString` calls the iterators of a family.
+pub fn tag(family: Family) -> &'static str {
+    match family {
+        Family::MapIterator => "Map Iterator",
+        Family::SetIterator => "Set Iterator",
+        Family::StringIterator => "String Iterator",
+        Family::RegExpStringIterator => "RegExp String Iterator",
+        Family::ParamsIterator => "URLSearchParams Iterator",
+        Family::HeadersIterator => "Headers Iterator",
+        Family::SegmentsIterator => "Segmenter String Iterator",
+        _ => "Array Iterator",
+    }
+}
+
+/// `segments[Symbol.iterator]()`
+fn segments_iterator(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if vm.family(this) != Family::Segments {
+        let what = vm.describe(this);
+        let message = format!("Method %SegmentIsPrototype%[@@iterator] called on incompatible receiver {what}");
+        return Err(vm.type_error(&message));
+    }
+    Ok(vm.heap.new_iterator(this, Yields::Values))
 }
 
 /// `string[Symbol.iterator]()`

@@ -265,17 +265,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::InternalSlots => vm.heap.internal_slots[this.index()].tag(),
         Kind::ArrayBuffer => "ArrayBuffer",
         Kind::Uint8Array => "Uint8Array",
-        Kind::Iterator if vm.heap.iterators[this.index()].yields == Yields::Matches => "RegExp String Iterator",
-        Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
-            Kind::Map => "Map Iterator",
-            Kind::Set => "Set Iterator",
-            Kind::String => "String Iterator",
-            Kind::InternalSlots if super::headers::is_headers(vm, vm.heap.iterators[this.index()].source) => {
-                "Headers Iterator"
-            }
-            Kind::InternalSlots => "URLSearchParams Iterator",
-            _ => "Array Iterator",
-        },
+        Kind::Iterator => super::iterator::tag(vm.family(this)),
         Kind::Object | Kind::App => "Object",
     };
     Ok(vm.string(&format!("[object {tag}]"))) // bounded: a name of ours

@@ -200,7 +200,6 @@ impl Registry {
             (Family::Map, collections::MAP_METHODS),
             (Family::Set, collections::SET_METHODS),
             (Family::Promise, promise::METHODS),
-            (Family::Iterator, iterator::METHODS),
             (Family::ArrayBuffer, bytes::BUFFER_METHODS),
             (Family::Uint8Array, bytes::VIEW_METHODS),
             (Family::TextEncoder, encoding::ENCODER_METHODS),
@@ -218,7 +217,7 @@ impl Registry {
             (Family::Generator, generator::METHODS),
             (Family::AsyncGenerator, generator::ASYNC_METHODS),
         ];
-        for &(family, rows) in methods.iter().chain(intl::METHODS) {
+        for &(family, rows) in methods.iter().chain(iterator::METHODS).chain(intl::METHODS) {
             this.families.push((family.name(), family));
             this.family(family, rows);
         }

@@ -175,7 +175,7 @@ impl Vm {
         fp: &Slots,
         at: u32,
     ) -> Result<Done> {
-        let &Iterator { source, yields, position } = &self.heap.iterators[record.index()];
+        let &Iterator { source, yields, position, .. } = &self.heap.iterators[record.index()];
         if source.is_undefined() || position != 0 {
             *pc = none as usize;
             return Ok(Done::Op);

@@ -90,8 +90,6 @@ const METHODS: &[(Family, Table)] = &[
     (Family::Promise, promise),
     (Family::Function, function_value),
     (Family::Date, date),
-    (Family::Iterator, iterator),
-    (Family::Generator, iterator),
     (Family::AsyncGenerator, async_iterator),
     (Family::Uint8Array, bytes),
     (Family::ArrayBuffer, buffer),
@@ -99,8 +97,9 @@ const METHODS: &[(Family, Table)] = &[
 
 /// What to call instead of a method that values of a family do not have.
 pub(super) fn method(family: Family, name: &str) -> Option<&'static str> {
-    let table = METHODS.iter().find(|(of, _)| *of == family);
-    table.and_then(|(_, table)| table(name)).or(match name {
+    let table = METHODS.iter().find(|(of, _)| *of == family).map(|(_, table)| *table);
+    let table = table.or(family.is_iterator().then_some(iterator as Table));
+    table.and_then(|table| table(name)).or(match name {
         "equals" | "isEqual" | "eq" => Some("compare with `===`, or compare the texts: `JSON.stringify(a)`"),
         "isNull" | "isUndefined" | "isNil" => Some("write `value == null`"),
         "toInt" | "toInteger" | "intValue" => Some("write `Math.trunc(Number(value))`"),

@@ -74,7 +74,7 @@ impl Inspector<'_> {
     }
 
     fn params_iterator(&mut self, iterator: Value) -> Result<String> {
-        let crate::heap::Iterator { source, yields, position } = self.vm.heap.iterators[iterator.index()];
+        let crate::heap::Iterator { source, yields, position, .. } = self.vm.heap.iterators[iterator.index()];
         let mut items = Buffer::new();
         let mut bytes = 0;
         loop {
