@@ -2,7 +2,9 @@
 
 use super::PropertyKey;
 use crate::atom::{Atom, known};
+use crate::builtins::family::Family;
 use crate::builtins::registry::registry;
+use crate::convert;
 use crate::error_code::ErrorCode;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::heap::sparse::{MAX_GAP, SPARSE_ITEM};
@@ -73,7 +75,7 @@ impl Vm {
         }
         if !object.is_object() {
             let (key, text) = (self.key_text(key), self.to_text_lossy(object));
-            let what = crate::convert::type_of(object);
+            let what = convert::type_of(object);
             return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
         }
         if object.is(Kind::Uint8Array) {
@@ -131,6 +133,9 @@ impl Vm {
             (Kind::Function | Kind::NativeClosure, PropertyKey::Name(known::NAME | known::LENGTH)) => {
                 Err(self.read_only(object, key))
             }
+            (Kind::Iterator, PropertyKey::Name(name @ (known::NEXT | known::RETURN | known::THROW))) => {
+                Err(self.fixed_method(name, "a built-in iterator", "write a generator"))
+            }
             (Kind::Native | Kind::App | Kind::Tool | Kind::HostFunction, _) => {
                 if self.has_own(object, key) {
                     return Err(self.read_only(object, key));
@@ -143,6 +148,14 @@ impl Vm {
                 Ok(())
             }
         }
+    }
+
+    /// The end of the run where a script replaces a method that built-ins call without looking it up.
+    #[cold]
+    fn fixed_method(&mut self, name: Atom, of: &str, instead: &str) -> Thrown {
+        let name = self.key_text(PropertyKey::Name(name));
+        let text = format!("Setting '{name}' of {of} is not allowed in AgentScript: {instead}");
+        Thrown::illegal(ErrorCode::ValidationError, Refusal::DisallowedProperty, text)
     }
 
     /// Define an own data property, whatever the flags: for literals, spread and data.
@@ -320,7 +333,10 @@ impl Vm {
             }
         };
         if fixed && self.has_own(object, key) {
-            let (key, text) = (self.key_text(key), self.object_tag(object));
+            // A function is named by its text, and an error by its name and message.
+            let is_shown = matches!(convert::type_of(object), "function") || self.family(object) == Family::Error;
+            let text = if is_shown { self.describe(object) } else { self.object_tag(object) };
+            let key = self.key_text(key);
             return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
         }
         match (object.kind(), key) {
@@ -361,7 +377,7 @@ impl Vm {
     #[cold]
     fn read_only(&mut self, object: Value, key: PropertyKey) -> Thrown {
         let (key, text) = (self.key_text(key), self.describe(object));
-        let what = crate::convert::type_of(object);
+        let what = convert::type_of(object);
         self.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
     }
 }
