@@ -7,11 +7,12 @@ const ROUNDS = 12;
 const AsyncFunction = (async () => {}).constructor;
 const HARNESS = pieces(readFileSync(new URL('harness.js', import.meta.url), 'utf8'));
 
+// With `keeps` a program does not go on after an exception, and its value is compared, too.
 /** Returns `{script, outcome, dropped}`: what the command accepts, its outcome, and how many statements are left out; else `{why}`. */
 export async function accepted({ text, keeps = false }, ask, labels = false) {
   const plain = script(text);
   if (plain === null) return asItIs(text, ask);
-  let code = withHarness(keeps ? declared(plain) : goingOn(declared(plain), labels));
+  let code = withHarness(keeps ? declared(plain) : `${goingOn(declared(plain), labels)}\nreturn;`);
   let dropped = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     const outcome = await ask(code);
@@ -164,9 +165,11 @@ function withHarness(text) {
     else node.declarations?.forEach(({ id }) => { if (id.name) own.add(id.name); });
   }
   const chosen = new Set();
+  // A name that has methods, which the harness does not give it, is a variable that the test's host declares.
+  const isNamespace = (name) => HARNESS.byName.get(name)?.length === 1 && HARNESS.byName.get(name)[0].text.startsWith('function') && new RegExp(`(?<![.\\w$])${name.replaceAll('$', '\\$')}\\.`).test(text);
   const add = (names) => {
     for (const name of names) {
-      if (own.has(name)) continue;
+      if (own.has(name) || isNamespace(name)) continue;
       for (const piece of HARNESS.byName.get(name) ?? []) {
         if (chosen.has(piece)) continue;
         chosen.add(piece);

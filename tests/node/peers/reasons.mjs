@@ -1,8 +1,64 @@
-// The reasons of the differences of `peers.mjs` that are known: each with a test of the script, of what Node says and of what we say.
+// The reasons of the differences of `peers.mjs` that are known: each with a test of the script, of what Node says and of what
+// we say. `node` and `here` are the first log entries, results or errors that differ, `before` is what was logged before them.
+
+// What Node 20 does not have, and AgentScript has.
+const NEWER = 'union|intersection|difference|symmetricDifference|isSubsetOf|isSupersetOf|isDisjointFrom|withResolvers|groupBy|fromAsync|fromBase64|fromHex|toBase64|toHex|setFromBase64|setFromHex|parse';
+// What Node has, and AgentScript has not.
+const MISSING = /(?:ReferenceError: |\[)?([\w$]+) is not defined|(?:[\w$.]*\.)?(getOwnPropertySymbols|supportedValuesOf|Locale|DurationFormat|captureStackTrace|compile|generateKey|importKey|exportKey|sign|verify|encrypt|decrypt|deriveBits|deriveKey|wrapKey|unwrapKey|f16round|sumPrecise|try) is not a (?:function|constructor)/;
+
+function isMissing(text) {
+  const [, global, method] = MISSING.exec(text) ?? [];
+  return method !== undefined || (global !== undefined && global in globalThis) || /^(toString|valueOf|hasOwnProperty|propertyIsEnumerable|isPrototypeOf|toLocaleString|constructor)$/.test(global ?? '');
+}
+
 const REASONS = [
   {
     reason: 'time, and random numbers',
     test: ({ script }) => /Math\.random|Date\.now|new Date\(\)|new Date;|performance\.now|randomUUID|getRandomValues|\bDate\(\)/.test(script),
+  },
+  {
+    reason: 'Node 20 has no such method',
+    test: ({ node, script }) => new RegExp(`\\b(${NEWER}) is not a function`).test(node) || new RegExp(`\\.(withResolvers|fromAsync|groupBy|(to|from)(Base64|Hex)|URL\\.parse|${NEWER.split('|').slice(0, 7).join('|')})\\b`).test(script),
+  },
+  {
+    reason: 'a global or a method of Node that AgentScript does not have',
+    test: ({ here, script }) => isMissing(here) || /\b(un)?escape *\(|captureStackTrace|getOwnPropertySymbols|\.compile\(|crypto\.subtle\.\w+Key|\bDOMException\b/.test(script),
+  },
+  {
+    reason: 'limits: depth of calls, nesting, patterns, timers, sizes',
+    test: ({ node, here, script }) => /Maximum call stack|nested too deeply|Maximum BigInt size|Invalid array length|Invalid string length|timers can be pending|too large|too long|too many|Set maximum size/i.test(`${node} ${here}`) || node === 'does not end' || /\.repeat\(0x8/.test(script),
+  },
+  {
+    reason: 'stacks, and what V8 adds to errors',
+    test: ({ node, here, script }) => /stackTraceLimit|prepareStackTrace|\.stack\b/.test(script) || node.includes('stackTraceLimit') || /\[(ERR_\w+)\]/.test(here) && !node.includes('[ERR_'),
+  },
+  {
+    reason: 'functions have no properties caller and arguments',
+    test: ({ node, script }) => /'caller', 'callee', and 'arguments'/.test(node) || /\.(caller|arguments)\b|\["(caller|arguments)"\]/.test(script),
+  },
+  {
+    reason: 'there are no wrapper objects',
+    test: ({ node, script }) => /\[(Number|String|Boolean|BigInt|Symbol): /.test(node) || /\bObject *\((?! *\))/.test(script),
+  },
+  {
+    reason: 'RegExp.$1 and its kin',
+    test: ({ script }) => /RegExp(\.(\$|lastMatch|lastParen|leftContext|rightContext|input)|\[)/.test(script),
+  },
+  {
+    reason: 'constructors of scripts, which need `this`, do not exist',
+    test: ({ script }) => /\b(Array|Promise)\.(of|from|resolve|reject|all|race|any)\.(call|apply|bind)\b|\.of = Array\.of/.test(script),
+  },
+  {
+    reason: '`await` is a keyword in all functions',
+    test: ({ here, script }) => here.includes('SYNTAX_ERROR') && /\bawait\b|\\u0077ait/.test(script),
+  },
+  {
+    reason: 'the value of a script that awaits: the sandbox takes that of the last expression at the top',
+    test: ({ node, here, script }) => node.startsWith('result ') && here.startsWith('result ') && /\bawait\b/.test(script),
+  },
+  {
+    reason: 'the sandbox has a console and a performance of its own',
+    test: ({ node, here, script }) => /console\.\w+ is not a function/.test(node) || /\bperformance\b/.test(script) || /\bconsole\b(?!\.\w+\()/.test(script.replace(/\(\.\.\.values\) => \{ console.*|^function .*console.*$/gm, '')) || /\[object console\]/.test(here),
   },
 ];
 
