@@ -93,8 +93,8 @@ enum Position {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ended {
     Operand,
-    /// A type was erased behind it: a bracket on the next line does not go on.
-    Cast,
+    /// `x++`, or a type was erased behind it: a bracket on the next line does not go on.
+    Closed,
     /// It was an arrow function with a block, or a `yield` without an operand: no operator can follow.
     Whole,
 }
@@ -319,8 +319,9 @@ impl<'s> Layout<'s> {
             }
             T::Increment | T::Decrement => {
                 self.emit(token, span);
-                if self.position != After {
-                    self.position = Operand;
+                match self.position {
+                    After => self.ended = Ended::Closed,
+                    _ => self.position = Operand,
                 }
             }
             T::Semicolon => {
@@ -438,7 +439,7 @@ impl<'s> Layout<'s> {
                     !matches!(next, T::Comma | T::Semicolon | T::Assign | T::Colon)
                 }
                 Ended::Operand => !next.continues_expression(),
-                Ended::Cast => !next.continues_expression() || next.opens(),
+                Ended::Closed => !next.continues_expression() || next.opens(),
                 Ended::Whole => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
             },
             Position::Restricted => next == T::RBrace || newline && next != T::Semicolon,

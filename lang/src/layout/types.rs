@@ -18,7 +18,7 @@ impl Layout<'_> {
             T::As | T::Satisfies if after && !newline => {
                 self.finish_new();
                 erase::skip_type(&mut self.raw)?;
-                self.ended = Ended::Cast;
+                self.ended = Ended::Closed;
                 Ok(true)
             }
             T::Type | T::Interface if self.at_start(newline) => {

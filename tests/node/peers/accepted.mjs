@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { parseModule, parseScript } from '../parse.mjs';
 
 const ROUNDS = 12;
+// Functions of harnesses that evaluate their first argument.
+const TAKES_CODE = /^(shouldBe\w*|should(Not)?Throw|shouldEvaluateTo|assertThrows|assertDoesNotThrow|assertThrowsInstanceOf|assert_throws)$/;
 const AsyncFunction = (async () => {}).constructor;
 const HARNESS = pieces(readFileSync(new URL('harness.js', import.meta.url), 'utf8'));
 
@@ -12,7 +14,7 @@ const HARNESS = pieces(readFileSync(new URL('harness.js', import.meta.url), 'utf
 export async function accepted({ text, keeps = false }, ask, labels = false) {
   const plain = script(text);
   if (plain === null) return asItIs(text, ask);
-  let code = withHarness(keeps ? declared(plain) : `${goingOn(declared(plain), labels)}\nreturn;`);
+  let code = withHarness(keeps ? declared(plain) : `${goingOn(declared(unquoted(plain)), labels)}\nreturn;`);
   let dropped = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     const outcome = await ask(code);
@@ -68,6 +70,21 @@ function edited(text, edits) {
     at = end;
   }
   return out + text.slice(at);
+}
+
+/** Assertions about code in a string get a function in place of it. */
+function unquoted(text) {
+  const edits = [];
+  visit(parseScript(text), ({ type, callee, arguments: [code] = [] }) => {
+    if (type !== 'CallExpression' || !TAKES_CODE.test(callee.name) || typeof code?.value !== 'string') return;
+    const tree = parseScript(code.value);
+    if (!tree) return;
+    const isExpression = tree.body.length === 1 && tree.body[0].type === 'ExpressionStatement';
+    const body = isExpression ? `(${code.value.slice(tree.body[0].expression.start, tree.body[0].expression.end)})` : `{ ${code.value}\n}`;
+    edits.push([code.start, code.end, `() => ${body}`]);
+  });
+  const plain = edited(text, edits);
+  return parseScript(plain) ? plain : text;
 }
 
 /** Declares what is assigned and not declared, as in sloppy mode. */

@@ -106,7 +106,19 @@ function assertEventuallyEq(work) { return $awaited('assertEventuallyEq', work);
 function assertEventuallyThrows(work) { return $awaited('assertEventuallyThrows', work); }
 function compareArray(a, b) { return a.length === b.length && a.every((value, index) => Object.is(value, b[index])); }
 function deepEqual(...values) { console.log('deepEqual', ...values); }
-function shouldBe(...values) { console.log('shouldBe', ...values); }
+function shouldBe(first, ...values) { $tried('shouldBe', first); console.log(...values); }
+function shouldBeTrue(first) { $tried('shouldBeTrue', first); }
+function shouldBeFalse(first) { $tried('shouldBeFalse', first); }
+function shouldBeNull(first) { $tried('shouldBeNull', first); }
+function shouldBeUndefined(first) { $tried('shouldBeUndefined', first); }
+function shouldBeNaN(first) { $tried('shouldBeNaN', first); }
+function shouldBeEqualToString(first, text) { $tried('shouldBeEqualToString', first); console.log(text); }
+function shouldBeSyntaxError(first) { console.log('shouldBeSyntaxError', first); }
+function shouldEvaluateTo(first, value) { $tried('shouldEvaluateTo', first); console.log(value); }
+function testPassed(text) { console.log('testPassed', text); }
+function testFailed(text) { console.log('testFailed', text); }
+function description(text) { console.log(text); }
+function debug(...values) { console.log(...values); }
 function shouldThrow(run) { $tried('shouldThrow', run); }
 function shouldNotThrow(run) { $tried('shouldNotThrow', run); }
 function equal(...values) { console.log('equal', ...values); }

@@ -20,6 +20,7 @@ export const SUITES = {
   deno: { files: /^tests\/(unit|testdata)\/.*\.[jt]s$/, programs: (text) => [codeOf(text)?.code ?? text] },
   duktape: { files: /^tests\/ecmascript\/.*\.js$/, programs: whole },
   engine262: { files: /^test\/.*\.m?ts$/, programs: inStrings('javascript', /^ *(test|it)\(/m), keeps: true },
+  // Test scripts of SpiderMonkey.
   gecko: { files: /\.js$/, programs: (text) => [text.replaceAll('new TestCase', 'TestCase')] },
   goja: { files: /_test\.go$/, programs: inStrings('go', /^func /m), keeps: true },
   hermes: { files: /^test\/.*\.js$/, programs: whole },
@@ -28,6 +29,8 @@ export const SUITES = {
   nashorn: { files: /\.js$/, programs: whole },
   quickjs: { files: /^tests\/.*\.js$/, programs: whole },
   rhino: { files: /^tests\/testsrc\/.*\.js(test)?$/, programs: (text) => [text.replaceAll('new TestCase', 'TestCase')] },
+  // Any folder of scripts.
+  scripts: { files: /\.m?js$/, programs: whole },
   uglify: { files: /^test\/compress\/.*\.js$/, programs: casesOfUglify, keeps: true },
   v8: { files: /\.js$/, programs: (text) => [text.replace(/%\w+\([^()]*\)/g, 'undefined')] },
   wpt: { files: /\.(any|window|worker)\.js$/, programs: withIncludes },
