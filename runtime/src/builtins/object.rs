@@ -9,7 +9,7 @@ use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error_code::ErrorCode;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
-use crate::heap::{Class, Yields};
+use crate::heap::Class;
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
