@@ -1,5 +1,8 @@
 //! `TextEncoder` and `TextDecoder` (<https://encoding.spec.whatwg.org>), with the messages of Node.
 
+mod legacy;
+
+use self::legacy::{Decoded, Legacy};
 use super::url::coded;
 use super::{Body, Global, Row, arg, getter, native};
 use crate::atom::known;
@@ -11,7 +14,7 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
-use encoding_rs::{CoderResult, Decoder, DecoderResult, Encoding, ISO_8859_16, UTF_8, X_USER_DEFINED};
+use encoding_rs::{CoderResult, Decoder, Encoding, ISO_8859_16, REPLACEMENT, UTF_8, X_USER_DEFINED};
 use std::fmt;
 
 /// The two constructors.
@@ -47,7 +50,15 @@ pub struct Decoding {
     fatal: bool,
     ignore_bom: bool,
     /// Between two calls of a stream.
-    decoder: Option<Decoder>,
+    decoder: Option<Running>,
+}
+
+/// A decoder within a stream.
+enum Running {
+    /// As the standard has it.
+    Standard(Decoder),
+    /// As Node has it.
+    Legacy(Legacy),
 }
 
 impl Clone for Decoding {
@@ -78,10 +89,11 @@ impl Decoding {
     }
 
     /// A decoder at the beginning of a stream.
-    fn start(&self) -> Decoder {
-        match self.ignore_bom {
-            true => self.encoding.new_decoder_without_bom_handling(),
-            false => self.encoding.new_decoder_with_bom_removal(),
+    fn start(&self) -> Running {
+        match (Legacy::new(self.encoding), self.ignore_bom) {
+            (Some(legacy), _) => Running::Legacy(legacy),
+            (None, true) => Running::Standard(self.encoding.new_decoder_without_bom_handling()),
+            (None, false) => Running::Standard(self.encoding.new_decoder_with_bom_removal()),
         }
     }
 }
@@ -104,10 +116,17 @@ fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         Value::UNDEFINED => UTF_8,
         label => {
             let label = vm.to_string(label)?;
-            match Encoding::for_label_no_replacement(vm.charged_bytes(label)?) {
+            match Encoding::for_label(vm.charged_bytes(label)?) {
                 // Node has no tables of these.
-                Some(encoding) if encoding != X_USER_DEFINED && encoding != ISO_8859_16 => encoding,
-                _ => return Err(unknown_encoding(vm, label)),
+                Some(encoding) if [X_USER_DEFINED, ISO_8859_16, REPLACEMENT].contains(&encoding) => {
+                    let name = encoding.name().to_ascii_lowercase();
+                    return Err(unsupported(vm, &name));
+                }
+                Some(encoding) => encoding,
+                None => {
+                    let label = vm.to_text_lossy(label);
+                    return Err(unsupported(vm, &label));
+                }
             }
         }
     };
@@ -123,8 +142,7 @@ fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 #[cold]
-fn unknown_encoding(vm: &mut Vm, label: Value) -> Thrown {
-    let label = vm.to_text_lossy(label);
+fn unsupported(vm: &mut Vm, label: &str) -> Thrown {
     let message = format!("The \"{label}\" encoding is not supported");
     let error = vm.new_error(Class::RangeError, &message);
     let code = vm.string("ERR_ENCODING_NOT_SUPPORTED");
@@ -228,36 +246,22 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let (fatal, name) = (state.fatal, state.name());
     let mut decoder = state.decoder.take().unwrap_or_else(|| state.start());
     let mut out = Buffer::new();
-    // bounded: a piece, of which each byte gives three at most
-    let mut room = vec![0; PIECE.min(length) * 3 + 64];
+    // bounded: a piece, of which each byte gives three at most, and what has begun before it
+    let mut room = String::with_capacity(PIECE.min(length) * 3 + 64);
     let mut from = 0;
     loop {
         let to = length.min(from + PIECE);
         vm.charge_bytes((to - from) * 4)?;
-        let is_last = to == length;
+        let last = to == length;
         let bytes = if length == 0 { &[][..] } else { vm.heap.view_bytes(source) }; // charged: above
-        let mut piece = &bytes[from..to];
-        loop {
-            let last = is_last && !stream;
-            let (is_done, read, written) = if fatal {
-                let (result, read, written) = decoder.decode_to_utf8_without_replacement(piece, &mut room, last);
-                if let DecoderResult::Malformed(..) = result {
-                    let message = format!("The encoded data was not valid for encoding {name}"); // bounded: a name of ours
-                    return Err(coded(vm, "ERR_ENCODING_INVALID_ENCODED_DATA", &message));
-                }
-                (result == DecoderResult::InputEmpty, read, written)
-            } else {
-                let (result, read, written, _) = decoder.decode_to_utf8(piece, &mut room, last);
-                (result == CoderResult::InputEmpty, read, written)
-            };
-            out.extend_from_slice(vm, &room[..written])?;
-            piece = &piece[read..];
-            if is_done {
-                break;
-            }
+        room.clear();
+        if !decoder.decode(&bytes[from..to], last && !stream, &mut room) && fatal {
+            let message = format!("The encoded data was not valid for encoding {name}"); // bounded: a name of ours
+            return Err(coded(vm, "ERR_ENCODING_INVALID_ENCODED_DATA", &message));
         }
+        out.extend_from_slice(vm, room.as_bytes())?;
         from = to;
-        if is_last {
+        if last {
             break;
         }
     }
@@ -265,6 +269,31 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         state.decoder = Some(decoder);
     }
     Ok(vm.string_of(out))
+}
+
+impl Running {
+    /// Append the characters of some bytes to a text that has room for them; whether all are valid.
+    fn decode(&mut self, mut bytes: &[u8], last: bool, out: &mut String) -> bool {
+        match self {
+            Self::Standard(decoder) => {
+                let mut is_valid = true;
+                loop {
+                    let (result, read, has_replaced) = decoder.decode_to_string(bytes, out, last);
+                    is_valid &= !has_replaced;
+                    bytes = &bytes[read..];
+                    match result {
+                        CoderResult::InputEmpty => return is_valid,
+                        CoderResult::OutputFull => out.reserve(64),
+                    }
+                }
+            }
+            Self::Legacy(legacy) => {
+                let mut decoded = Decoded { text: out, is_valid: true };
+                legacy.decode(bytes, last, &mut decoded);
+                decoded.is_valid
+            }
+        }
+    }
 }
 
 fn decoding(vm: &Vm, this: Value) -> Option<&Decoding> {
