@@ -404,7 +404,8 @@ impl Matcher {
     }
 
     fn reference<U: Unit>(&mut self, program: &Program, text: &[U], group: u32, back: bool, left: &mut usize) -> bool {
-        let Some((start, end)) = self.group(group) else { return self.next() };
+        // A group without a value matches like an empty one.
+        let (start, end) = self.group(group).unwrap_or_default();
         let (length, position) = (end - start, self.position as usize);
         self.spend(length / 8, left);
         let from = if back { position.checked_sub(length) } else { Some(position) };
@@ -418,8 +419,11 @@ impl Matcher {
         } else {
             wanted.iter().zip(there).all(|(a, b)| a.code() == b.code())
         };
+        let end = if back { from } else { from + length };
+        // A half of a pair alone, at the end or the beginning of a group, is no half of another pair.
+        let same = same && !(flags.is_unicode() && splits_pair(text, end));
         if same {
-            self.position = if back { from } else { from + length } as u32;
+            self.position = end as u32;
             self.op += 1;
         }
         same
@@ -507,6 +511,12 @@ fn follows<U: Unit>(text: &[U], position: usize, set: &super::program::Set, wide
 #[inline(always)]
 fn unit_before<U: Unit>(text: &[U], position: usize) -> Option<u32> {
     text.get(position.checked_sub(1)?).map(|unit| unit.code())
+}
+
+/// Whether a position is within a surrogate pair.
+fn splits_pair<U: Unit>(text: &[U], position: usize) -> bool {
+    matches!(unit_before(text, position), Some(0xD800..=0xDBFF))
+        && text.get(position).is_some_and(|unit| matches!(unit.code(), 0xDC00..=0xDFFF))
 }
 
 /// The code point at a position, and how many units it takes; `None` within a pair.

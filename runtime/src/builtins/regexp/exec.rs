@@ -104,18 +104,27 @@ pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> Re
 
 /// Search from an index on, charged; gives whether there is a match.
 pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
-    let header = vm.heap.str(string);
-    let mut from = from;
-    if !header.is_ascii() {
-        let text = vm.charged_utf16(string)?;
-        // Where characters are code points, a search begins at the first half of a pair.
-        if program.flags.is_unicode()
-            && let (Some(0xDC00..=0xDFFF), Some(0xD800..=0xDBFF)) =
-                (text.get(from), from.checked_sub(1).and_then(|before| text.get(before)))
-        {
-            from -= 1;
+    if vm.heap.str(string).is_ascii() {
+        return search(vm, program, string, from, sticky);
+    }
+    let text = vm.charged_utf16(string)?;
+    let before = from.checked_sub(1).and_then(|before| text.get(before));
+    let splits_pair = matches!((before, text.get(from)), (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)));
+    // Where characters are code points, a search begins at the first half of a pair; V8 then tries the second one, too.
+    if program.flags.is_unicode() && splits_pair {
+        if search(vm, program, string, from - 1, sticky)? {
+            return Ok(true);
+        }
+        if !sticky {
+            return Ok(false);
         }
     }
+    search(vm, program, string, from, sticky)
+}
+
+/// The same; the UTF-16 of a string that is not ASCII is known.
+fn search(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
+    let header = vm.heap.str(string);
     let room = vm.heap.meter.limits.max_memory_bytes as usize / 4;
     let mut matcher = std::mem::take(&mut vm.pools.matcher);
     matcher.begin(program, from, sticky);
