@@ -62,16 +62,16 @@ fn warn(vm: &mut Vm, label: Atom, message: impl Fn(&str) -> String) -> Result {
 fn text(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1_000.0;
     let (minutes, seconds) = ((ms / 60_000.0).floor(), ms % 60_000.0 / 1_000.0);
-    match minutes {
-        // bounded: numbers, to the end
-        0.0 if ms < 1_000.0 => format!("{}ms", number_text(fixed(ms, 3).parse().unwrap_or(ms))),
-        0.0 => format!("{}s", fixed(seconds, 3)),
-        _ => {
-            let seconds = format!("{:0>6}", fixed(seconds, 3));
-            match (minutes / 60.0).floor() {
-                0.0 => format!("{minutes}:{seconds} (m:ss.mmm)"),
-                hours => format!("{hours}:{:0>2}:{seconds} (h:mm:ss.mmm)", minutes % 60.0),
-            }
-        }
+    if ms < 1_000.0 {
+        return format!("{}ms", number_text(fixed(ms, 3).parse().unwrap_or(ms))); // bounded: a number
+    }
+    if minutes == 0.0 {
+        return format!("{}s", fixed(seconds, 3)); // bounded: a number
+    }
+    let seconds = format!("{:0>6}", fixed(seconds, 3)); // bounded: a number
+    match (minutes / 60.0).floor() {
+        0.0 => format!("{minutes}:{seconds} (m:ss.mmm)"), // bounded: a number
+        // bounded: numbers
+        hours => format!("{hours}:{:0>2}:{seconds} (h:mm:ss.mmm)", minutes % 60.0),
     }
 }
