@@ -1,447 +1,270 @@
-//! Skips TypeScript types, so that the grammar never sees one.
+//! Recognises the types of TypeScript, so that the grammar never sees one.
 //!
-//! The recogniser finds where a type ends; it does not check the type.
+//! It reads ahead on its own from a place in the source, and tells where a type ends. What is no type is an error. The
+//! decisions are those of the parser of TypeScript, whose functions have nearly the same names. It reads a bounded number of
+//! tokens in all, so that a script cannot make it read ahead again and again.
 
-use crate::diagnostic::Diagnostic;
-use crate::token::{Chunk, Token};
-use logos::Logos;
+mod ambient;
+mod constant;
+mod cursor;
+mod declaration;
+mod members;
+mod modules;
+mod parameters;
+mod types;
 
-/// Most tokens that are read ahead to find out whether something is a type: a script full of `a<` must not
-/// take quadratic time.
-const LOOKAHEAD: usize = 500;
+use crate::diagnostic::Result;
+use crate::span::Span;
+use crate::token::Token as T;
+use cursor::Cursor;
 
-/// The same after many tokens were read ahead without finding a type.
-const SHORT_LOOKAHEAD: usize = 16;
+/// Most tokens that are read for each byte of the source. Deeply nested types are read several times.
+const TOKENS_PER_BYTE: usize = 64;
 
-/// Deepest nesting of types: skipping them recurses.
-const MAX_DEPTH: u32 = 64;
-
-type Raw<'s> = logos::Lexer<'s, Token>;
-
-fn peek(raw: &Raw<'_>) -> Option<Token> {
-    raw.clone().next()?.ok()
+/// The recogniser of a source.
+pub(crate) struct Eraser<'s> {
+    source: &'s str,
+    budget: usize,
+    /// Where no type arguments begin, as another attempt found out that read further: `a < b < c < d` is read once.
+    comparisons: Vec<u32>,
 }
 
-/// Whether the next token is a name with this text.
-fn peeks_word(raw: &Raw<'_>, word: &str) -> bool {
-    let mut ahead = raw.clone();
-    ahead.next() == Some(Ok(Token::Ident)) && ahead.slice() == word
+/// What `<…>` before an operand, or behind `async`, may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Angles {
+    /// Where it ends.
+    pub(crate) end: u32,
+    /// Whether they are type parameters, with a parenthesis behind them.
+    pub(crate) parameters: bool,
+    /// Whether it is the type of an assertion, or type arguments.
+    pub(crate) types: bool,
 }
 
-fn eat(raw: &mut Raw<'_>, token: Token) -> bool {
-    let found = peek(raw) == Some(token);
-    if found {
-        raw.next();
+/// A type behind `)` and `:`, with `=>` behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ArrowType {
+    pub(crate) end: u32,
+    /// Whether JavaScript reads it as the beginning of another arrow function.
+    pub(crate) is_arrow: bool,
+}
+
+impl<'s> Eraser<'s> {
+    pub(crate) fn new(source: &'s str) -> Self {
+        Self { source, budget: TOKENS_PER_BYTE * (source.len() + 64), comparisons: Vec::new() }
     }
-    found
-}
 
-fn error(raw: &Raw<'_>) -> Diagnostic {
-    Diagnostic::syntax("expected a type", raw.span())
-}
-
-/// Skips one type.
-pub(crate) fn skip_type(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
-    nested(raw, 0)
-}
-
-fn nested(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
-    if depth > MAX_DEPTH {
-        return Err(too_deep(raw));
+    /// The end of the type that begins here.
+    pub(crate) fn annotation(&mut self, from: u32) -> Result<u32> {
+        self.read(from, |cursor| cursor.a_type().map(|_| ()))
     }
-    if !eat(raw, Token::Pipe) {
-        eat(raw, Token::Ampersand);
+
+    /// The end of the type behind `as` or `satisfies`.
+    pub(crate) fn asserted(&mut self, from: u32) -> Result<u32> {
+        self.read(from, Cursor::asserted)
     }
-    loop {
-        operand(raw, depth)?;
-        while !newline_next(raw) && eat(raw, Token::LBracket) {
-            balanced(raw, 1, &mut { usize::MAX })?;
+
+    /// The end of the result type that begins here.
+    pub(crate) fn return_type(&mut self, from: u32) -> Result<u32> {
+        self.read(from, Cursor::return_type)
+    }
+
+    /// The end of the result type of an arrow function.
+    pub(crate) fn arrow_type(&mut self, from: u32) -> Result<u32> {
+        self.read(from, |cursor| {
+            cursor.return_type()?;
+            if cursor.is(T::Arrow) { Ok(()) } else { Err(cursor.expected("`=>`")) }
+        })
+    }
+
+    /// The result type of an arrow function, if it is one.
+    pub(crate) fn possible_arrow_type(&mut self, from: u32) -> Result<Option<ArrowType>> {
+        self.possible(from, |cursor| {
+            let first = cursor.next;
+            let is_name = cursor.is_name();
+            let is_single = cursor.looks(|ahead| {
+                ahead.advance();
+                ahead.is(T::Arrow)
+            });
+            let found = cursor.return_type().is_ok() && cursor.is(T::Arrow);
+            let is_arrow = is_name && is_single || matches!(first, Some(T::LParen | T::Less));
+            found.then(|| ArrowType { end: cursor.end(), is_arrow })
+        })
+    }
+
+    /// The end of the signature of a function, whose name is before.
+    pub(crate) fn signature(&mut self, from: u32) -> Result<u32> {
+        self.read(from, Cursor::signature)
+    }
+
+    /// The end of the type parameters of a function, whose `<` is here.
+    pub(crate) fn type_parameters(&mut self, from: u32) -> Result<u32> {
+        self.read(from, |cursor| {
+            cursor.expect(T::Less, "`<`")?;
+            cursor.type_parameters()?;
+            if cursor.is(T::LParen) { Ok(()) } else { Err(cursor.expected("`(`")) }
+        })
+    }
+
+    /// What the `<…>` at the beginning of an operand is.
+    pub(crate) fn angles(&mut self, from: u32) -> Result<Angles> {
+        let parameters = self.possible(from, |cursor| cursor.are_parameters().then(|| cursor.end()))?;
+        let types = match parameters {
+            Some(_) => self.possible(from, |cursor| cursor.angle_assertion().is_ok().then(|| cursor.end()))?,
+            None => Some(self.read(from, Cursor::angle_assertion)?),
+        };
+        let end = parameters.or(types).unwrap_or(from);
+        Ok(Angles { end, parameters: parameters.is_some(), types: types.is_some() })
+    }
+
+    /// What the `<…>` behind `async` is, if it is not a comparison.
+    pub(crate) fn async_angles(&mut self, from: u32) -> Result<Option<Angles>> {
+        let parameters = self.possible(from, |cursor| cursor.are_parameters().then(|| cursor.end()))?;
+        let types = self.type_arguments(from)?;
+        let (parameters, types, end) = (parameters.is_some(), types.is_some(), parameters.or(types));
+        Ok(end.map(|end| Angles { end, parameters, types }))
+    }
+
+    /// The end of the type arguments whose `<` is here, if it begins some.
+    pub(crate) fn type_arguments(&mut self, from: u32) -> Result<Option<u32>> {
+        if self.comparisons.contains(&from) {
+            return Ok(None);
         }
-        if eat(raw, Token::Extends) {
-            nested(raw, depth + 1)?;
-            for separator in [Token::Question, Token::Colon] {
-                if !eat(raw, separator) {
-                    return Err(error(raw));
-                }
-                nested(raw, depth + 1)?;
-            }
+        let mut failed = Vec::new();
+        let found = self.possible(from, |cursor| {
+            let found = cursor.are_type_arguments();
+            failed = std::mem::take(&mut cursor.failed);
+            found.then(|| cursor.end())
+        })?;
+        if !failed.is_empty() {
+            self.comparisons = failed;
         }
-        if !(eat(raw, Token::Pipe) || eat(raw, Token::Ampersand)) {
-            return Ok(());
+        Ok(found)
+    }
+
+    /// The end of the type arguments behind `?.`, before a parenthesis.
+    pub(crate) fn optional_type_arguments(&mut self, from: u32) -> Result<u32> {
+        self.read(from, |cursor| {
+            let found = cursor.are_type_arguments();
+            if found && cursor.is(T::LParen) { Ok(()) } else { Err(cursor.expected("`(`")) }
+        })
+    }
+
+    /// The end of the declaration of types that begins with the word before, if it does.
+    pub(crate) fn declaration(&mut self, from: u32, keyword: T) -> Result<Option<u32>> {
+        self.possibly(from, |cursor| match keyword {
+            T::Type => cursor.alias(),
+            T::Interface => cursor.interface(),
+            T::Import => cursor.type_import(),
+            T::Export => cursor.type_export(),
+            _ => cursor.ambient(),
+        })
+    }
+
+    /// The end of the rest of a parameter `this: T`, with its comma.
+    pub(crate) fn this_parameter(&mut self, from: u32) -> Result<u32> {
+        self.read(from, |cursor| {
+            cursor.annotation()?;
+            if cursor.eat(T::Comma) || cursor.is(T::RParen) { Ok(()) } else { Err(cursor.expected("`,` or `)`")) }
+        })
+    }
+
+    /// The token behind an offset, and whether it is on the same line.
+    pub(crate) fn next(&mut self, from: u32) -> (Option<T>, bool) {
+        let cursor = Cursor::new(self.source, from, self.budget);
+        self.budget = cursor.budget();
+        (cursor.next, !cursor.newline)
+    }
+
+    /// Whether the function of this name is declared behind an offset.
+    pub(crate) fn declares_function(&mut self, from: u32, name: &str) -> Result<bool> {
+        let found = self.possible(from, |cursor| {
+            cursor.eat(T::Semicolon);
+            _ = cursor.eat(T::Export) && cursor.eat(T::Default);
+            cursor.eat(T::AsyncWord);
+            let is_function = cursor.eat(T::Function);
+            cursor.eat(T::Star);
+            (is_function && cursor.text() == name).then_some(())
+        })?;
+        Ok(found.is_some())
+    }
+
+    fn read(&mut self, from: u32, read: impl FnOnce(&mut Cursor<'s>) -> Result<()>) -> Result<u32> {
+        let mut cursor = Cursor::new(self.source, from, self.budget);
+        let found = read(&mut cursor);
+        self.budget = cursor.budget();
+        found.map(|()| cursor.end())
+    }
+
+    /// The end of what is perhaps there, and an error where it is there and is wrong.
+    fn possibly(&mut self, from: u32, read: impl FnOnce(&mut Cursor<'s>) -> Result<bool>) -> Result<Option<u32>> {
+        let mut cursor = Cursor::new(self.source, from, self.budget);
+        let found = read(&mut cursor);
+        self.budget = cursor.budget();
+        Ok(found?.then(|| cursor.end()))
+    }
+
+    /// What is perhaps there, and an error only where it cannot be found out.
+    fn possible<R>(&mut self, from: u32, read: impl FnOnce(&mut Cursor<'s>) -> Option<R>) -> Result<Option<R>> {
+        let mut cursor = Cursor::new(self.source, from, self.budget);
+        let found = read(&mut cursor);
+        self.budget = cursor.budget();
+        if self.budget == 0 {
+            return Err(Box::new(cursor::too_complex(Span::new(from, from))));
         }
+        Ok(found)
     }
 }
 
-fn too_deep(raw: &Raw<'_>) -> Diagnostic {
-    Diagnostic::syntax("this type is nested too deeply", raw.span())
-}
-
-fn operand(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
-    if depth > MAX_DEPTH {
-        return Err(too_deep(raw));
+impl Cursor<'_> {
+    /// A type, or `const`.
+    fn asserted(&mut self) -> Result<()> {
+        if self.eat(T::Const) { Ok(()) } else { self.a_type().map(|_| ()) }
     }
-    use Token as T;
-    match raw.next().and_then(Result::ok) {
-        Some(token @ (T::Ident | T::Typeof | T::New | T::Minus))
-            if (token != T::Ident || is_type_operator(raw.slice())) && starts_operand(raw) =>
-        {
-            operand(raw, depth + 1)
-        }
-        // `import('module').Type`
-        Some(T::Import) if eat(raw, T::LParen) => {
-            balanced(raw, 1, &mut { usize::MAX })?;
-            qualified(raw, depth)
-        }
-        Some(T::Ident | T::Null | T::Void | T::This) => qualified(raw, depth),
-        Some(token) if token.is_contextual() => qualified(raw, depth),
-        Some(T::Const) => Ok(()), // `as const`
-        Some(T::Backtick) => template(raw),
-        Some(T::String | T::Number | T::BigInt | T::True | T::False) => Ok(()),
-        Some(T::LBrace | T::LBracket) => balanced(raw, 1, &mut { usize::MAX }),
-        Some(T::LParen) => {
-            balanced(raw, 1, &mut { usize::MAX })?;
-            if eat(raw, T::Arrow) { nested(raw, depth + 1) } else { Ok(()) }
-        }
-        Some(T::Less) => {
-            angles(raw, &mut { usize::MAX })?;
-            operand(raw, depth + 1)
-        }
-        _ => Err(error(raw)),
-    }
-}
 
-/// Whether a word before a type may be an operator on it.
-fn is_type_operator(word: &str) -> bool {
-    matches!(word, "asserts" | "keyof" | "readonly" | "infer" | "unique" | "abstract")
-}
-
-/// The rest of `a.b<T>`, or of `name is T`.
-fn qualified(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
-    while eat(raw, Token::Dot) {
-        raw.next();
+    fn angle_assertion(&mut self) -> Result<()> {
+        self.expect(T::Less, "`<`")?;
+        self.asserted()?;
+        self.close_angle()
     }
-    if eat(raw, Token::Less) {
-        angles(raw, &mut { usize::MAX })
-    } else if !newline_next(raw) && peeks_word(raw, "is") {
-        raw.next();
-        nested(raw, depth + 1)
-    } else {
-        Ok(())
-    }
-}
 
-/// Whether the word before is an operator on the type that comes next, and no name itself.
-fn starts_operand(raw: &Raw<'_>) -> bool {
-    use Token as T;
-    let next = peek(raw);
-    let operand = next.is_some_and(T::is_contextual)
-        || matches!(
-            next,
+    fn are_parameters(&mut self) -> bool {
+        self.eat(T::Less)
+            && (self.is_name() || self.is(T::Const))
+            && self.type_parameters().is_ok()
+            && self.is(T::LParen)
+    }
+
+    fn are_type_arguments(&mut self) -> bool {
+        let found = self.open_angle() && self.types().is_ok() && self.eat(T::Greater);
+        found && !self.is_property() && self.may_follow_type_arguments()
+    }
+
+    /// Whether a property is read here; type arguments without a call have none.
+    fn is_property(&mut self) -> bool {
+        self.is(T::Dot)
+            || self.is(T::QuestionDot)
+                && self.looks(|ahead| {
+                    ahead.advance();
+                    ahead.is_any_word()
+                })
+    }
+
+    /// Whether the next token makes `a<b>` no comparison: it calls, or no operand begins with it.
+    fn may_follow_type_arguments(&self) -> bool {
+        use T::*;
+        match self.next {
+            Some(LParen | Backtick) => true,
+            Some(Less | Greater | GreaterEqual | ShiftRight | ShiftRightUnsigned | Plus | Minus) => false,
+            Some(CompoundAssign) if self.text().starts_with('>') => false,
+            _ if self.newline => true,
             Some(
-                T::Ident
-                    | T::This
-                    | T::Import
-                    | T::LBrace
-                    | T::LBracket
-                    | T::LParen
-                    | T::Less
-                    | T::New
-                    | T::Minus
-                    | T::Backtick
-                    | T::Typeof
-                    | T::Null
-                    | T::Void
-                    | T::String
-                    | T::Number
-                    | T::BigInt
-            )
-        );
-    operand && !newline_next(raw)
-}
-
-fn newline_next(raw: &Raw<'_>) -> bool {
-    let mut ahead = raw.clone();
-    ahead.next();
-    ahead.extras.newline
-}
-
-/// Skips up to and including the bracket that closes the `depth` open ones.
-fn balanced(raw: &mut Raw<'_>, mut depth: u32, budget: &mut usize) -> Result<(), Diagnostic> {
-    use Token as T;
-    while depth > 0 {
-        spend(raw, budget)?;
-        match raw.next() {
-            Some(Ok(T::LParen | T::LBracket | T::LBrace)) => depth += 1,
-            Some(Ok(T::RParen | T::RBracket | T::RBrace)) => depth -= 1,
-            Some(Ok(T::Backtick)) => template(raw)?,
-            Some(Ok(_)) => {}
-            Some(Err(())) | None => return Err(error(raw)),
+                Tilde | Bang | Increment | Decrement | SlashAssign | LBracket | LBrace | Function | Class | New
+                | Delete | Typeof | Void | Await | Yield | Let | This | Super | Null | True | False | Number | BigInt
+                | String | Import,
+            ) => false,
+            Some(As | Satisfies) => true,
+            Some(Reserved) => matches!(self.text(), "with" | "debugger"),
+            _ => !self.is_name(),
         }
     }
-    raw.extras.newline = false;
-    Ok(())
-}
-
-fn spend(raw: &Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
-    *budget = budget.checked_sub(1).ok_or_else(|| error(raw))?;
-    Ok(())
-}
-
-/// Skips a template literal type, whose backtick has been read.
-fn template(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
-    loop {
-        let mut chunk = Chunk::lexer(raw.remainder());
-        let end = chunk.by_ref().find(|piece| *piece != Ok(Chunk::Text));
-        raw.bump(chunk.span().end);
-        match end {
-            Some(Ok(Chunk::Hole)) => balanced(raw, 1, &mut { usize::MAX })?,
-            Some(Ok(Chunk::End)) => return Ok(()),
-            _ => return Err(error(raw)),
-        }
-    }
-}
-
-/// Skips up to and including the `>` that closes an open `<`.
-fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
-    use Token as T;
-    let mut depth = 1_i32;
-    while depth > 0 {
-        spend(raw, budget)?;
-        match raw.next() {
-            Some(Ok(T::Less)) => depth += 1,
-            Some(Ok(T::Greater)) => depth -= 1,
-            // `let x: T<U>= value`
-            Some(Ok(T::GreaterEqual)) if depth == 1 => {
-                split(raw);
-                depth = 0;
-            }
-            Some(Ok(T::Backtick)) => template(raw)?,
-            Some(Ok(T::ShiftRight)) => depth -= 2,
-            Some(Ok(T::ShiftRightUnsigned)) => depth -= 3,
-            Some(Ok(T::LParen | T::LBracket | T::LBrace)) => balanced(raw, 1, budget)?,
-            Some(Ok(token)) if token.is_contextual() || token.is_reserved() => {}
-            Some(Ok(
-                T::Ident
-                | T::String
-                | T::Number
-                | T::BigInt
-                | T::Minus
-                | T::New
-                | T::Null
-                | T::Void
-                | T::True
-                | T::False
-                | T::Typeof
-                | T::Comma
-                | T::Dot
-                | T::Pipe
-                | T::Ampersand
-                | T::Question
-                | T::Colon
-                | T::Arrow
-                | T::Assign
-                | T::Const
-                | T::In,
-            )) => {}
-            _ => return Err(error(raw)),
-        }
-    }
-    if depth == 0 { Ok(()) } else { Err(error(raw)) }
-}
-
-/// Skips `T, U extends V>`, whose `<` has been read.
-pub(crate) fn skip_type_parameters(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
-    angles(raw, &mut { usize::MAX })
-}
-
-/// Continues behind the first character of the token that has just been read.
-fn split(raw: &mut Raw<'_>) {
-    let at = raw.span().start + 1;
-    *raw = Token::lexer(raw.source());
-    raw.bump(at);
-}
-
-/// Skips `T>` before a call, or where an expression ends; its `<` has been read. `false` leaves a
-/// comparison where it is. `wasted` counts tokens that were read ahead without finding a type.
-pub(crate) fn type_arguments(raw: &mut Raw<'_>, wasted: &mut usize) -> bool {
-    let mut ahead = raw.clone();
-    let patience = 4 * raw.span().end + 64 * LOOKAHEAD;
-    let most = if *wasted < patience { LOOKAHEAD } else { SHORT_LOOKAHEAD };
-    let mut left = most;
-    let found = angles(&mut ahead, &mut left).is_ok() && follows_type_arguments(&ahead);
-    if found {
-        ahead.extras.newline = false;
-        *raw = ahead;
-    } else {
-        *wasted += most - left;
-    }
-    found
-}
-
-fn follows_type_arguments(raw: &Raw<'_>) -> bool {
-    use Token as T;
-    match peek(raw) {
-        None | Some(T::LParen | T::Backtick) => true,
-        Some(T::RParen | T::RBracket | T::RBrace | T::Comma | T::Semicolon | T::Colon | T::Dot | T::QuestionDot) => {
-            true
-        }
-        _ => newline_next(raw),
-    }
-}
-
-/// Skips `type T = …` or `interface T { … }`; gives `false` and skips nothing where it is a
-/// variable of that name.
-pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: Token) -> Result<bool, Diagnostic> {
-    use Token as T;
-    let mut ahead = raw.clone();
-    ahead.extras.newline = false;
-    let is_name = matches!(ahead.next(), Some(Ok(token)) if token == T::Ident || token.is_contextual());
-    if !is_name || ahead.extras.newline {
-        return Ok(false);
-    }
-    if eat(&mut ahead, T::Less) {
-        angles(&mut ahead, &mut { usize::MAX })?;
-    }
-    if keyword == T::Type {
-        if !eat(&mut ahead, T::Assign) {
-            return Ok(false);
-        }
-        skip_type(&mut ahead)?;
-    } else {
-        if eat(&mut ahead, T::Extends) {
-            skip_type(&mut ahead)?;
-            while eat(&mut ahead, T::Comma) {
-                skip_type(&mut ahead)?;
-            }
-        }
-        if !eat(&mut ahead, T::LBrace) {
-            return Err(error(&ahead));
-        }
-        balanced(&mut ahead, 1, &mut { usize::MAX })?;
-    }
-    Ok(end(raw, ahead))
-}
-
-/// Skips the declaration that has been read ahead.
-fn end<'s>(raw: &mut Raw<'s>, mut ahead: Raw<'s>) -> bool {
-    eat(&mut ahead, Token::Semicolon);
-    ahead.extras.newline = true;
-    *raw = ahead;
-    true
-}
-
-/// Skips `declare …`, whose `declare` has been read; gives `false` and skips nothing where it is a
-/// variable of that name.
-pub(crate) fn ambient(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
-    use Token as T;
-    let mut ahead = raw.clone();
-    ahead.extras.newline = false;
-    let first = ahead.next().and_then(Result::ok);
-    if ahead.extras.newline {
-        return Ok(false);
-    }
-    match first {
-        Some(keyword @ (T::Type | T::Interface)) => {
-            let found = declaration(&mut ahead, keyword)?;
-            return Ok(found && end(raw, ahead));
-        }
-        Some(T::Function) => {
-            ahead.next();
-            signature(&mut ahead)?;
-        }
-        Some(T::Const) if peek(&ahead) != Some(T::Enum) => variables(&mut ahead)?,
-        Some(T::Let | T::Var) => variables(&mut ahead)?,
-        Some(token @ (T::Const | T::Class | T::Enum | T::Ident))
-            if token != T::Ident || matches!(ahead.slice(), "abstract" | "namespace" | "module" | "global") =>
-        {
-            while !eat(&mut ahead, T::LBrace) {
-                if matches!(peek(&ahead), Some(T::Semicolon) | None) {
-                    return Ok(false);
-                }
-                ahead.next();
-            }
-            balanced(&mut ahead, 1, &mut { usize::MAX })?;
-        }
-        _ => return Ok(false),
-    }
-    Ok(end(raw, ahead))
-}
-
-/// `<T>(a: A): R`
-fn signature(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
-    if eat(raw, Token::Less) {
-        angles(raw, &mut { usize::MAX })?;
-    }
-    if !eat(raw, Token::LParen) {
-        return Err(error(raw));
-    }
-    balanced(raw, 1, &mut { usize::MAX })?;
-    if eat(raw, Token::Colon) { skip_type(raw) } else { Ok(()) }
-}
-
-/// `a: A, b: B`
-fn variables(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
-    loop {
-        raw.next();
-        if eat(raw, Token::Colon) {
-            skip_type(raw)?;
-        }
-        if !eat(raw, Token::Comma) {
-            return Ok(());
-        }
-    }
-}
-
-/// Skips `import type … from '…'` and `export type { … }`, whose first word has been read; `false` leaves
-/// other imports and exports.
-pub(crate) fn type_module(raw: &mut Raw<'_>, keyword: Token) -> Result<bool, Diagnostic> {
-    use Token as T;
-    let mut ahead = raw.clone();
-    let first = ahead.next().and_then(Result::ok);
-    match (first, peek(&ahead)) {
-        (Some(T::Type), Some(T::LBrace | T::Star)) => {}
-        (Some(T::Type), _) if keyword == T::Import => {}
-        (Some(word @ (T::Type | T::Interface)), _) => {
-            return Ok(declaration(&mut ahead, word)? && end(raw, ahead));
-        }
-        (Some(T::Ident), _) if ahead.slice() == "declare" => return Ok(ambient(&mut ahead)? && end(raw, ahead)),
-        // `export default interface T {}`
-        (Some(T::Default), Some(T::Interface)) => {
-            ahead.next();
-            return Ok(declaration(&mut ahead, T::Interface)? && end(raw, ahead));
-        }
-        // `export {}` makes a file a module and nothing else.
-        (Some(T::LBrace), Some(T::RBrace)) if keyword == T::Export => {
-            ahead.next();
-            return Ok(end(raw, ahead));
-        }
-        _ => return Ok(false),
-    }
-    // Longer than any such statement: the search must not be quadratic.
-    for _ in 0..LOOKAHEAD {
-        match ahead.next() {
-            Some(Ok(T::String)) => return Ok(end(raw, ahead)),
-            Some(Ok(T::RBrace)) if keyword == T::Export && !peeks_word(&ahead, "from") => {
-                return Ok(end(raw, ahead));
-            }
-            Some(Ok(_)) => {}
-            Some(Err(())) | None => return Ok(false),
-        }
-    }
-    Ok(false)
-}
-
-/// Whether the `?` that has just been read makes a parameter optional.
-pub(crate) fn ends_optional(raw: &Raw<'_>) -> bool {
-    matches!(peek(raw), Some(Token::Comma | Token::RParen | Token::Colon))
-}
-
-/// Skips `T,` or `T` of a parameter `this: T`, whose `this` has been read; `false` leaves another `this`.
-pub(crate) fn this_parameter(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
-    if !eat(raw, Token::Colon) {
-        return Ok(false);
-    }
-    skip_type(raw)?;
-    eat(raw, Token::Comma);
-    Ok(true)
 }

@@ -20,6 +20,7 @@
 //! The last row is how TypeScript annotations are erased: a colon that belongs to nothing else begins a type,
 //! and [`erase`](crate::erase) skips it. In JavaScript it goes to the grammar, which refuses it.
 
+mod bindings;
 mod brackets;
 mod functions;
 mod quick;
@@ -29,12 +30,13 @@ mod types;
 mod words;
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::erase;
+use crate::erase::Eraser;
 use crate::options::Language;
 use crate::span::Span;
 use crate::token::{Token, Trivia};
 use logos::Logos;
 use tokens::Tokens;
+use types::{Doubtful, Generic, Types};
 
 pub(crate) type Spanned = (u32, Token, u32);
 
@@ -62,9 +64,17 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Token
         closed: 0,
         ended: Ended::Operand,
         annotation: None,
-        wasted: 0,
+        generic: Generic::None,
+        opening: Generic::None,
+        eraser: Eraser::new(source),
+        parentheses: Vec::new(),
+        doubtful: Vec::new(),
+        has_trivia: false,
     };
     layout.run()?;
+    if layout.has_trivia || !layout.parentheses.is_empty() {
+        return Ok(layout.out.with_parentheses(layout.parentheses));
+    }
     Ok(layout.out)
 }
 
@@ -93,8 +103,14 @@ enum Position {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ended {
     Operand,
-    /// `x++`, or a type was erased behind it: a bracket on the next line does not go on.
+    /// `x++`: a bracket on the next line does not go on.
     Closed,
+    /// `!` or type arguments were erased behind it: it is no name any more.
+    Asserted,
+    /// It is an assertion of a type: no bracket goes on with it.
+    Cast,
+    /// The type of a variable was erased behind it.
+    Annotated,
     /// It was an arrow function with a block, or a `yield` without an operand: no operator can follow.
     Whole,
 }
@@ -117,8 +133,7 @@ struct Frame {
     headed: bool,
     /// How many `do` have no `while` yet.
     loops: u32,
-    /// The first `:` whose type was erased; only parameters may have one.
-    annotation: Option<Span>,
+    types: Types,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,7 +163,7 @@ impl Frame {
             keyed: kind != Kind::Object,
             headed: false,
             loops: 0,
-            annotation: None,
+            types: Types::default(),
         }
     }
 
@@ -167,13 +182,21 @@ struct Layout<'s> {
     position: Position,
     /// The keyword whose parenthesised head comes next.
     head: Option<Token>,
-    /// Index in the output of the `(` that the last `)` closed.
+    /// Index in the output of the bracket that was closed last.
     closed: usize,
     ended: Ended,
     /// A type that was erased in the parentheses just closed: an error unless `=>` follows.
     annotation: Option<Span>,
-    /// How many tokens were read ahead without finding a type.
-    wasted: usize,
+    /// What stood before the parentheses just closed.
+    generic: Generic,
+    /// The same of the parenthesis that comes next.
+    opening: Generic,
+    eraser: Eraser<'s>,
+    /// Before which tokens of the output a `(` of no width belongs.
+    parentheses: Vec<usize>,
+    doubtful: Vec<Doubtful>,
+    /// Whether tokens of the output became none.
+    has_trivia: bool,
 }
 
 impl<'s> Layout<'s> {
@@ -192,7 +215,9 @@ impl<'s> Layout<'s> {
                 self.token(token, span, newline)?;
             }
         }
-        self.justify()?;
+        if self.is_typescript() {
+            self.settle(Token::Semicolon, Span::default(), true)?;
+        }
         if !self.frames.is_empty() {
             let (start, _, end) = self.out[self.frame.open];
             return Err(Box::new(Diagnostic::syntax("this bracket is never closed", start..end)));
@@ -400,11 +425,6 @@ impl<'s> Layout<'s> {
             self.operand(name, span);
             return Ok(None);
         }
-        match token {
-            T::Arrow => self.annotation = None,
-            T::Colon => {}
-            _ => self.justify()?,
-        }
         if self.is_typescript() && self.erased(token, span, newline)? {
             return Ok(None);
         }
@@ -412,6 +432,9 @@ impl<'s> Layout<'s> {
             self.finish_new();
         }
         self.end_statement(token, span, newline);
+        if self.is_typescript() {
+            self.note(token);
+        }
         Ok(Some(token))
     }
 
@@ -424,7 +447,8 @@ impl<'s> Layout<'s> {
     fn at_start(&self, newline: bool) -> bool {
         match self.position {
             Position::Start => true,
-            Position::After | Position::DoWhile => newline && self.frame.holds_statements(),
+            Position::DoWhile => true,
+            Position::After | Position::Restricted => newline && self.frame.holds_statements(),
             _ => false,
         }
     }
@@ -438,8 +462,9 @@ impl<'s> Layout<'s> {
                 Ended::Operand if self.ends_binding() => {
                     !matches!(next, T::Comma | T::Semicolon | T::Assign | T::Colon)
                 }
-                Ended::Operand => !next.continues_expression(),
-                Ended::Closed => !next.continues_expression() || next.opens(),
+                Ended::Operand | Ended::Asserted => !next.continues_expression(),
+                Ended::Closed | Ended::Cast => !next.continues_expression() || next.opens(),
+                Ended::Annotated => !matches!(next, T::Assign | T::Comma | T::Semicolon),
                 Ended::Whole => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
             },
             Position::Restricted => next == T::RBrace || newline && next != T::Semicolon,
@@ -489,11 +514,16 @@ impl<'s> Layout<'s> {
     }
 
     fn colon(&mut self, span: Span) -> Result<()> {
-        let returns = matches!(self.position, Position::Body | Position::ExprBody);
-        let labels = self.frame.statement + 1 == self.out.len() && self.last() == Some(Token::Ident);
-        if returns && self.is_typescript() {
-            return Ok(erase::skip_type(&mut self.raw)?);
-        } else if self.frame.ternaries > 0 {
+        if self.is_typescript() && self.type_colon(span)? {
+            return Ok(());
+        }
+        if self.is_typescript() && (self.frame.ternaries > 0 || self.frame.keyed) {
+            self.retype();
+        }
+        let labels = self.ended == Ended::Operand
+            && self.frame.statement + 1 == self.out.len()
+            && self.last() == Some(Token::Ident);
+        if self.frame.ternaries > 0 {
             self.frame.ternaries -= 1;
             self.position = Position::Operand;
         } else if !self.frame.keyed && (self.frame.kind != Kind::Object || self.last() != Some(Token::RParen)) {
@@ -501,8 +531,16 @@ impl<'s> Layout<'s> {
             self.position = if self.frame.kind == Kind::Object { Position::Operand } else { Position::Start };
         } else if labels && self.frame.holds_statements() {
             self.position = Position::Start;
-        } else if self.is_typescript() && self.position == Position::After && self.may_annotate(span) {
-            return Ok(erase::skip_type(&mut self.raw)?);
+        } else if self.ended == Ended::Asserted {
+            return Err(Box::new(Diagnostic::syntax(
+                "expected an operator or the end of the statement, found `:`",
+                span,
+            )));
+        }
+        if self.is_typescript() {
+            // `c ? <T>(x) : y`
+            self.generic = self.generic.unless_assertion();
+            self.justify()?;
         }
         self.emit_inside(Token::Colon, span);
         Ok(())

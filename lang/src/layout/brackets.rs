@@ -30,7 +30,11 @@ impl Layout<'_> {
                 Kind::Paren(After)
             }
         };
-        self.open(token, kind, Operand, span)
+        self.open(token, kind, Operand, span)?;
+        if self.is_typescript() {
+            self.open_types();
+        }
+        Ok(())
     }
 
     pub(super) fn close_paren(&mut self, span: Span) -> Result<()> {
@@ -38,8 +42,9 @@ impl Layout<'_> {
             Kind::Paren(after) => after,
             _ => Position::Start,
         };
-        self.closed = self.frame.open;
-        self.annotation = self.frame.annotation.filter(|_| after == Position::After);
+        if self.is_typescript() {
+            self.close_types(after);
+        }
         self.close(Token::RParen, after, span)
     }
 
@@ -102,6 +107,7 @@ impl Layout<'_> {
             Some(_) if closing != token => Err(Box::new(self.mismatch(closing, span))),
             Some(outer) => {
                 self.emit_inside(token, span);
+                self.closed = self.frame.open;
                 self.frame = outer;
                 self.position = position;
                 Ok(())

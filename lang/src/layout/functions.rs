@@ -73,23 +73,37 @@ impl Layout<'_> {
     /// `=>` decides what the parenthesis, or the `async`, before it was.
     pub(super) fn arrow(&mut self, span: Span, newline: bool) -> Result<()> {
         let parameters = match self.last() {
-            _ if newline => return Err(Box::new(Diagnostic::syntax("`=>` cannot begin a line", span))),
-            Some(Token::RParen) if self.out[self.closed].1 == Token::LParen => {
-                self.out[self.closed].1 = Token::ArrowParen;
-                self.closed
+            _ if self.ended == Ended::Asserted => {
+                return Err(Box::new(Diagnostic::syntax("expected parameters before `=>`", span)));
             }
+            _ if newline => return Err(Box::new(Diagnostic::syntax("`=>` cannot begin a line", span))),
+            Some(Token::RParen) if self.out[self.closed].1 == Token::LParen => self.closed,
             Some(Token::Ident) => self.out.len() - 1,
             _ => return Err(Box::new(Diagnostic::syntax("expected parameters before `=>`", span))),
         };
-        let start = self.out[parameters].0;
-        if let Some(before) = parameters.checked_sub(1)
-            && self.is_word(self.out[before], "async")
-            && !Span::new(self.out[before].2, start).text(self.source).contains(['\n', '\r', '\u{2028}', '\u{2029}'])
-        {
-            self.out[before].1 = Token::Async;
-        }
+        self.make_parameters(parameters);
         self.emit(Token::Arrow, span);
         self.position = Position::ExprBody;
         Ok(())
+    }
+
+    /// Makes what begins at an index of the output the parameters of an arrow function, and an `async` before it a modifier.
+    pub(super) fn make_parameters(&mut self, index: usize) {
+        let (start, ref mut token, _) = self.out[index];
+        if *token == Token::LParen {
+            *token = Token::ArrowParen;
+        }
+        if let Some(before) = index.checked_sub(1)
+            && self.is_word(self.out[before], "async")
+            && self.is_on_line(Span::new(self.out[before].2, start))
+        {
+            self.out[before].1 = Token::Async;
+        }
+    }
+
+    /// Whether no line break is in a span that ends with a token, types aside.
+    fn is_on_line(&mut self, span: Span) -> bool {
+        let breaks = span.text(self.source).contains(['\n', '\r', '\u{2028}', '\u{2029}']);
+        !breaks || self.is_typescript() && self.eraser.next(span.start) == (Some(Token::Less), true)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Spanned;
 use crate::spare;
+use crate::token::Token;
 use std::cell::Cell;
 use std::ops::{Index, IndexMut};
 
@@ -58,6 +59,22 @@ impl Tokens {
         while self.len() > len {
             self.pop();
         }
+    }
+
+    /// The tokens with a `(` of no width before those at these indices, and without those that are trivia.
+    pub(super) fn with_parentheses(self, mut indices: Vec<usize>) -> Self {
+        indices.sort_unstable();
+        let mut indices = indices.into_iter().peekable();
+        let mut tokens = Self { has_escaped_names: self.has_escaped_names, full: Vec::new(), last: Vec::new() };
+        for (index, (start, token, end)) in self.into_iter().enumerate() {
+            while indices.next_if_eq(&index).is_some() {
+                tokens.push((start, Token::LParen, start));
+            }
+            if token != Token::Trivia {
+                tokens.push((start, token, end));
+            }
+        }
+        tokens
     }
 
     #[inline(always)]

@@ -90,16 +90,50 @@ fn messages() {
 #[test]
 fn types_are_erased() {
     for (source, expected) in [
-        ("const f = (a: number, b?: string): A<B> => a as C", "const f = (a, b) => a"),
-        ("interface A { a: B }\ntype C = D | E\nlet x!: F = y!.z", "let x = y.z"),
-        ("import type { A } from 'a'\nf<A, B<C>>(x satisfies D)", "f(x)"),
+        ("const f = (a: number, b?: string): A<B> => a as C", "const f = (a, b) => (a)"),
+        ("interface A { a: B }\ntype C = D | E\nlet x!: F = y!.z", ";; let x = y.z"),
+        ("import type { A } from 'a'\nf<A, B<C>>(x satisfies D)", "; f((x))"),
         ("try {} catch (e: unknown) {}", "try {} catch (e) {}"),
-        ("for (const x: A of xs as B[]) {}", "for (const x of xs) {}"),
-        ("x = y as Z\n(a)", "x = y; (a)"),
+        ("for (const x: A of xs as B[]) {}", "for (const x of (xs)) {}"),
+        ("x = y as Z\n(a)", "x = (y); (a)"),
+        ("x = a + b as T * c", "x = (a + b) * c"),
+        ("x = -<T>a.b * c", "x = -(a.b) * c"),
         ("c ? (a) : b => d", "c ? (a) : b => d"),
+        ("c ? (a) : b => d : e", "c ? (a) => d : e"),
+        ("c ? (a) : b => (d) : e => f", "c ? (a) => (d) : e => f"),
+        ("c ? (a): B => (d): E => f : g", "c ? (a) => (d) => f : g"),
+        ("x ? c ? f(a) : b => d : e", "x ? c ? f(a) : b => d : e"),
+        ("<T>(a)", "((a))"),
+        ("<T>(a) => b", "(a) => b"),
+        ("a < b > (c)", "a(c)"),
+        ("a < b > c", "a < b > c"),
+        ("function f(a: A): B\nfunction f(a) {}", "function f(a) {}"),
         ("new Map<string, number[]>()", "new Map()"),
     ] {
         assert_eq!(tree(source, Language::TypeScript), tree(expected, Language::JavaScript), "{source:?}");
+    }
+}
+
+#[test]
+fn types_are_read_in_linear_time() {
+    for part in [
+        "a<",
+        "a<b,",
+        "a<b|",
+        "f(a < b.c, ",
+        "a<{b:",
+        "a<[",
+        "a<`${",
+        "c ? (a) : b => ",
+        "c?(a):(b)=>",
+        "<T>",
+        "A extends B ? C : ",
+    ] {
+        for source in [part.repeat(20_000), format!("type A = {}", part.repeat(20_000))] {
+            let message =
+                error(&source, Language::TypeScript).map(|error| error.message.into_owned()).unwrap_or_default();
+            assert_ne!(message, "the types of this script are too complex", "{part}");
+        }
     }
 }
 
@@ -133,6 +167,14 @@ fn depth_is_bounded() {
         "if(a){}else ",
         "try{",
         "switch(a){case ",
+        "x as (",
+        "x as {a:",
+        "x as [",
+        "declare namespace A {",
+        "declare enum A {a=(",
+        "a as `${",
+        "type A = <T extends ",
+        "type A = ({a: ",
     ];
     let repeated = openings.iter().flat_map(|opening| ["", "a"].map(|tail| format!("{}{tail}", opening.repeat(TIMES))));
     let closed =

@@ -1,0 +1,56 @@
+//! Declarations of types.
+
+use super::cursor::Cursor;
+use crate::diagnostic::Result;
+use crate::token::Token as T;
+
+impl Cursor<'_> {
+    /// The rest of `type T<U> = V;`. Gives false where `type` is a variable.
+    pub(super) fn alias(&mut self) -> Result<bool> {
+        if self.newline || !self.is_name() {
+            return Ok(false);
+        }
+        self.advance();
+        self.generic()?;
+        self.expect(T::Assign, "`=`")?;
+        self.a_type()?;
+        self.semicolon()?;
+        Ok(true)
+    }
+
+    /// The rest of `interface T<U> extends V { … }`. Gives false where `interface` is a variable.
+    pub(super) fn interface(&mut self) -> Result<bool> {
+        if self.newline || !self.is_name() {
+            return Ok(false);
+        }
+        self.advance();
+        self.generic()?;
+        if self.eat(T::Extends) {
+            self.heritage()?;
+        }
+        self.members()?;
+        Ok(true)
+    }
+
+    /// Type parameters, if there are any.
+    pub(super) fn generic(&mut self) -> Result<()> {
+        if self.eat(T::Less) { self.type_parameters() } else { Ok(()) }
+    }
+
+    /// `A, b.C<D>`
+    pub(super) fn heritage(&mut self) -> Result<()> {
+        loop {
+            if !self.is_name() {
+                return Err(self.expected("a name"));
+            }
+            self.qualified_name()?;
+            if self.open_angle() {
+                self.types()?;
+                self.close_angle()?;
+            }
+            if !self.eat(T::Comma) {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// What the TypeScript compiler and Node make of a program.
+import ts from 'typescript';
+
+const AsyncFunction = (async () => {}).constructor;
+const HEAD = 'async function $() {\n';
+const TAIL = '\n}';
+const options = { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, noLib: true, noResolve: true, alwaysStrict: false };
+
+// Errors that the compiler finds behind its parser, though no type is wrong: JSDoc types, parameters `this`, signatures.
+const GRAMMAR = new Set([2369, 2371, 2389, 2390, 2391, 2394, 2463, 2499, 2680, 2730, 5076, 17019, 17020]);
+// Errors that do not count here: declarations in a function, which the script is for the compiler.
+const OURS = new Set([1155, 1182, 1184]);
+
+// Programs that the parser of TypeScript refuses though it means to accept them: it takes a name on the next line for a
+// mistake if a word follows, a `?` for a part of a type, and a comparison for type arguments with a function type in them.
+const QUIRKS = [
+  [1003, /\.\s*\n\s*$/],
+  [1005, /\b(?:as|satisfies)\b[^;]*\?[^;]*$/],
+  [1005, /<\s*[<(][^;]*$/],
+];
+const isQuirk = ({ code, start }, text) => QUIRKS.some(([known, before]) => code === known && before.test(text.slice(Math.max(0, start - 200), start)));
+
+const host = (file) => ({
+  getSourceFile: (name) => (name === 'a.ts' ? file : undefined),
+  writeFile() {},
+  getCurrentDirectory: () => '/',
+  getCanonicalFileName: (name) => name,
+  useCaseSensitiveFileNames: () => true,
+  getNewLine: () => '\n',
+  fileExists: (name) => name === 'a.ts',
+  readFile: () => '',
+  getDefaultLibFileName: () => 'lib.d.ts',
+});
+
+/** Whether a text is JavaScript. */
+export function isJavaScript(text) {
+  try {
+    new AsyncFunction(`"use strict";${text}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What is wanted of a program, `accept` or `refuse`, with its JavaScript; `either` where the compiler refuses it behind its
+ * parser, or refuses what is JavaScript.
+ */
+export function wanted(text) {
+  const source = `${HEAD}${text}${TAIL}`;
+  const file = ts.createSourceFile('a.ts', source, { languageVersion: ts.ScriptTarget.ESNext }, true);
+  const [problem] = file.parseDiagnostics;
+  const isWhole = file.statements.length === 1 && ts.isFunctionDeclaration(file.statements[0]);
+  if (problem || !isWhole) {
+    const why = problem ? `TS${problem.code} ${ts.flattenDiagnosticMessageText(problem.messageText, ' ')}` : 'it ends the function';
+    const isDoubtful = isWhole && (isJavaScript(text) || isQuirk(problem, source));
+    return { want: isDoubtful ? 'either' : 'refuse', why };
+  }
+  const output = ts.transpileModule(source, { compilerOptions: options }).outputText;
+  const code = output.slice(output.indexOf('{') + 1, output.lastIndexOf('}'));
+  if (!isJavaScript(code)) return { want: 'refuse', why: 'its JavaScript is none' };
+  const later = ts.createProgram(['a.ts'], options, host(file)).getSemanticDiagnostics(file);
+  const grammar = later.find(({ code }) => (code < 2000 || (code >= 8000 && code < 9000) || GRAMMAR.has(code)) && !OURS.has(code));
+  return { want: grammar ? 'either' : 'accept', why: grammar && `TS${grammar.code}`, code };
+}
