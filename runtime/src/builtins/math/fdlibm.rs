@@ -39,6 +39,81 @@ fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
     coefficients.iter().rev().copied().reduce(|sum, coefficient| coefficient + x * sum).unwrap_or(0.0)
 }
 
+/// `Math.cbrt(x)`
+pub fn cbrt(x: f64) -> f64 {
+    let magnitude = high(x) & 0x7FFF_FFFF;
+    let sign = high(x) & 0x8000_0000;
+    if magnitude >= 0x7FF0_0000 || x == 0.0 {
+        return x + x;
+    }
+    let words = |high: u32| f64::from_bits(u64::from(high) << 32);
+    let rough = if magnitude < 0x0010_0000 {
+        let scaled = high(x * f64::from_bits(0x4350_0000 << 32)) & 0x7FFF_FFFF;
+        words(sign | (scaled / 3 + 696_219_795))
+    } else {
+        words(sign | (magnitude / 3 + 715_094_163))
+    };
+    // To 23 bits, rounded away from zero, then a step of Newton's iteration.
+    let r = (rough * rough) * (rough / x);
+    let [p0, p1, p2, p3, p4] = CUBE_ROOT;
+    let t = rough * ((p0 + r * (p1 + r * p2)) + ((r * r) * r) * (p3 + r * p4));
+    let t = f64::from_bits((t.to_bits() + 0x8000_0000) & 0xFFFF_FFFF_C000_0000);
+    let r = x / (t * t);
+    t + t * ((r - t) / (t + t + r))
+}
+
+const CUBE_ROOT: [f64; 5] = [
+    1.875_951_824_271_770_1,
+    -1.884_979_795_433_771_7,
+    1.621_429_720_105_354_5,
+    -0.758_397_934_778_766,
+    0.145_996_192_886_612_45,
+];
+
+/// The largest number whose hyperbolic sine and cosine are finite.
+const HYPERBOLIC_MAX: f64 = 710.475_860_073_943_9;
+
+/// `Math.cosh(x)`
+pub fn cosh(x: f64) -> f64 {
+    let (magnitude, x) = (high(x) & 0x7FFF_FFFF, x.abs());
+    if magnitude < 0x3FD6_2E43 {
+        let t = libm::expm1(x);
+        let w = 1.0 + t;
+        return if magnitude < 0x3C80_0000 { w } else { 1.0 + (t * t) / (w + w) };
+    }
+    if magnitude < 0x4036_0000 {
+        let t = exp(x);
+        return 0.5 * t + 0.5 / t;
+    }
+    half_exp(x, 0.5)
+}
+
+/// `Math.sinh(x)`
+pub fn sinh(x: f64) -> f64 {
+    let (half, size) = (if x < 0.0 { -0.5 } else { 0.5 }, x.abs());
+    if size < 3.725_290_298_461_914e-9 {
+        return x;
+    }
+    if size < 22.0 {
+        let t = libm::expm1(size);
+        return if size < 1.0 { half * (2.0 * t - t * t / (t + 1.0)) } else { half * (t + t / (t + 1.0)) };
+    }
+    half_exp(size, half)
+}
+
+/// Half of `exp(x)` for a large number, with the sign of `half`.
+fn half_exp(x: f64, half: f64) -> f64 {
+    // The logarithm of the largest number, cut.
+    if x < 709.782_226_562_5 {
+        return half * exp(x);
+    }
+    if x <= HYPERBOLIC_MAX {
+        let w = exp(0.5 * x);
+        return half * w * w;
+    }
+    half * x * f64::INFINITY
+}
+
 /// `Math.acosh(x)`
 pub fn acosh(x: f64) -> f64 {
     if x.is_nan() || x < 1.0 {
