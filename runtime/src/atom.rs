@@ -38,7 +38,7 @@ macro_rules! known {
 known! {
     EMPTY = "", LENGTH = "length", NAME = "name", MESSAGE = "message", STACK = "stack", CAUSE = "cause", ERRORS = "errors",
     CODE = "code", TOOL_NAME = "toolName", DETAILS = "details", THEN = "then", TO_STRING = "toString",
-    VALUE_OF = "valueOf", TO_JSON = "toJSON", VALUE = "value", DONE = "done", RAW = "raw", JOIN = "join",
+    VALUE_OF = "valueOf", TO_JSON = "toJSON", VALUE = "value", DONE = "done", RAW = "raw", JOIN = "join", EXEC = "exec",
     PROTO = "__proto__", CONSTRUCTOR = "constructor", PROTOTYPE = "prototype", SUCCESS = "success", OK = "ok", RESULT = "result", DATA = "data",
     ERROR = "error", STATUS = "status", REASON = "reason",
     THROW_ON_ERROR = "throwOnError", TIMEOUT_MS = "timeoutMs", SIZE = "size", UNDEFINED = "undefined",

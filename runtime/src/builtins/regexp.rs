@@ -1,9 +1,11 @@
 //! `RegExp` (ECMAScript 22.2): the constructor and properties. Searching is in [`exec`], methods of strings are in
 //! [`text`] and [`replace`].
 //!
-//! A script cannot replace `exec`, `Symbol.match` and similar methods, so methods of strings do not look them up.
+//! A script cannot replace `Symbol.match` and similar methods, so methods of strings do not look them up. An `exec` of
+//! its own is called by [`observed`].
 
 mod exec;
+pub mod observed;
 mod replace;
 mod text;
 
@@ -54,6 +56,9 @@ pub const METHODS: &[Row] = &[
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
     native("$isRegExp", 1, is_regexp),
+    native("$hasExec", 1, observed::observed),
+    native("$execResult", 1, observed::exec_result),
+    native("$advance", 3, observed::advance),
     native("$matches", 2, replace::matches),
     native("$replaceMatches", 3, replace_matches),
 ];

@@ -1,5 +1,6 @@
 //! Searching: `exec`, `test`, and the arrays that describe a match (ECMAScript 22.2.7).
 
+use super::observed;
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::part;
@@ -30,11 +31,14 @@ pub fn exec(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `regexp.test(string)`
 pub fn test(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    if vm.heap.regexp(this).is_none() {
-        let what = if this.is_object() { vm.describe(this) } else { "undefined".into() };
-        return Err(incompatible(vm, "test", &what));
+    if observed::has_exec(vm, this)? {
+        return observed::test(vm, this, arg(arguments, 0));
+    }
+    if !this.is_object() {
+        return Err(incompatible(vm, "test", "undefined"));
     }
     let string = vm.to_string(arg(arguments, 0))?;
+    check(vm, this, "exec")?;
     Ok(Value::bool(next(vm, this, string)?.is_some()))
 }
 
@@ -96,7 +100,12 @@ pub fn set_last_index(vm: &mut Vm, regexp: Value, index: usize) -> Result<()> {
 
 /// The position to continue at after an empty match.
 pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> Result<usize> {
-    let is_pair = program.flags.is_unicode()
+    advanced(vm, program.flags.is_unicode(), string, index)
+}
+
+/// The position of the next character (22.2.7.3).
+pub fn advanced(vm: &mut Vm, is_unicode: bool, string: Value, index: usize) -> Result<usize> {
+    let is_pair = is_unicode
         && matches!(vm.code_unit(string, index)?, Some(0xD800..=0xDBFF))
         && matches!(vm.code_unit(string, index + 1)?, Some(0xDC00..=0xDFFF));
     Ok(index + 1 + usize::from(is_pair))

@@ -2,6 +2,7 @@
 
 use super::exec::{behind, find, group, match_array, next, set_last_index};
 use super::from_text;
+use super::observed::{self, has_exec};
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, receiver};
@@ -17,6 +18,9 @@ use agentscript_lang::regexp::Flags;
 pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "match")?;
     let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
+    if has_exec(vm, regexp)? {
+        return observed::match_text(vm, string, regexp);
+    }
     let global = vm.heap.regexp(regexp).is_some_and(|regexp| regexp.program.flags.global);
     if !global {
         return match next(vm, regexp, string)? {
@@ -66,6 +70,9 @@ pub fn match_all(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 pub fn search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "search")?;
     let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
+    if has_exec(vm, regexp)? {
+        return observed::search(vm, string, regexp);
+    }
     let Some(RegExp { program, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(Value::UNDEFINED) };
     let found = find(vm, &program, string, 0, program.flags.sticky)?;
     let range = vm.pools.matcher.group(0).filter(|_| found);

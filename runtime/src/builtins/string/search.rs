@@ -2,6 +2,7 @@
 
 use super::find::{BackwardSearch, Search, Unit, common};
 use super::{Result, Value, Vm, arg, charged_byte_position, clamped, part, receiver, room, scan};
+use crate::atom::known;
 use crate::charge::{Account, BYTES_A_STEP, Buffer};
 use crate::convert::type_of;
 use crate::numeric::to_int32;
@@ -157,6 +158,9 @@ pub fn replace_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result
     }
     if vm.heap.regexp(pattern).is_none() {
         return replace_some(vm, &[this, pattern, replacement], "replace", 1).map(Some);
+    }
+    if vm.has_own_method(pattern, known::EXEC) {
+        return Ok(None);
     }
     let string = receiver(vm, this, "replace")?;
     crate::builtins::regexp::replace_matches(vm, this, &[string, pattern, replacement]).map(Some)
