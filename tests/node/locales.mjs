@@ -2,7 +2,7 @@
 // Compares what depends on dates and locales with Node: random calls in random locales.
 //   node tests/node/locales.mjs KIND COUNT [SEED] -- COMMAND…
 // KIND is `all`, or a kind of call: `date`, `dateRange`, `zone`, `dateParse`, `dateMethods`, `collation`, `case`, `resolve`,
-// `number`, `numberRange`, `plural`, `list`, `relative`, `names`, `segment`. COMMAND reads a script from standard input and writes its outcome as JSON, such as
+// `number`, `numberRange`, `plural`, `list`, `relative`, `names`, `segment`, `tag`. COMMAND reads a script from standard input and writes its outcome as JSON, such as
 //   target/release/codecall run - --preset experimental
 // Prints at most 40 differences that `locales/differences.mjs` does not explain. The exit code is 1 if there are any.
 import { spawnSync } from 'node:child_process';
@@ -12,12 +12,13 @@ import { explained } from './locales/differences.mjs';
 import moments from './locales/moments.mjs';
 import numbers from './locales/numbers.mjs';
 import { pick, seed } from './locales/random.mjs';
+import requests from './locales/requests.mjs';
 
 process.env.TZ = 'UTC';
 const split = process.argv.indexOf('--');
 const [kind, count, start = '1'] = process.argv.slice(2, split);
 const [command, ...commandArguments] = process.argv.slice(split + 1);
-const makers = { ...dates, ...moments, ...collation, ...numbers };
+const makers = { ...dates, ...moments, ...collation, ...numbers, ...requests };
 const kinds = kind === 'all' ? Object.keys(makers) : [kind];
 seed(Number(start));
 

@@ -23,6 +23,7 @@ pub mod zone;
 pub mod zone;
 
 use super::family::Family;
+use super::registry::registry;
 use super::{Body, Global, Row, native};
 use crate::charge::{Buffer, Hold};
 use crate::property::PropertyKey;
@@ -89,15 +90,26 @@ fn get_canonical_locales(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// `supportedLocalesOf(locales, options)`: the requested locales that there are.
-fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    supported(vm, arguments, |tag| locale::available(tag).is_some())
+fn supported_locales_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let name = if this.is(Kind::Native) { registry().natives[this.index()].name } else { "" };
+    supported(vm, this, arguments, |tag| match name {
+        "ListFormat" => locale::available_lists(tag).is_some(),
+        "NumberFormat" => locale::available_numbers(tag).is_some(),
+        "PluralRules" => plurals::available(locale::without_extensions(tag)).is_some(),
+        _ => locale::available(tag).is_some(),
+    })
 }
 
-/// The requested locales that are available to a constructor.
-pub fn supported(vm: &mut Vm, arguments: &[Value], is_available: impl Fn(&str) -> bool) -> Result {
+/// The requested locales that are available to a constructor, which is the receiver.
+pub fn supported(vm: &mut Vm, this: Value, arguments: &[Value], is_available: impl Fn(&str) -> bool) -> Result {
     let mut tags = canonical_locales(vm, super::arg(arguments, 0))?;
-    let options = options(vm, super::arg(arguments, 1))?;
-    choice(vm, options, "Intl", "localeMatcher", MATCHERS)?;
+    let options = super::arg(arguments, 1);
+    let name = if this.is(Kind::Native) { registry().natives[this.index()].name } else { "Collator" };
+    let service = ["Intl.", name, ".supportedLocalesOf"].concat(); // bounded: a name of ours
+    if options == Value::NULL {
+        return Err(vm.type_error(&format!("{service} called on null or undefined")));
+    }
+    choice(vm, options, &service, "localeMatcher", MATCHERS)?;
     vm.work(tags.len())?;
     tags.retain(|tag| is_available(tag));
     Ok(texts(vm, &tags))
@@ -129,13 +141,23 @@ pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
 
 /// What the argument `locales` resolves to.
 pub fn resolved(vm: &mut Vm, locales: Value) -> Result<Resolved> {
+    resolved_of(vm, locales, locale::available)
+}
+
+/// The same of the locales that `available` finds.
+fn resolved_of(vm: &mut Vm, locales: Value, available: fn(&str) -> Option<locale::Available>) -> Result<Resolved> {
     let tags = canonical_locales(vm, locales)?;
     vm.work(tags.len())?;
-    Ok(Resolved::new(&tags))
+    Ok(Resolved::of(&tags, available))
 }
 
 /// `CanonicalizeLocaleList` (ECMA-402 9.2.1)
 pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
+    canonical(vm, locales, usize::MAX)
+}
+
+/// The same up to so many tags; what follows is not looked at.
+pub fn canonical(vm: &mut Vm, locales: Value, most: usize) -> Result<Vec<String>> {
     if locales.is_undefined() {
         return Ok(Vec::new()); // bounded: empty
     }
@@ -154,6 +176,9 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
     let mut tags = Vec::new(); // bounded: each is charged for by those before it
     let mut hold = Hold::NONE;
     for (index, item) in items.into_iter().enumerate() {
+        if tags.len() == most {
+            break;
+        }
         vm.work(1)?;
         if item.is_undefined() && !vm.has_property(locales, PropertyKey::Index(index as u32))? {
             continue;
@@ -206,6 +231,17 @@ pub fn needs_new(vm: &mut Vm, name: &str) -> Thrown {
 pub fn incompatible(vm: &mut Vm, this: Value, class: &str, method: &str) -> Thrown {
     let what = vm.describe(this);
     vm.type_error(&format!("Method Intl.{class}.prototype.{method} called on incompatible receiver {what}"))
+}
+
+/// The same of a method that takes an object around the right one from the time before ES6.
+#[cold]
+pub fn incompatible_wrapper(vm: &mut Vm, this: Value, class: &str, method: &str) -> Thrown {
+    if !this.is_object() {
+        return incompatible(vm, this, class, method);
+    }
+    // V8 does not show the receiver of a number format.
+    let what = if class == "NumberFormat" { "undefined".into() } else { vm.describe(this) };
+    vm.type_error(&format!("Method Unwrap{class} called on incompatible receiver {what}"))
 }
 
 /// Set a property of a new object.

@@ -11,7 +11,8 @@ import { FILES, LOCALES, OUT, cldr, inNode } from './cldr.mjs';
 
 const isOwn = (tag) => new Intl.Collator(tag).resolvedOptions().locale === tag;
 const defaults = cldr('core', 'defaultContent.json').defaultContent;
-const all = [...new Set([...FILES, ...defaults])].filter((tag) => tag !== 'und');
+// CLDR takes `no-NO` for another name of `nb-NO`; ICU has both.
+const all = [...new Set([...FILES, ...defaults, 'no-NO'])].filter((tag) => tag !== 'und');
 const known = new Set(LOCALES);
 const withoutScript = all.filter((tag) => /-[A-Z][a-z]{3}-/.test(tag)).map((tag) => tag.replace(/-[A-Z][a-z]{3}/, ''));
 const tags = [...new Set([...all, ...withoutScript])].filter((tag) => inNode(tag) || isOwn(tag)).sort((a, b) => (a < b ? -1 : 1));

@@ -5,6 +5,10 @@ const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\ud
 
 const DIFFERENCES = [
   {
+    reason: 'ICU has no names of languages of four letters in regions that were divided',
+    test: (call, node) => /of\('[a-z]{4}-(\w{4}-)?(SU|YU|CS)\b/i.test(call) && node === 'RangeError: invalid_argument',
+  },
+  {
     reason: 'ICU takes apart the surrogate pairs of digits in exponents',
     test: (call, node, here) => /scientific|engineering/.test(call) && LONE.test(node) && !LONE.test(here),
   },
@@ -41,10 +45,6 @@ const DIFFERENCES = [
     test: (call) => /"usage":"search"/.test(call),
   },
   {
-    reason: 'the keyword va-posix is not shown in the resolved locale',
-    test: (call) => /posix/.test(call),
-  },
-  {
     reason: 'ICU writes the name of the decimal format before Arabic digits in Azerbaijani',
     test: (call) => /^(?=.*-u-nu-arab|.*"numberingSystem":"arab")(?=.*'az)/.test(call),
   },
@@ -58,11 +58,7 @@ const DIFFERENCES = [
   },
   {
     reason: 'extensions t that are not well-formed are refused',
-    test: (call) => /-t-/.test(call),
-  },
-  {
-    reason: 'whether the option collation is shown as a keyword of the resolved locale',
-    test: (call) => /collation":"\w+"\}\)\.resolvedOptions|zh-HK(-u-co-\w+)?', \{.*collation/.test(call),
+    test: (call) => /-t-/i.test(call),
   },
   {
     reason: 'patterns with an era and numbers of months in the Buddhist calendar',

@@ -1,6 +1,6 @@
 //! `toLocaleLowerCase` and `toLocaleUpperCase`: the cases of languages whose letters have cases of their own.
 
-use super::canonical_locales;
+use super::canonical;
 use crate::builtins::arg;
 use crate::builtins::string::transform::{lower, upper};
 use crate::builtins::string::{by_text, receiver};
@@ -58,7 +58,7 @@ impl OwnCase {
 
 /// The first of the requested locales, if it is one of these languages; as in V8, others are not looked at.
 fn own_language(vm: &mut Vm, locales: Value) -> Result<Option<OwnCase>> {
-    let tags = canonical_locales(vm, locales)?;
+    let tags = canonical(vm, locales, 1)?;
     Ok(match tags.first().and_then(|tag| tag.split('-').next()) {
         Some("az" | "tr") => Some(OwnCase::Turkic),
         Some("el") => Some(OwnCase::Greek),

@@ -2,7 +2,7 @@
 
 mod pieces;
 
-use super::locale::{Available, Resolved, available_collator};
+use super::locale::{Available, Resolved, available_collator, by_bytes};
 use super::{MATCHERS, canonical_locales, choice, flag, option, word};
 use crate::builtins::string::normalize;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
@@ -72,8 +72,8 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// `Intl.Collator.supportedLocalesOf(locales, options)`
-fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    super::supported(vm, arguments, |tag| available_collator(tag).is_some())
+fn supported_locales_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    super::supported(vm, this, arguments, |tag| available_collator(tag).is_some())
 }
 
 /// `string.localeCompare(other, locales, options)` of two strings
@@ -106,9 +106,12 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
         let is_part =
             |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !name.split('-').all(is_part) {
+            let name = by_bytes(name);
             return Err(vm.range_error(&format!("Invalid collation : {name}"))); // bounded: a word
         }
     }
+    // The case does not matter.
+    let wanted = wanted.map(|name| name.to_ascii_lowercase());
     let numeric = flag(vm, options, "numeric")?;
     let case_first = choice(vm, options, service, "caseFirst", CASE_FIRST)?;
     let sensitivity = choice(vm, options, service, "sensitivity", SENSITIVITIES)?.unwrap_or(3);
@@ -136,9 +139,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
         _ => false,
     });
     // As in V8, an option is shown where there is no other keyword; not in tags without their script.
-    if let Some(name) =
-        collation.filter(|_| kept.is_none() && locale == tag && (tag == data || tag.matches('-').count() != 1))
-    {
+    if let Some(name) = collation.filter(|_| kept.is_none() && locale == tag && has_script(tag) == has_script(data)) {
         locale = format!("{tag}-u-co-{name}"); // bounded: names that there are
     }
     let language = data.split('-').next().unwrap_or_default();
@@ -159,6 +160,11 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
         case_first: case_first.or(tag_case).unwrap_or(if is_upper_first { 0 } else { 2 }),
     };
     Ok(Collator { locale, search, order, collation: collation.unwrap_or("default"), bound: Value::UNDEFINED })
+}
+
+/// Whether a tag names a script.
+fn has_script(tag: &str) -> bool {
+    tag.split('-').skip(1).any(|part| part.len() == 4)
 }
 
 /// The order of two strings: -1, 0 or 1.

@@ -9,7 +9,7 @@ mod write;
 
 pub use options::{DateTimeFormat, Wanted};
 
-use super::{SUPPORTED_LOCALES_OF, parts_value};
+use super::{SUPPORTED_LOCALES_OF, incompatible, incompatible_wrapper, parts_value};
 use crate::builtins::date::calendar::time_clip;
 use crate::builtins::date::current;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
@@ -62,13 +62,20 @@ fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat>
     if let Some(InternalSlots::DateTimeFormat(format)) = vm.heap.internal_slots_of(this) {
         return Ok((**format).clone());
     }
-    let what = vm.to_text_lossy(this);
-    Err(vm.type_error(&format!("Method {method} called on incompatible receiver {what}")))
+    Err(match method {
+        "get format" | "resolvedOptions" => incompatible_wrapper(vm, this, "DateTimeFormat", method),
+        _ => incompatible(vm, this, "DateTimeFormat", method),
+    })
 }
 
 /// The time of an argument; the present time without one.
 fn time(vm: &mut Vm, value: Value) -> Result<f64> {
-    let time = if value.is_undefined() { current(vm) } else { time_clip(vm.to_number(value)?) };
+    let time = if value.is_undefined() { current(vm) } else { vm.to_number(value)? };
+    clipped(vm, time)
+}
+
+fn clipped(vm: &mut Vm, time: f64) -> Result<f64> {
+    let time = time_clip(time);
     if time.is_nan() {
         return Err(vm.range_error("Invalid time value"));
     }
@@ -77,7 +84,7 @@ fn time(vm: &mut Vm, value: Value) -> Result<f64> {
 
 /// `format.format`: a function bound to the format, always the same one
 fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
+    let format = this_format(vm, this, "get format")?;
     if !format.function.is_undefined() {
         return Ok(format.function);
     }
@@ -90,7 +97,7 @@ fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let [format, ..] = vm.heap.native_closures[function.index()].data;
-    let format = this_format(vm, format, "UnwrapDateTimeFormat")?;
+    let format = this_format(vm, format, "get format")?;
     let time = time(vm, arg(arguments, 0))?;
     Ok(vm.string(&format.text(time)))
 }
@@ -101,12 +108,14 @@ fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
     if from.is_undefined() || to.is_undefined() {
         return Err(vm.type_error("Invalid time value"));
     }
-    Ok((time(vm, from)?, time(vm, to)?))
+    // Both are converted before one is refused.
+    let (from, to) = (vm.to_number(from)?, vm.to_number(to)?);
+    Ok((clipped(vm, from)?, clipped(vm, to)?))
 }
 
 /// `format.formatRange(from, to)`
 fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRange")?;
+    let format = this_format(vm, this, "formatRange")?;
     vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
     let text = match format.range(from, to) {
@@ -118,7 +127,7 @@ fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `format.formatRangeToParts(from, to)`
 fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRangeToParts")?;
+    let format = this_format(vm, this, "formatRangeToParts")?;
     vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
     let parts = format.range(from, to);
@@ -130,7 +139,7 @@ fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Resul
 
 /// `format.formatToParts(date)`
 fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatToParts")?;
+    let format = this_format(vm, this, "formatToParts")?;
     let time = time(vm, arg(arguments, 0))?;
     let parts = format.parts(time);
     parts_value(vm, parts.iter().map(|part| (part.kind, &*part.text, None)))
@@ -138,7 +147,7 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `format.resolvedOptions()`
 fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
+    let format = this_format(vm, this, "resolvedOptions")?;
     let object = vm.heap.new_object();
     for (name, value) in format.resolved() {
         let name = vm.intern_text(name);

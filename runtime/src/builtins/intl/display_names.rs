@@ -94,15 +94,13 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let (canonical, name) = match TYPES[names.kind] {
         "language" => {
             // The root is `und`, and has no name.
-            let Ok(tag) = locale::canonical(if code == "root" { "und" } else { &code }) else {
-                return Err(invalid(vm));
-            };
+            let Ok(tag) = locale::language(&code) else { return Err(invalid(vm)) };
             let name = names.language(&tag);
             (if tag == "und" { "root".into() } else { tag }, name)
         }
         "region" => {
             let is_number = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit());
-            if !(is_number || code.len() == 2 && is_alpha) {
+            if !(is_number || code.len() == 2 && is_alpha || code.is_empty()) {
                 return Err(invalid(vm));
             }
             // As in V8, in capitals only.
@@ -110,7 +108,7 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             (code, name)
         }
         "script" => {
-            if code.len() != 4 || !is_alpha {
+            if !matches!(code.len(), 0 | 4) || !is_alpha {
                 return Err(invalid(vm));
             }
             let name = names.script(&code).map(Into::into);

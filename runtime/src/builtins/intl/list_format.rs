@@ -1,7 +1,8 @@
 //! `Intl.ListFormat` (ECMA-402 13).
 
+use super::locale::available_lists;
 use super::pack::{self, PHRASES};
-use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved};
+use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native, prelude};
 use crate::charge::Buffer;
 use crate::heap::InternalSlots;
@@ -50,7 +51,7 @@ const STYLES: &[&str] = &["long", "short", "narrow"];
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let service = "Intl.ListFormat";
     vm.work(4)?;
-    let requested = resolved(vm, arg(arguments, 0))?;
+    let requested = resolved_of(vm, arg(arguments, 0), available_lists)?;
     let options = super::options_object(vm, arg(arguments, 1))?;
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let kind = choice(vm, options, service, "type", TYPES)?.unwrap_or(0);

@@ -2,6 +2,11 @@
 //!
 //! bounded: by a tag, which is a word, see [`super::word`]
 
+mod code;
+mod keywords;
+
+pub use code::language;
+
 use icu_locale::LocaleCanonicalizer;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -51,6 +56,38 @@ pub fn available_collator(tag: &str) -> Option<Available> {
     available_where(tag, |locale| locale.collations != "-")
 }
 
+/// The same of those that `Intl.NumberFormat` has.
+pub fn available_numbers(tag: &str) -> Option<Available> {
+    available_where(tag, |locale| !locale.is_of_collator && !WITHOUT_NUMBERS.contains(&locale.language()))
+}
+
+/// The same of those that `Intl.ListFormat` has.
+pub fn available_lists(tag: &str) -> Option<Available> {
+    available_where(tag, |locale| {
+        let is_without = WITHOUT_LISTS.split(' ').any(|language| language == locale.language());
+        !locale.is_of_collator && !is_without && !locale.tag.starts_with("ff-Latn")
+    })
+}
+
+/// The same of those that `Intl.Segmenter` has.
+pub fn available_segments(tag: &str) -> Option<Available> {
+    available_where(tag, |_| true)
+}
+
+/// Languages of which `Intl.NumberFormat` has none in Node.
+const WITHOUT_NUMBERS: &[&str] = &["lag", "lkt", "mgo", "za"];
+/// Languages of which `Intl.ListFormat` has none in Node.
+const WITHOUT_LISTS: &str = "agq asa bas bem bez bgc bho bm bo bua ce cgg ckb dav dje dua dyo ebu ewo guz gv haw jmc kab \
+     kam kde khq ki kkj kl kln ksb ksf kw lag lg lij lkt lmo ln lrc lu luo luy mas mer mfe mg mgh mgo mua mzn naq nd nds \
+     nmg nnh nqo nso nus nyn oc om pms prg raj rn rof rw rwk saq sat sbp seh ses sg shi smn sn st szl teo tn tok twq tyv \
+     tzm vai vmw vun xog yav za zgh";
+
+impl Available {
+    fn language(&self) -> &'static str {
+        self.tag.split('-').next().unwrap_or_default()
+    }
+}
+
 fn available_where(tag: &str, is_there: impl Fn(&Available) -> bool) -> Option<Available> {
     let mut candidate = without_extensions(tag);
     loop {
@@ -80,7 +117,7 @@ impl Resolved {
     pub fn of(tags: &[String], available: impl Fn(&str) -> Option<Available>) -> Self {
         let found = tags.iter().find_map(|tag| Some((available(tag)?, tag.as_str())));
         match found {
-            Some((locale, tag)) => Self { locale, keywords: keywords(tag) },
+            Some((locale, tag)) => Self { locale, keywords: keywords::of(tag) },
             None => Self { locale: default(), keywords: Vec::new() },
         }
     }
@@ -90,11 +127,12 @@ impl Resolved {
         self.keywords.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The resolved tag: that of the locale with the keywords that `supports` admits.
+    /// The resolved tag: that of the locale with the keywords that `supports` admits, and the variant of POSIX.
     pub fn tag(&self, supports: impl Fn(&str, &str) -> bool) -> String {
         let mut out = self.locale.tag.to_owned();
         let mut is_first = true;
-        for (key, value) in self.keywords.iter().filter(|(key, value)| supports(key, value)) {
+        let is_shown = |key: &str, value: &str| (key, value) == ("va", "posix") || supports(key, value);
+        for (key, value) in self.keywords.iter().filter(|(key, value)| is_shown(key, value)) {
             out.push_str(if is_first { "-u-" } else { "-" });
             is_first = false;
             out.push_str(key);
@@ -133,29 +171,6 @@ pub fn without_extensions(tag: &str) -> &str {
     tag
 }
 
-/// The keywords of the extension `u` of a canonical tag.
-fn keywords(tag: &str) -> Vec<(String, String)> {
-    let mut out: Vec<(String, String)> = Vec::new();
-    let mut extension = "";
-    for part in tag.split('-').skip(1) {
-        match (extension, part.len(), out.last_mut()) {
-            // All that follows is private.
-            ("x", ..) => break,
-            (_, 1, _) => extension = part,
-            ("u", 2, _) => out.push((part.to_owned(), String::new())),
-            ("u", _, Some((_, value))) => {
-                if !value.is_empty() {
-                    value.push('-');
-                }
-                value.push_str(part);
-            }
-            // Of another extension, or an attribute.
-            _ => {}
-        }
-    }
-    out
-}
-
 /// Why a tag has no canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
@@ -175,41 +190,38 @@ pub fn canonical(tag: &str) -> Result<String, Invalid> {
         return Err(check(rest).err().unwrap_or(Invalid::Rest));
     }
     check(tag)?;
-    let Ok(mut locale) = icu_locale::Locale::try_from_str(tag) else { return Err(Invalid::Rest) };
+    canonical_form(tag)
+}
+
+/// The same of a tag that is well-formed.
+fn canonical_form(tag: &str) -> Result<String, Invalid> {
+    // Languages of four to eight letters are registered nowhere, and the crate has none: another one stands for them.
+    let (language, rest) = tag.split_at(tag.find('-').unwrap_or(tag.len()));
+    let long = (language.len() > 3).then(|| language.to_ascii_lowercase());
+    let stand_in = long.as_ref().map(|_| [UNKNOWN, rest].concat());
+    let Ok(mut locale) = icu_locale::Locale::try_from_str(stand_in.as_deref().unwrap_or(tag)) else {
+        return Err(Invalid::Rest);
+    };
     // It borrows its tables, so making one costs nothing.
     LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
     let mut tag = locale.to_string();
-    if let Some(at) = tag.find("-u-") {
-        for (old, new) in ALIASES {
-            // At the end of a part.
-            let found = tag
-                .match_indices(old)
-                .map(|(found, _)| found)
-                .find(|&found| found > at && matches!(tag.as_bytes().get(found + old.len()), None | Some(b'-')));
-            if let Some(found) = found {
-                tag.replace_range(found..found + old.len(), new);
-            }
-        }
+    if let Some(long) = long {
+        tag.replace_range(..UNKNOWN.len(), &long);
     }
-    // The variant of POSIX is a keyword.
-    if let Some(at) = tag.find("-posix").filter(|_| !tag.contains("-u-") && without_extensions(&tag) == tag) {
-        return Ok(format!("{}{}-u-va-posix", &tag[..at], &tag[at + "-posix".len()..]));
-    }
-    Ok(tag)
+    Ok(keywords::completed(tag))
 }
 
-/// Old values of keywords, which the crate leaves as they are.
-const ALIASES: &[(&str, &str)] = &[
-    ("-ca-islamicc", "-ca-islamic-civil"),
-    ("-ca-ethiopic-amete-alem", "-ca-ethioaa"),
-    ("-ks-primary", "-ks-level1"),
-    ("-ks-tertiary", "-ks-level3"),
-    ("-ms-imperial", "-ms-uksystem"),
-];
+/// A language of private use, of which nothing is known.
+const UNKNOWN: &str = "qaa";
 
 /// An invalid tag as V8 shows it: in lower case, or its bytes as characters.
 pub fn printable(tag: &str) -> String {
-    if tag.is_ascii() { tag.to_ascii_lowercase() } else { tag.bytes().map(char::from).collect() }
+    if tag.is_ascii() { tag.to_ascii_lowercase() } else { by_bytes(tag) }
+}
+
+/// A text as V8 shows it where it has its bytes: these as characters.
+pub fn by_bytes(text: &str) -> String {
+    text.bytes().map(char::from).collect()
 }
 
 /// Whether a tag has the form of a `unicode_locale_id` without what ECMA-402 excludes.

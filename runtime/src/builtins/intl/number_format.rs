@@ -333,6 +333,14 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
     }
 }
 
+/// The same of a method that takes a wrapper.
+fn unwrapped(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::NumberFormat(format)) => Ok((**format).clone()),
+        _ => Err(super::incompatible_wrapper(vm, this, "NumberFormat", method)),
+    }
+}
+
 #[cold]
 fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
     let what = vm.describe(this);

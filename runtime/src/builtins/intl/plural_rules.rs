@@ -88,10 +88,9 @@ fn select_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     for (number, index) in numbers.iter_mut().zip(0..) {
         *number = Value::number(vm.to_number(arg(arguments, index))?);
     }
-    for (number, (index, name)) in numbers.into_iter().zip([(0, "startRange"), (1, "endRange")]) {
+    for (number, name) in numbers.into_iter().zip(["startRange", "endRange"]) {
         if number.as_number().is_nan() {
-            let what = vm.to_text_lossy(arg(arguments, index));
-            return Err(vm.range_error(&format!("Invalid {name} : {what}")));
+            return Err(vm.range_error(&format!("Invalid {name} : NaN")));
         }
     }
     let (start, end) = (rules.category(vm, numbers[0])?, rules.category(vm, numbers[1])?);

@@ -59,12 +59,23 @@ fn decimal(whole: &str, fraction: &str) -> f64 {
 pub fn available(tag: &str) -> Option<&str> {
     let mut tag = tag;
     loop {
-        if RULES.root(&format!("c/{tag}")).is_some() {
+        if tag != "und" && RULES.root(&format!("c/{tag}")).is_some() {
             return Some(tag);
         }
         tag = &tag[..tag.rfind('-')?];
     }
 }
+
+/// The tag itself where there are rules and no other data.
+pub fn without_data(tag: &str) -> Option<&'static str> {
+    WITHOUT_DATA.iter().copied().find(|&language| language == tag)
+}
+
+/// Languages of which CLDR has only rules.
+const WITHOUT_DATA: &[&str] = &[
+    "an", "ars", "bal", "dv", "guw", "hnj", "io", "iu", "jbo", "kaj", "kcg", "lld", "nah", "nr", "ny", "osa", "pap",
+    "sdh", "sgs", "sma", "smi", "smj", "sms", "ss", "ssy", "tig", "tpi", "ts", "ve", "vo", "wa",
+];
 
 /// The rules of a language: a letter and a condition each.
 fn rules(tag: &str, is_ordinal: bool) -> &'static str {

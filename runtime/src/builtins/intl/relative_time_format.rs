@@ -82,15 +82,15 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
     let format = receiver(vm, this, method)?;
     let number = vm.to_number(arg(arguments, 0))?;
     let name = word(vm, arg(arguments, 1))?;
+    if !number.is_finite() {
+        let message = format!("Value need to be finite number for Intl.RelativeTimeFormat.prototype.{method}()");
+        return Err(vm.range_error(&message));
+    }
     let singular = name.strip_suffix('s').unwrap_or(&name);
     let Some(&unit) = UNITS.iter().find(|unit| **unit == name || **unit == singular) else {
         let message = format!("Invalid unit argument for Intl.RelativeTimeFormat.prototype.{method}() '{name}'");
         return Err(vm.range_error(&message));
     };
-    if !number.is_finite() {
-        let message = format!("Value need to be finite number for Intl.RelativeTimeFormat.prototype.{method}()");
-        return Err(vm.range_error(&message));
-    }
     vm.work(8)?;
     let style = ["l", "s", "n"][format.style];
     let locale = format.number.data_locale();

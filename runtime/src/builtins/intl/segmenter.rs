@@ -3,7 +3,8 @@
 //! The boundaries of a text are found when it is segmented. Words of scripts that are written without spaces would need
 //! dictionaries, so texts with these are refused.
 
-use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved};
+use super::locale::available_segments;
+use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native};
 use crate::charge::Buffer;
 use crate::heap::InternalSlots;
@@ -71,7 +72,7 @@ const TURN: usize = 1 << 12;
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let service = "Intl.Segmenter";
     vm.work(4)?;
-    let requested = resolved(vm, arg(arguments, 0))?;
+    let requested = resolved_of(vm, arg(arguments, 0), available_segments)?;
     let options = super::options_object(vm, arg(arguments, 1))?;
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let granularity = choice(vm, options, service, "granularity", GRANULARITIES)?.unwrap_or(0);

@@ -3,7 +3,7 @@
 use super::calendar::{self, Calendar};
 use super::pattern::{Field, Generator, Item, Kind, fields, joined, parse};
 use super::symbols::Symbols;
-use crate::builtins::intl::locale::{Resolved as Requested, digits, numbering_system};
+use crate::builtins::intl::locale::{Resolved as Requested, by_bytes, digits, numbering_system};
 use crate::builtins::intl::zone::{self, Zone};
 use crate::builtins::intl::{MATCHERS, choice, flag, number, option, options, resolved, word};
 use crate::thrown::Result;
@@ -61,7 +61,27 @@ pub enum Resolved {
     Number(u8),
 }
 
-const SERVICE: &str = "Intl.DateTimeFormat";
+impl Wanted {
+    /// What messages name.
+    fn service(self) -> &'static str {
+        match self {
+            Self::Date => "Date.prototype.toLocaleDateString",
+            Self::Time => "Date.prototype.toLocaleTimeString",
+            Self::Any => "Date.prototype.toLocaleString",
+            Self::Format => "Intl.DateTimeFormat",
+        }
+    }
+
+    /// The style that it cannot have.
+    fn other_style(self) -> Option<&'static str> {
+        match self {
+            Self::Date => Some("timeStyle"),
+            Self::Time => Some("dateStyle"),
+            Self::Any | Self::Format => None,
+        }
+    }
+}
+
 const STYLES: &[&str] = &["full", "long", "medium", "short"];
 const TEXTS: &[&str] = &["narrow", "short", "long"];
 const NUMBERS: &[&str] = &["2-digit", "numeric"];
@@ -162,13 +182,20 @@ fn pattern_text(pattern: &[Item]) -> String {
 impl DateTimeFormat {
     /// Reads the arguments of a constructor (ECMA-402 11.1.2).
     pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result<Self> {
-        let requested = resolved(vm, locales)?;
         let given = options(vm, given)?;
-        choice(vm, given, SERVICE, "localeMatcher", MATCHERS)?;
-        let calendar = type_option(vm, given, "calendar", "Invalid calendar")?;
+        if let Some(name) = wanted.other_style()
+            && !option(vm, given, name)?.is_undefined()
+        {
+            return Err(vm.type_error(&format!("Invalid option : {name}"))); // bounded: a name of ours
+        }
+        let requested = resolved(vm, locales)?;
+        let service = wanted.service();
+        choice(vm, given, service, "localeMatcher", MATCHERS)?;
+        // As in V8, the case of a calendar does not matter, and that of a numbering system does.
+        let calendar = type_option(vm, given, "calendar", "Invalid calendar")?.map(|name| name.to_ascii_lowercase());
         let numbering = type_option(vm, given, "numberingSystem", "Invalid numberingSystem")?;
         let hour12 = flag(vm, given, "hour12")?;
-        let hour_cycle = choice(vm, given, SERVICE, "hourCycle", CYCLES)?;
+        let hour_cycle = choice(vm, given, service, "hourCycle", CYCLES)?;
         let in_locale = requested.keyword("hc").and_then(cycle_of);
         let default = in_locale.or_else(|| cycle_of(requested.locale.hour_cycle)).unwrap_or(1);
         let is_odd = default == 0 || default == 2;
@@ -216,7 +243,7 @@ impl DateTimeFormat {
             let field = if kind == Kind::Fraction {
                 number(vm, given, name, (1.0, 3.0))?.map(|count| Field { letter: b'S', count: count as u8 })
             } else {
-                let index = choice(vm, given, SERVICE, name, words)?;
+                let index = choice(vm, given, service, name, words)?;
                 index.and_then(|index| fields(&parse(letters[index])).next())
             };
             if let Some(mut field) = field {
@@ -227,9 +254,9 @@ impl DateTimeFormat {
                 request.push(field);
             }
         }
-        _ = choice(vm, given, SERVICE, "formatMatcher", &["best fit", "basic"])?;
+        _ = choice(vm, given, service, "formatMatcher", &["best fit", "basic"])?;
         let styles =
-            [choice(vm, given, SERVICE, "dateStyle", STYLES)?, choice(vm, given, SERVICE, "timeStyle", STYLES)?];
+            [choice(vm, given, service, "dateStyle", STYLES)?, choice(vm, given, service, "timeStyle", STYLES)?];
         let pattern = if styles == [None, None] {
             complete(&mut request, wanted, LETTERS[cycle]);
             with_cycle(symbols.generator(data).best(&request), cycle)
@@ -237,11 +264,6 @@ impl DateTimeFormat {
             if let Some(name) = explicit {
                 let style = if styles[0].is_some() { "dateStyle" } else { "timeStyle" };
                 return Err(vm.type_error(&format!("Can't set option {name} when {style} is used")));
-            }
-            match (wanted, styles) {
-                (Wanted::Date, [_, Some(_)]) => return Err(vm.type_error("Invalid option : timeStyle")),
-                (Wanted::Time, [Some(_), _]) => return Err(vm.type_error("Invalid option : dateStyle")),
-                _ => {}
             }
             styled(&symbols, data, styles, cycle)
         };
@@ -386,6 +408,7 @@ fn type_option(vm: &mut Vm, given: Value, name: &str, message: &str) -> Result<O
     let text = word(vm, value)?;
     let is_part = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !text.split('-').all(is_part) {
+        let text = by_bytes(&text);
         return Err(vm.range_error(&format!("{message} : {text}"))); // bounded: a word
     }
     Ok(Some(text))

@@ -1,10 +1,10 @@
 //! The options of `Intl.NumberFormat` and `Intl.PluralRules`: read, and shown as resolved.
 
 use super::super::locale::Resolved;
-use super::super::{MATCHERS, canonical_locales, choice, locale, number, option, plurals, resolved, word};
+use super::super::{MATCHERS, canonical_locales, choice, locale, number, option, plurals, resolved_of, word};
 use super::decimal::{MODES, Mode};
 use super::{
-    CurrencyDisplay, Grouping, Notation, NumberFormat, Rounding, SignDisplay, Style, receiver, symbols, units,
+    CurrencyDisplay, Grouping, Notation, NumberFormat, Rounding, SignDisplay, Style, symbols, units, unwrapped,
 };
 use crate::thrown::Result;
 use crate::value::Value;
@@ -48,7 +48,7 @@ const MAX_SIGNIFICANT: f64 = 21.0;
 /// Read the options (ECMA-402 16.1.2).
 pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<NumberFormat> {
     vm.work(8)?;
-    let requested = resolved(vm, locales)?;
+    let requested = resolved_of(vm, locales, locale::available_numbers)?;
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined")));
     }
@@ -61,6 +61,8 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
     let accounting = pick.one_of("currencySign", CURRENCY_SIGNS)?.unwrap_or(false);
     let unit = pick.unit(style)?;
     let unit_display = pick.one_of("unitDisplay", UNIT_DISPLAYS)?.unwrap_or(0);
+    // As in V8, this one is read before the others about digits, and the mode behind all options.
+    let increment = pick.increment()?;
     let notation = pick.one_of("notation", NOTATIONS)?.unwrap_or(Notation::Standard);
     let (min, max) = match style {
         Style::Currency => {
@@ -70,10 +72,12 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
         Style::Percent => (0, 0),
         Style::Decimal | Style::Unit => (0, 3),
     };
-    let digits = pick.digits(min, max, notation)?;
+    let digits = pick.digits(min, max, notation, increment)?;
+    let strip_zeros = pick.one_of("trailingZeroDisplay", ZERO_DISPLAYS)?.unwrap_or(false);
     let compact_long = pick.one_of("compactDisplay", COMPACT_DISPLAYS)?.unwrap_or(false);
     let grouping = pick.grouping(notation)?;
     let sign_display = pick.one_of("signDisplay", SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
+    let mode = pick.one_of("roundingMode", MODES)?.unwrap_or(Mode::HalfExpand);
     let mut format = NumberFormat {
         locale,
         numbering,
@@ -89,9 +93,9 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
         sign_display,
         min_integer: digits.min_integer,
         rounding: digits.rounding,
-        mode: digits.mode,
-        increment: digits.increment,
-        strip_zeros: digits.strip_zeros,
+        mode,
+        increment,
+        strip_zeros,
         is_range: false,
         data: Arc::default(),
         bound: Value::UNDEFINED,
@@ -107,17 +111,21 @@ pub fn for_plurals(vm: &mut Vm, locales: Value, options: Value) -> Result<(Numbe
     // The locales are those that have rules; only the default locale may be another one.
     let tags = canonical_locales(vm, locales)?;
     vm.work(4 * tags.len())?;
-    let found = tags.iter().find_map(|tag| plurals::available(locale::without_extensions(tag)));
-    let tag = found.unwrap_or(locale::DEFAULT).to_owned(); // bounded: a tag
+    let found = tags.iter().find_map(|full| Some((plurals::available(locale::without_extensions(full))?, full)));
+    let tag = found.map_or(locale::DEFAULT, |(tag, _)| tag).to_owned(); // bounded: a tag
+    let is_posix =
+        found.is_some_and(|(_, full)| Resolved::new(std::slice::from_ref(full)).keyword("va") == Some("posix"));
     let requested = Resolved::new(std::slice::from_ref(&tag));
+    let data = plurals::without_data(&tag).unwrap_or(requested.locale.data);
     if options == Value::NULL {
         return Err(vm.type_error("Intl.PluralRules called on null or undefined"));
     }
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let is_ordinal = choice(vm, options, service, "type", &["cardinal", "ordinal"])? == Some(1);
-    let digits = Picker { vm, options, service }.digits(0, 3, Notation::Standard)?;
-    let mut format = NumberFormat::plain(tag, requested.locale.numbering.into(), requested.locale.data);
-    // As in V8, the other options about rounding have no effect.
+    let digits = Picker { vm, options, service }.digits(0, 3, Notation::Standard, 1)?;
+    let shown = if is_posix { tag + "-u-va-posix" } else { tag }; // bounded: a tag
+    let mut format = NumberFormat::plain(shown, requested.locale.numbering.into(), data);
+    // As in V8, the other options about rounding are not read.
     format.min_integer = digits.min_integer;
     format.rounding = digits.rounding;
     Ok((format, is_ordinal))
@@ -131,15 +139,17 @@ pub fn numbering(vm: &mut Vm, requested: &Resolved, options: Value) -> Result<(S
         let text = word(vm, value)?;
         let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !text.split('-').all(fits) {
+            let text = locale::by_bytes(&text);
             return Err(vm.range_error(&format!("Invalid numberingSystem : {text}")));
         }
-        asked = Some(text.to_ascii_lowercase()).filter(|name| symbols::is_numbering(name));
+        asked = Some(text);
     }
     let tag = requested.tag(|key, value| {
         key == "nu" && symbols::is_numbering(value) && asked.as_ref().is_none_or(|asked| asked == value)
     });
-    let by_tag = requested.keyword("nu").filter(|name| symbols::is_numbering(name));
-    let numbering = asked.or_else(|| by_tag.map(Into::into)).unwrap_or_else(|| requested.locale.numbering.into());
+    // An option replaces what is in the tag, also one that is unknown, as is any in capitals.
+    let wanted = asked.as_deref().or_else(|| requested.keyword("nu")).filter(|name| symbols::is_numbering(name));
+    let numbering = wanted.unwrap_or(requested.locale.numbering).to_owned(); // bounded: a name that there is
     Ok((tag, numbering))
 }
 
@@ -147,9 +157,6 @@ pub fn numbering(vm: &mut Vm, requested: &Resolved, options: Value) -> Result<(S
 struct Digits {
     min_integer: usize,
     rounding: Rounding,
-    mode: Mode,
-    increment: u32,
-    strip_zeros: bool,
 }
 
 /// Reads options.
@@ -202,18 +209,22 @@ impl Picker<'_> {
         Err(self.vm.range_error(&format!("Invalid unit argument for Intl.NumberFormat() '{text}'")))
     }
 
+    fn increment(&mut self) -> Result<u32> {
+        let increment = number(self.vm, self.options, "roundingIncrement", (1.0, 5000.0))?.unwrap_or(1.0) as u32;
+        if !INCREMENTS.contains(&increment) {
+            return Err(self.vm.range_error("roundingIncrement value is out of range."));
+        }
+        Ok(increment)
+    }
+
     /// `SetNumberFormatDigitOptions` (ECMA-402 16.1.3)
-    fn digits(&mut self, min_default: usize, max_default: usize, notation: Notation) -> Result<Digits> {
+    fn digits(&mut self, min_default: usize, max_default: usize, notation: Notation, increment: u32) -> Result<Digits> {
         let min_integer = number(self.vm, self.options, "minimumIntegerDigits", (1.0, 21.0))?.unwrap_or(1.0) as usize;
         let names =
             ["minimumFractionDigits", "maximumFractionDigits", "minimumSignificantDigits", "maximumSignificantDigits"];
         let mut raw = [Value::UNDEFINED; 4];
         for (value, name) in raw.iter_mut().zip(names) {
             *value = option(self.vm, self.options, name)?;
-        }
-        let increment = number(self.vm, self.options, "roundingIncrement", (1.0, 5000.0))?.unwrap_or(1.0) as u32;
-        if !INCREMENTS.contains(&increment) {
-            return Err(self.vm.range_error("roundingIncrement value is out of range."));
         }
         let service = "SetNumberFormatDigitOptions";
         let priority = self.one_of_in(service, "roundingPriority", &PRIORITIES)?.flatten();
@@ -256,9 +267,7 @@ impl Picker<'_> {
                 return Err(self.vm.range_error("maximumFractionDigits not equal to minimumFractionDigits"));
             }
         }
-        let mode = self.one_of("roundingMode", MODES)?.unwrap_or(Mode::HalfExpand);
-        let strip_zeros = self.one_of("trailingZeroDisplay", ZERO_DISPLAYS)?.unwrap_or(false);
-        Ok(Digits { min_integer, rounding, mode, increment, strip_zeros })
+        Ok(Digits { min_integer, rounding })
     }
 
     fn in_range(&mut self, value: Value, name: &str, least: f64, most: f64) -> Result<Option<usize>> {
@@ -302,7 +311,7 @@ impl Picker<'_> {
 
 /// `format.resolvedOptions()`
 pub(super) fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let format = receiver(vm, this, "resolvedOptions")?;
+    let format = unwrapped(vm, this, "resolvedOptions")?;
     let object = vm.heap.new_object();
     let mut put = |name: &str, value: Cow<'_, str>| {
         let name = vm.intern_text(name);

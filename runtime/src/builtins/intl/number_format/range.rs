@@ -32,10 +32,12 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
         }
     }
     let [mut start, mut end] = [Quantity::NaN, Quantity::NaN];
-    for (part, (index, name)) in [&mut start, &mut end].into_iter().zip([(0, "start"), (1, "end")]) {
+    for (index, part) in [&mut start, &mut end].into_iter().enumerate() {
         *part = quantity(vm, arg(arguments, index))?;
+    }
+    for (part, (index, name)) in [&start, &end].into_iter().zip([(0, "start"), (1, "end")]) {
         if matches!(part, Quantity::NaN) {
-            let what = vm.to_text_lossy(arg(arguments, index));
+            let what = vm.describe(arg(arguments, index));
             return Err(vm.range_error(&format!("Invalid {name} : {what}")));
         }
     }
