@@ -47,6 +47,8 @@ pub struct Vm {
     pub(crate) uncaught: Option<Value>,
     /// Memory that is used again.
     pub(crate) pools: Pools,
+    /// Receivers whose items `join` and `toLocaleString` are writing, kept by the frames that do.
+    pub(crate) joining: Vec<Value>,
     /// When garbage is collected.
     pub(crate) gc: Gc,
     /// The limits of time.
@@ -83,6 +85,7 @@ impl Vm {
             stack: CallStack::default(),
             jobs: VecDeque::new(),
             pools: Pools::default(),
+            joining: Vec::new(),
             gc: Gc::default(),
             schedule: Schedule::new(inputs.clock.flow(), policy.timers),
             rejected: Vec::new(),

@@ -80,6 +80,8 @@ pub const METHODS: &[Row] = &[
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
     native("$begin", 3, begin),
+    native("$joining", 1, join::begin),
+    native("$joined", 0, join::end),
     native("$length", 1, length),
     native("$leaf", 2, walk::is_leaf),
     native("$forEach", 4, walk::for_each),
@@ -95,8 +97,9 @@ pub const INTRINSICS: &[Row] = &[
     native("$append", 2, flat::append),
     native("$list", 1, list),
     native("$iterable", 1, super::iterator::iterable),
+    native("$fromIterable", 2, super::iterator::from_iterable),
     native("$comparator", 1, sort::comparator),
-    native("$sortable", 3, sort::sortable),
+    native("$sortable", 4, sort::sortable),
     native("$order", 3, sort::order),
     native("$sorted", 3, sort::sorted),
     native("$reverse", 3, sort::reverse_part),
@@ -190,7 +193,13 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.length(this);
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let to = vm.to_position(arg(arguments, 2), length, length)?;
+    // The conversions may have run a function that changed the array.
+    if !is_free(vm, this) {
+        return generic::fill_range(vm, this, arg(arguments, 0), [length, from, to].map(|number| number as f64));
+    }
     vm.work(to.saturating_sub(from) / 8)?;
+    // As in V8, an array that is shorter by now does not grow.
+    let to = to.min(vm.heap.length(this));
     if let Some(items) = vm.heap.arrays[this.index()].items.get_mut(from..to) {
         items.fill(arg(arguments, 0));
     }
@@ -198,12 +207,12 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let array = as_array(vm, this)?;
-    let (target, length) = (arg(arguments, 0), vm.heap.length(array));
+    let (target, length) = (arg(arguments, 0), length_of(vm, this)? as usize);
     if length == 0 {
         return Ok(Value::FALSE);
     }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    let array = as_array(vm, this, length)?;
     if vm.heap.is_sparse(array) {
         return sparse::includes(vm, array, target, from..length).map(Value::bool);
     }
@@ -221,12 +230,12 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if this.is_nullish() {
         return Err(vm.type_error("Array.prototype.indexOf called on null or undefined"));
     }
-    let array = as_array(vm, this)?;
-    let (target, length) = (arg(arguments, 0), vm.heap.length(array));
+    let (target, length) = (arg(arguments, 0), length_of(vm, this)? as usize);
     if length == 0 {
         return Ok(Value::number(-1.0));
     }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    let array = as_array(vm, this, length)?;
     let found = if vm.heap.is_sparse(array) {
         sparse::find(vm, array, target, from..length, false)?
     } else if charge_search(vm, array, target)? {
@@ -243,20 +252,19 @@ fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let array = as_array(vm, this)?;
-    let (target, length) = (arg(arguments, 0), vm.heap.length(array));
+    let (target, length) = (arg(arguments, 0), length_of(vm, this)? as usize);
     if length == 0 {
         return Ok(Value::number(-1.0));
     }
     let end = match arguments.get(1) {
         None => length,
-        Some(_) if length == 0 => 0,
         Some(&from) => {
             let from = vm.to_integer(from)?;
             let last = if from < 0.0 { length as f64 + from } else { from.min(length as f64 - 1.0) };
             (last + 1.0).max(0.0) as usize
         }
     };
+    let array = as_array(vm, this, length)?;
     let found = if vm.heap.is_sparse(array) {
         sparse::find(vm, array, target, 0..end, true)?
     } else if charge_search(vm, array, target)? {
@@ -312,10 +320,10 @@ fn shift(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let array = as_array(vm, this)?;
-    let length = vm.heap.length(array);
+    let length = length_of(vm, this)? as usize;
     let from = vm.to_position(arg(arguments, 0), length, 0)?;
     let to = vm.to_position(arg(arguments, 1), length, length)?;
+    let array = as_array(vm, this, length)?;
     if vm.heap.is_sparse(array) {
         return sparse::slice(vm, array, from..to.max(from));
     }
@@ -331,35 +339,35 @@ fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.length(this);
     let (from, removed) = splice_range(vm, arguments, length)?;
     let added = arguments.get(2..).unwrap_or_default();
+    if !is_free(vm, this) || vm.heap.length(this) != length {
+        return generic::splice_range(vm, this, added, [length, from, removed].map(|number| number as f64));
+    }
     room(vm, removed + added.len())?;
     vm.work((length - from) / 64)?;
     let removed = vm.heap.with_items(this, |items| {
-        let from = from.min(items.len());
-        let to = (from + removed).min(items.len());
-        items.splice(from..to, added.iter().copied()).collect() // charged: above
+        items.splice(from..from + removed, added.iter().copied()).collect() // charged: above
     });
     Ok(vm.heap.new_array(removed))
 }
 
 fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let array = as_dense(vm, this)?;
-    let mut items = counted(vm, vm.heap.length(array))?;
+    let length = length_of(vm, this)? as usize;
+    let array = as_dense(vm, this, length)?;
+    let mut items = counted(vm, length)?;
     items.extend(vm, vm.heap.items(array).iter().rev().map(|&item| filled(item)))?; // charged: by counted
     Ok(vm.array_of(items))
 }
 
 fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let array = as_array(vm, this)?;
-    let (from, removed) = splice_range(vm, arguments, vm.heap.length(array))?;
-    vm.densify(array)?;
+    let length = length_of(vm, this)? as usize;
+    let (from, removed) = splice_range(vm, arguments, length)?;
+    let array = as_dense(vm, this, length)?;
     let added = arguments.get(2..).unwrap_or_default();
-    let before = vm.heap.length(array);
-    let (head, tail) = (from.min(before), (from + removed).min(before));
-    let mut spliced = counted(vm, head + added.len() + before - tail)?;
+    let mut spliced = counted(vm, length - removed + added.len())?;
     let items = vm.heap.items(array); // charged: by counted
-    spliced.extend(vm, items[..head].iter().map(|&item| filled(item)))?;
+    spliced.extend(vm, items[..from].iter().map(|&item| filled(item)))?;
     spliced.extend_from_slice(vm, added)?;
-    spliced.extend(vm, items[tail..].iter().map(|&item| filled(item)))?;
+    spliced.extend(vm, items[from + removed..].iter().map(|&item| filled(item)))?;
     Ok(vm.array_of(spliced))
 }
 
@@ -381,15 +389,14 @@ fn values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let array = as_array(vm, this)?;
-    let length = vm.heap.length(array) as f64;
+    let length = length_of(vm, this)?;
     let index = vm.to_integer(arg(arguments, 0))?;
     let position = if index < 0.0 { length + index } else { index };
     if position < 0.0 || position >= length {
         let index = vm.describe(arg(arguments, 0));
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
-    vm.densify(array)?;
+    let array = as_dense(vm, this, length as usize)?;
     let mut items = counted(vm, length as usize)?;
     items.extend(vm, vm.heap.items(array).iter().map(|&item| filled(item)))?; // charged: by counted
     if let Some(item) = items.get_mut(position as usize) {
@@ -426,13 +433,7 @@ fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if source.is_nullish() {
         return Err(vm.not_iterable(source));
     }
-    if vm.realm.script.code.iterables && source.is_object() {
-        let method = vm.own_property(source, PropertyKey::Name(known::SYMBOL_ITERATOR))?.unwrap_or(Value::UNDEFINED);
-        if !method.is_nullish() && !method.is_callable() {
-            let message = "%Array%.from requires that the property of the first argument, items[Symbol.iterator], when exists, be a function";
-            return Err(vm.type_error(message));
-        }
-    }
+    super::iterator::check_iterator(vm, source, "%Array%.from")?;
     let items = if vm.is_iterable(source) { vm.iterate_to_list(source)? } else { array_like(vm, source)? };
     Ok(vm.array_of(items))
 }
@@ -469,8 +470,17 @@ fn new_holes(vm: &mut Vm, length: f64) -> Result {
 }
 
 fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
-    length_of(vm, this)?;
-    let source = if this.is_object() { this } else { as_array(vm, this)? };
+    if this.is_nullish() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
+    // Iterators over other sources do not read indices.
+    let has_indices = matches!(this.kind(), Kind::Array | Kind::Object | Kind::Uint8Array | Kind::Function);
+    let source = if has_indices {
+        this
+    } else {
+        let length = length_of(vm, this)? as usize;
+        as_array(vm, this, length)?
+    };
     Ok(vm.heap.new_iterator(source, yields))
 }
 
@@ -487,19 +497,22 @@ pub fn length_of(vm: &mut Vm, this: Value) -> Result<f64> {
     Ok(vm.to_integer(length)?.clamp(0.0, generic::MAX_SAFE))
 }
 
-/// A receiver that is only read, as an array: array-likes are copied into one, with their holes.
-fn as_array(vm: &mut Vm, this: Value) -> Result {
-    if this.is(Kind::Array) {
+/// A receiver that is only read, as an array of the length that it had before its arguments were converted. Array-likes
+/// are copied with their holes, and so is an array that has another length by now.
+fn as_array(vm: &mut Vm, this: Value, length: usize) -> Result {
+    if this.is(Kind::Array) && vm.heap.length(this) == length {
         return Ok(this);
     }
-    let length = length_of(vm, this)?;
+    if this.is(Kind::Array) {
+        return generic::copy_of_length(vm, this, length);
+    }
     let items = copy_items(vm, this, length, Value::HOLE)?;
     Ok(vm.array_of(items))
 }
 
 /// The same, dense.
-fn as_dense(vm: &mut Vm, this: Value) -> Result {
-    let array = as_array(vm, this)?;
+fn as_dense(vm: &mut Vm, this: Value, length: usize) -> Result {
+    let array = as_array(vm, this, length)?;
     vm.densify(array)?;
     Ok(array)
 }
@@ -507,14 +520,18 @@ fn as_dense(vm: &mut Vm, this: Value) -> Result {
 /// The items of something with a length; missing ones are `undefined`.
 pub fn array_like(vm: &mut Vm, source: Value) -> Result<Buffer<Value>> {
     let length = length_of(vm, source)?;
+    items_of_length(vm, source, length)
+}
+
+/// The same where the length is known.
+pub fn items_of_length(vm: &mut Vm, source: Value, length: f64) -> Result<Buffer<Value>> {
     if length > MAX_LENGTH {
         return Err(vm.range_error("Invalid array length"));
     }
-    copy_items(vm, source, length, Value::UNDEFINED)
+    copy_items(vm, source, length as usize, Value::UNDEFINED)
 }
 
-fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result<Buffer<Value>> {
-    let length = length as usize;
+fn copy_items(vm: &mut Vm, source: Value, length: usize, missing: Value) -> Result<Buffer<Value>> {
     vm.work(length)?;
     let mut items = Buffer::with_capacity(vm, length)?;
     for index in 0..length as u32 {

@@ -10,6 +10,7 @@ use crate::operator::MAX_STRING;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use std::ops::Range;
 
 /// `ArrayBuffer` and `Uint8Array`.
 pub const GLOBALS: &[Global] = &[
@@ -326,6 +327,9 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let to = vm.to_position(arg(arguments, 0), length, 0)?;
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let end = vm.to_position(arg(arguments, 2), length, length)?;
+    if end.saturating_sub(from).min(length.saturating_sub(to)) == 0 {
+        return Ok(this);
+    }
     // The conversions may have run a function that resized the buffer.
     let length = validate(vm, this, "copyWithin")?;
     let count = end.min(length).saturating_sub(from).min(length.saturating_sub(to));
@@ -341,8 +345,10 @@ fn entries(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = validate(vm, this, "fill")?;
+    validate(vm, this, "fill")?;
     let byte = byte_of(vm, arg(arguments, 0))?;
+    // As in V8, the length is the one after the conversion of the value.
+    let length = vm.heap.view_length(this);
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let to = vm.to_position(arg(arguments, 2), length, length)?;
     let length = validate(vm, this, "fill")?;
@@ -356,12 +362,24 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "includes")?;
-    search(vm, this, length, arguments).map(|found| Value::bool(found.is_some()))
+    if length == 0 {
+        return Ok(Value::FALSE);
+    }
+    let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    // A byte that is not there any more is `undefined`.
+    if arg(arguments, 0).is_undefined() {
+        return Ok(Value::bool(from < length && vm.heap.view_length(this) < length));
+    }
+    search(vm, this, from..length, arg(arguments, 0)).map(|found| Value::bool(found.is_some()))
 }
 
 fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "indexOf")?;
-    search(vm, this, length, arguments).map(position_or_none)
+    if length == 0 {
+        return Ok(position_or_none(None));
+    }
+    let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    search(vm, this, from..length, arg(arguments, 0)).map(position_or_none)
 }
 
 fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -491,7 +509,7 @@ fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `view.subarray(from, to)`: a view of the same buffer.
 fn subarray(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !this.is(Kind::Uint8Array) {
-        return Err(incompatible(vm, this, "%TypedArray%.prototype.subarray"));
+        return Err(incompatible(vm, Value::UNDEFINED, "%TypedArray%.prototype.subarray"));
     }
     let length = vm.heap.view_length(this);
     let from = vm.to_position(arg(arguments, 0), length, 0)?;
@@ -515,13 +533,16 @@ fn values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "with")?;
+    // As in V8, the value is converted first.
+    let byte = byte_of(vm, arg(arguments, 1))?;
     let index = vm.to_integer(arg(arguments, 0))?;
     let index = if index < 0.0 { length as f64 + index } else { index };
-    let byte = byte_of(vm, arg(arguments, 1))?;
     if index < 0.0 || index >= vm.heap.view_length(this) as f64 {
         return Err(vm.range_error("Invalid typed array index"));
     }
-    let mut copy = vm.charged_view_copy(this, 0..length)?;
+    let mut copy = part(vm, this, 0, length)?;
+    let missing = length - copy.len();
+    copy.extend(vm, std::iter::repeat_n(0, missing))?;
     if let Some(item) = copy.get_mut(index as usize) {
         *item = byte;
     }
@@ -590,7 +611,13 @@ const PIECE: usize = 1 << 12;
 /// The length of a receiver, which must be a view whose buffer is there.
 fn validate(vm: &mut Vm, this: Value, method: &str) -> Result<usize> {
     if !this.is(Kind::Uint8Array) {
-        return Err(vm.type_error("this is not a typed array."));
+        // V8 names the receiver of some of them only.
+        let is_named =
+            matches!(method, "at" | "join" | "slice" | "sort" | "toLocaleString" | "toReversed" | "toSorted");
+        return Err(match is_named {
+            true => incompatible(vm, this, &["%TypedArray%.prototype.", method].concat()), // bounded: a name of ours
+            false => vm.type_error("this is not a typed array."),
+        });
     }
     match vm.heap.view_range(this) {
         Some(range) => Ok(range.len()),
@@ -630,6 +657,7 @@ fn bytes_from(vm: &mut Vm, source: Value) -> Result {
     if source.is(Kind::Uint8Array) && vm.heap.view_range(source).is_none() {
         return Err(detached(vm, "%TypedArray%.prototype.values"));
     }
+    super::iterator::check_iterator(vm, source, "TypedArray's constructor")?;
     let items = if vm.is_iterable(source) {
         vm.iterate_to_list(source)?
     } else {
@@ -637,7 +665,7 @@ fn bytes_from(vm: &mut Vm, source: Value) -> Result {
         if length > MAX_BYTES {
             return Err(invalid_length(vm, Value::number(length)));
         }
-        super::array::array_like(vm, source)?
+        super::array::items_of_length(vm, source, length)?
     };
     vm.work(items.len() / 8)?;
     let mut bytes = Buffer::with_capacity(vm, items.len())?;
@@ -662,15 +690,12 @@ fn sought(value: Value) -> Option<u8> {
     (f64::from(byte) == number).then_some(byte)
 }
 
-/// The first position of a byte: `arguments` are the byte, and where to begin.
-fn search(vm: &mut Vm, view: Value, length: usize, arguments: &[Value]) -> Result<Option<usize>> {
-    if length == 0 {
-        return Ok(None);
-    }
-    let from = vm.to_position(arg(arguments, 1), length, 0)?;
-    let Some(byte) = sought(arg(arguments, 0)) else { return Ok(None) };
-    let bytes = vm.charged_view(view)?.get(from..).unwrap_or_default();
-    Ok(memchr::memchr(byte, bytes).map(|index| from + index))
+/// The first position of a byte in a range.
+fn search(vm: &mut Vm, view: Value, range: Range<usize>, byte: Value) -> Result<Option<usize>> {
+    let Some(byte) = sought(byte) else { return Ok(None) };
+    let bytes = vm.charged_view(view)?;
+    let bytes = bytes.get(range.start..range.end.min(bytes.len())).unwrap_or_default();
+    Ok(memchr::memchr(byte, bytes).map(|index| range.start + index))
 }
 
 fn position_or_none(position: Option<usize>) -> Value {

@@ -85,7 +85,7 @@ fn new_map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let map = vm.heap.new_map(Kind::Map);
     match source.kind() {
         Kind::Undefined | Kind::Null => {}
-        Kind::Map => {
+        Kind::Map if vm.is_iterable(source) => {
             for (key, value) in vm.charged_entries(source)? {
                 put(vm, map, key, value)?;
             }

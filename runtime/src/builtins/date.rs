@@ -299,6 +299,9 @@ fn to_iso_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// `date.toJSON()`: for whatever has a `toISOString` (21.4.4.37)
 fn to_json(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if this.is_nullish() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
     let primitive = vm.to_primitive(this, Hint::Number)?;
     if primitive.is_number() && !primitive.as_number().is_finite() {
         return Ok(Value::NULL);

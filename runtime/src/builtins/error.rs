@@ -75,6 +75,11 @@ fn capture_stack_trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `error.toString()`
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if !this.is_object() {
+        let what = vm.describe(this);
+        let message = format!("Method Error.prototype.toString called on incompatible receiver {what}"); // bounded: it is cut
+        return Err(vm.type_error(&message));
+    }
     vm.error_string(this)
 }
 

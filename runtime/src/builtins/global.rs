@@ -151,8 +151,16 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
     if transfer.is_nullish() {
         return Ok(Buffer::new());
     }
+    // As in Node, an object that is not iterable is options in its turn.
+    let is_options = transfer.is_object() && !vm.is_iterable(transfer) && !vm.is_script_iterable(transfer);
+    let transfer = if is_options { vm.get(transfer, name)? } else { transfer };
+    if is_options && transfer.is_nullish() {
+        return Ok(Buffer::new());
+    }
     if !transfer.is_object() || !vm.is_iterable(transfer) {
-        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
+        let what = if is_options { "options.transfer" } else { "transferList" };
+        let message = format!("Optional {what} argument must be an iterable"); // bounded: a name of ours
+        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     let list = vm.iterate_to_list(transfer)?;
     if list.iter().any(|value| !value.is(Kind::ArrayBuffer)) {
@@ -164,14 +172,7 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
     if list.iter().any(|buffer| !seen.insert(*buffer)) {
         return Err(clone_error(vm, "Transfer list contains duplicate ArrayBuffer"));
     }
-    let mut attached = Buffer::new();
-    let is_attached = |vm: &Vm, buffer: Value| !vm.heap.byte_buffers[buffer.index()].detached;
-    for buffer in list {
-        if is_attached(vm, buffer) {
-            attached.push(vm, buffer)?;
-        }
-    }
-    Ok(attached)
+    Ok(list)
 }
 
 /// A `TypeError` with a code that is not part of its text.
@@ -256,6 +257,9 @@ impl Cloner {
     /// Move the bytes of a buffer to its clone.
     fn transfer(&self, vm: &mut Vm, buffer: Value) {
         let Some(&clone) = self.clones.get(&buffer) else { return };
+        if vm.heap.byte_buffers[buffer.index()].detached {
+            return;
+        }
         let (bytes, _) = vm.heap.detach_buffer(buffer);
         vm.heap.meter.add_bytes(block(bytes.capacity()));
         vm.heap.byte_buffers[clone.index()].bytes = bytes;

@@ -179,6 +179,10 @@ impl Vm {
 
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
+        if self.realm.script.code.iterables && self.has_own_method(value, known::SYMBOL_ITERATOR) {
+            // Methods of the script are looked for before.
+            return false;
+        }
         matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator | Kind::Uint8Array)
             || matches!(
                 self.heap.internal_slots_of(value),
@@ -281,8 +285,16 @@ impl Vm {
             }
             // Pairs may be added to these later.
             None if state.source.is(Kind::InternalSlots) => Ok(None),
+            // It shows what it was made for, so it keeps an empty string or, behind all entries, the map.
+            // As in V8, the length of an array-like is read again.
+            None if matches!(state.source.kind(), Kind::Map | Kind::Set | Kind::Object | Kind::Function) => {
+                state.position = usize::MAX;
+                Ok(None)
+            }
             None => {
-                state.source = Value::UNDEFINED;
+                let is_string = state.source.is_string();
+                let empty = if is_string { self.atom_string(known::EMPTY) } else { Value::UNDEFINED };
+                self.heap.iterators[iterator.index()].source = empty;
                 Ok(None)
             }
         }
@@ -342,6 +354,9 @@ impl Vm {
 
     /// Append all items of an iterable.
     pub fn push_items(&mut self, value: Value, items: &mut Buffer<Value>) -> Result<()> {
+        if self.realm.script.code.iterables && !self.is_iterable(value) {
+            return Err(self.not_iterable(value));
+        }
         if value.is(Kind::Array) {
             let first = items.len();
             let length = self.charged_items(value)?.len();
@@ -457,6 +472,25 @@ pub fn last_key(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let &Iterator { source, position, .. } = &vm.heap.iterators[super::arg(arguments, 0).index()];
     let entry = position.checked_sub(1).and_then(|last| vm.heap.maps[source.index()].entry_from(last));
     Ok(entry.map_or(Value::UNDEFINED, |entry| entry.key))
+}
+
+/// An error if a value has a `[Symbol.iterator]` that is no function; `what` requires it.
+pub fn check_iterator(vm: &mut Vm, value: Value, what: &str) -> Result<()> {
+    let method = vm.script_method(value, known::SYMBOL_ITERATOR)?.unwrap_or(Value::UNDEFINED);
+    if method.is_nullish() || method.is_callable() {
+        return Ok(());
+    }
+    let message = format!(
+        "{what} requires that the property of the first argument, items[Symbol.iterator], when exists, be a function"
+    );
+    Err(vm.type_error(&message)) // bounded: a name of ours
+}
+
+/// `$fromIterable(value, name)`: the same as [`iterable`] for `from`, which takes values with a length too.
+pub fn from_iterable(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let name = vm.to_text_lossy(super::arg(arguments, 1));
+    check_iterator(vm, super::arg(arguments, 0), &name)?;
+    iterable(vm, this, arguments)
 }
 
 /// Whether a value is iterable; an error for `undefined` and `null`.

@@ -230,7 +230,10 @@ fn has_own_property(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 /// No value that a script can get is a prototype.
-fn is_prototype_of(_: &mut Vm, _: Value, _: &[Value]) -> Result {
+fn is_prototype_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if this.is_nullish() && arg(arguments, 0).is_object() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
     Ok(Value::FALSE)
 }
 

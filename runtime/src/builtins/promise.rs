@@ -5,7 +5,7 @@
 //! functions that resolve and reject the promise. Missing values are holes.
 
 use super::registry::registry;
-use super::{Body, Global, NativeFn, Row, arg, native, prelude};
+use super::{Body, Global, NativeFn, Row, arg, either, native, prelude};
 use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::heap::{Action, Class};
@@ -37,7 +37,7 @@ pub const GLOBALS: &[Global] = &[Global {
 
 /// Methods of promises.
 pub const METHODS: &[Row] =
-    &[native("then", 2, then), native("catch", 1, catch), prelude("finally", 1, "Promise_finally")];
+    &[native("then", 2, then), either("catch", 1, catch, "Promise_catch"), prelude("finally", 1, "Promise_finally")];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
@@ -55,7 +55,7 @@ pub const INTRINSICS: &[Row] = &[
     native("$promise_any", 1, any),
     native("$promise_race", 1, race),
     native("$own_then", 1, own_then),
-    native("$callable_then", 1, callable_then),
+    native("$method", 2, method),
     native("$combinator", 0, combinator),
     native("$combinator_part", 2, combinator_part),
     native("$combinator_end", 2, combinator_end),
@@ -126,9 +126,10 @@ fn then(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(vm.then(this, arg(arguments, 0), arg(arguments, 1)))
 }
 
-/// `promise.catch(onRejected)`
-fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    then(vm, this, &[Value::UNDEFINED, arg(arguments, 0)])
+/// `promise.catch(onRejected)` of a promise without a `then` of its own.
+fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
+    let is_plain = this.is(Kind::Promise) && !vm.has_own_method(this, known::THEN);
+    if is_plain { then(vm, this, &[Value::UNDEFINED, arg(arguments, 0)]).map(Some) } else { Ok(None) }
 }
 
 /// `$executor(executor)`: a new promise and its resolving functions; an error unless the executor is callable.
@@ -185,17 +186,13 @@ fn intrinsic_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.then(arg(arguments, 0), arg(arguments, 1), arg(arguments, 2)))
 }
 
-/// `$finally_receiver(promise)`: throws unless it is one.
+/// `$finally_receiver(value)`: throws unless it is an object.
 fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let this = arg(arguments, 0);
-    if this.is(Kind::Promise) {
-        return Ok(this);
-    }
     if !this.is_object() {
         return Err(vm.type_error("Promise.prototype.finally called on non-object"));
     }
-    let receiver = vm.receiver_text(this);
-    Err(vm.type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
+    Ok(this)
 }
 
 /// `$promise_all(items)` (27.2.4.1)
@@ -232,13 +229,14 @@ fn own_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::bool(items.iter().any(|&item| has(vm, item))))
 }
 
-/// `$callable_then(promise)`: its own `then`; an error unless it is callable.
-fn callable_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let then = vm.own_property(arg(arguments, 0), PropertyKey::Name(known::THEN))?.unwrap_or(Value::UNDEFINED);
-    if then.is_callable() {
-        return Ok(then);
+/// `$method(value, name)`: a method that is called next; an error unless it is callable.
+fn method(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let name = vm.to_property_key(arg(arguments, 1))?;
+    let method = vm.get_key(arg(arguments, 0), name)?;
+    if method.is_callable() {
+        return Ok(method);
     }
-    let what = vm.describe_typed(then);
+    let what = vm.describe_typed(method);
     Err(vm.type_error(&format!("{what} is not a function")))
 }
 

@@ -187,8 +187,10 @@ impl Vm {
 
     /// `bytes[index] = value`: no effect where there is no such byte.
     pub fn set_view_item(&mut self, view: Value, index: u32, value: Value) -> Result<()> {
+        // As in V8, an index that was not there before the conversion is not written.
+        let is_there = (index as usize) < self.heap.view_length(view);
         let byte = to_int32(self.to_number(value)?) as u8;
-        if let Some(item) = self.heap.view_bytes_mut(view).get_mut(index as usize) {
+        if is_there && let Some(item) = self.heap.view_bytes_mut(view).get_mut(index as usize) {
             *item = byte;
         }
         Ok(())
@@ -280,13 +282,18 @@ impl Vm {
 
     /// `array.length = value` (ECMAScript 10.4.2.4)
     fn set_length(&mut self, array: Value, value: Value) -> Result<()> {
+        // ToUint32, then ToNumber: an object is converted twice.
         let number = self.to_number(value)?;
-        let length = number as u32;
+        let length = to_int32(number) as u32;
+        let number = if value.is_object() { self.to_number(value)? } else { number };
         if f64::from(length) != number {
             return Err(self.range_error("Invalid array length"));
         }
         let length = length as usize;
         let present = self.heap.length(array);
+        if value.is_object() && self.heap.flags(array) & FROZEN != 0 && length != present {
+            return Err(self.read_only(array, PropertyKey::Name(known::LENGTH)));
+        }
         if length > present {
             return self.resize(array, length);
         }

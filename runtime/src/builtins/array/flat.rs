@@ -8,12 +8,12 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
 pub fn flat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    length_of(vm, this)?;
+    let length = length_of(vm, this)? as usize;
     let depth = match arg(arguments, 0) {
         Value::UNDEFINED => 1.0,
         depth => vm.to_integer(depth)?,
     };
-    let array = as_array(vm, this)?;
+    let array = as_array(vm, this, length)?;
     let mut out = Buffer::new();
     vm.work(vm.heap.length(array))?;
     // Arrays whose items are being taken, with the next index.

@@ -36,14 +36,20 @@ pub fn move_items(vm: &mut Vm, this: Value, [from, to, count]: [f64; 3]) -> Resu
 
 pub fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = length_of(vm, this)?;
-    let mut index = position(vm, arg(arguments, 1), length, 0.0)?;
-    let end = position(vm, arg(arguments, 2), length, length)?;
+    let from = position(vm, arg(arguments, 1), length, 0.0)?;
+    let to = position(vm, arg(arguments, 2), length, length)?;
+    fill_range(vm, this, arg(arguments, 0), [length, from, to])
+}
+
+/// Set the items between two indices; the length is the one before they were converted.
+pub fn fill_range(vm: &mut Vm, this: Value, item: Value, [length, from, end]: [f64; 3]) -> Result {
+    let mut index = from;
     if this.is(Kind::Array) && vm.heap.flags(this) == SPARSE && (end - index) * 4.0 > length {
         // It becomes dense sooner or later.
         vm.densify(this)?;
     }
     while index < end {
-        put(vm, this, index, arg(arguments, 0))?;
+        put(vm, this, index, item)?;
         index += 1.0;
     }
     Ok(this)
@@ -126,6 +132,11 @@ pub fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         [_] => length - start,
         [_, count, ..] => vm.to_integer(*count)?.clamp(0.0, length - start),
     };
+    splice_range(vm, this, added, [length, start, count])
+}
+
+/// Replace so many items from an index on; the length is the one before they were converted.
+pub fn splice_range(vm: &mut Vm, this: Value, added: &[Value], [length, start, count]: [f64; 3]) -> Result {
     let growth = added.len() as f64 - count;
     if length + growth > MAX_SAFE {
         return Err(vm.type_error("Invalid array length"));
@@ -160,6 +171,28 @@ pub fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     set_length(vm, this, length + growth)?;
     Ok(Value::number(length + growth))
+}
+
+/// A copy of an array with another length: cut, or with holes at the end.
+#[cold]
+pub fn copy_of_length(vm: &mut Vm, array: Value, length: usize) -> Result {
+    // An array has at most so many items.
+    let copy = vm.new_holes(u32::try_from(length).unwrap_or(u32::MAX))?;
+    let end = vm.heap.length(array).min(length);
+    if vm.heap.is_sparse(array) {
+        for (index, item) in vm.charged_sparse_items(array, 0..end)? {
+            put(vm, copy, f64::from(index), item)?;
+        }
+        return Ok(copy);
+    }
+    vm.work(end)?;
+    for index in 0..end {
+        // charged: above
+        if let Some(item) = vm.heap.at(array, index).filter(|&item| item != Value::HOLE) {
+            vm.set_key(copy, PropertyKey::Index(index as u32), item)?;
+        }
+    }
+    Ok(copy)
 }
 
 /// Move the items from `from` on by `growth`, and delete the vacated ones.

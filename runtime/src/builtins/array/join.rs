@@ -1,6 +1,6 @@
 //! `join` and `toString`: arrays in arrays are walked without recursion.
 
-use super::{as_array, length_of};
+use super::{MAX_LENGTH, as_array, length_of};
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::{Buffer, Hold};
@@ -10,7 +10,7 @@ use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
-/// An array whose items are being written.
+/// A receiver whose items are being written.
 struct Level {
     array: Value,
     next: usize,
@@ -21,7 +21,7 @@ struct Level {
 const STRIDE: usize = 1 << 12;
 
 pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    length_of(vm, this)?;
+    let length = joined_length(vm, this)?;
     let separator = match arg(arguments, 0) {
         Value::UNDEFINED => None,
         separator => {
@@ -29,14 +29,27 @@ pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             Some(vm.charged_copy(separator)?)
         }
     };
-    let array = as_array(vm, this)?;
-    write(vm, array, separator.as_deref().unwrap_or(b","))
+    if length == 0 || vm.joining.contains(&this) {
+        return Ok(vm.atom_string(known::EMPTY));
+    }
+    // The items of a string cannot change, and have no conversions.
+    let source = if this.is_object() { this } else { as_array(vm, this, length)? };
+    let level = level_of(vm, source, length)?;
+    write(vm, level, separator.as_deref().unwrap_or(b","))
 }
 
 /// The result of the receiver's own `join` (ECMAScript 23.1.3.36); `None` for the built-in one.
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if this.is(Kind::Array) && !vm.has_own_method(this, known::JOIN) {
-        return write(vm, this, b",");
+        if vm.joining.contains(&this) {
+            return Ok(vm.atom_string(known::EMPTY));
+        }
+        let length = vm.heap.length(this);
+        let level = level_of(vm, this, length)?;
+        return write(vm, level, b",");
+    }
+    if this.is_nullish() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
     }
     if this.is_object() && !this.is(Kind::App) {
         let join = vm.get(this, known::JOIN)?;
@@ -47,10 +60,37 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     crate::builtins::object::to_string(vm, this, &[])
 }
 
-/// The items of an array as text. An array in itself is empty, as in V8.
-fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
+/// `$joining(receiver)`: the length of a receiver of `toLocaleString` whose items are written now; 0 where there is
+/// nothing to write, as in a receiver within itself.
+pub fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let this = arg(arguments, 0);
+    let length = joined_length(vm, this)?;
+    if length == 0 || vm.joining.contains(&this) {
+        return Ok(Value::ZERO);
+    }
+    vm.work(1 + vm.joining.len() / 8)?;
+    vm.joining.push(this);
+    Ok(Value::number(length as f64))
+}
+
+/// `$joined()`: the items of the last one are written.
+pub fn end(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    vm.joining.pop();
+    Ok(Value::UNDEFINED)
+}
+
+fn joined_length(vm: &mut Vm, this: Value) -> Result<usize> {
+    let length = length_of(vm, this)?;
+    if length > MAX_LENGTH {
+        return Err(vm.type_error("Invalid array length"));
+    }
+    Ok(length as usize)
+}
+
+/// The items of a receiver as text. What is being written is empty within itself, as in V8.
+fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
     let mut out = Buffer::from_parts(vm.heap.scratch(), Hold::NONE);
-    let mut levels = vec![level_of(vm, array)?]; // bounded: by the depth of calls
+    let mut levels = vec![first]; // bounded: by the depth of calls
     let mut charged = 0;
     while let Some(level) = levels.last_mut() {
         let (array, index) = (level.array, level.next);
@@ -67,7 +107,14 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             charged = out.len();
             check_size(vm, out.len())?;
         }
-        let Some(item) = vm.heap.at(array, index) else { continue };
+        let item = if array.is(Kind::Array) {
+            match vm.heap.at(array, index) {
+                Some(item) => item,
+                None => continue,
+            }
+        } else {
+            vm.get_index(array, Value::number(index as f64))?
+        };
         if item.is_nullish() || item == Value::HOLE {
             continue;
         }
@@ -75,9 +122,10 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             if levels.len() as u64 > vm.heap.meter.limits.max_call_depth {
                 return Err(vm.range_error("Maximum call stack size exceeded"));
             }
-            vm.work(levels.len() / 8)?;
-            if levels.iter().all(|level| level.array != item) {
-                levels.push(level_of(vm, item)?);
+            vm.work((levels.len() + vm.joining.len()) / 8)?;
+            if levels.iter().all(|level| level.array != item) && !vm.joining.contains(&item) {
+                let length = vm.heap.length(item);
+                levels.push(level_of(vm, item, length)?);
             }
             continue;
         }
@@ -85,7 +133,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             out.extend_from_slice(vm, NumberText::default().format(item.as_number()).as_bytes())?;
             continue;
         }
-        let text = vm.to_string(item)?;
+        let text = if item.is_object() { converted(vm, item, &levels)? } else { vm.to_string(item)? };
         check_size(vm, out.len() + vm.heap.str(text).bytes as usize)?;
         out.extend_from_slice(&vm.heap, vm.heap.bytes(text))?; // charged: above, when it is written
     }
@@ -93,8 +141,17 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
     vm.written(out.into_vec())
 }
 
-fn level_of(vm: &mut Vm, array: Value) -> Result<Level> {
-    let length = vm.heap.length(array); // charged: here
+/// An object as text, whose conversion may write what is being written.
+fn converted(vm: &mut Vm, item: Value, levels: &[Level]) -> Result {
+    let before = vm.joining.len();
+    vm.work(1 + levels.len() / 8)?;
+    vm.joining.extend(levels.iter().map(|level| level.array)); // bounded: by the depth of calls
+    let text = vm.to_string(item);
+    vm.joining.truncate(before);
+    text
+}
+
+fn level_of(vm: &mut Vm, array: Value, length: usize) -> Result<Level> {
     vm.work(length + 1)?;
     Ok(Level { array, next: 0, length })
 }

@@ -3,7 +3,7 @@
 use super::{as_array, counted, filled, generic, is_free, sparse};
 use crate::builtins::arg;
 use crate::thrown::Result;
-use crate::value::Value;
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::cmp::Ordering;
 
@@ -16,11 +16,11 @@ pub fn comparator(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
-/// `$sortable(self, items, all)`: put the items of a receiver into `items`, the undefined ones last,
+/// `$sortable(self, items, length, all)`: put the items of a receiver of a length into `items`, the undefined ones last,
 /// without its holes unless `all`; gives how many are defined.
 pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let array = as_array(vm, arg(arguments, 0))?;
-    let all = arg(arguments, 2) == Value::TRUE;
+    let array = as_array(vm, arg(arguments, 0), arg(arguments, 2).as_number() as usize)?;
+    let all = arg(arguments, 3) == Value::TRUE;
     if vm.heap.is_sparse(array) && !all {
         return sparse::sortable(vm, array, arg(arguments, 1));
     }
@@ -157,14 +157,15 @@ pub fn sorted(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let length = arg(arguments, 2).as_number();
     let items = std::mem::take(&mut vm.heap.arrays[sorted.index()].items);
     let count = items.len();
-    if is_free(vm, this) && vm.heap.length(this) as f64 == length {
+    let has_length = this.is(Kind::Array) && vm.heap.length(this) as f64 == length;
+    if is_free(vm, this) && has_length {
         let target = &mut vm.heap.arrays[this.index()].items;
         target[..count].copy_from_slice(&items);
         target[count..].fill(Value::HOLE);
         vm.work(count / 8)?;
         return Ok(Value::UNDEFINED);
     }
-    if vm.heap.length(this) as f64 == length && sparse::sorted(vm, this, &items)? {
+    if has_length && sparse::sorted(vm, this, &items)? {
         return Ok(Value::UNDEFINED);
     }
     for (index, item) in items.into_iter().enumerate() {

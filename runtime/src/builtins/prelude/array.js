@@ -174,7 +174,7 @@ function Array_from(self, items, fn, thisArg) {
   if (fn === undefined) return $isScriptIterable(items) ? Iterable_list(undefined, items) : $list(items);
   $callable(fn);
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
-  if ($iterable(items)) {
+  if ($fromIterable(items, '%Array%.from')) {
     const out = [];
     let i = 0;
     for (const item of $each(items)) {
@@ -208,15 +208,17 @@ function Array_sort(self, compare) {
   const length = $length(self);
   if (length < 2) return self;
   const items = [];
-  Array_arrange(items, $sortable(self, items, false), compare);
+  Array_arrange(items, $sortable(self, items, length, false), compare);
   $sorted(self, items, length);
   return self;
 }
 
 function Array_toSorted(self, compare) {
   $comparator(compare);
+  const length = $length(self);
+  if (length > 4294967295) throw new RangeError("Invalid array length");
   const items = [];
-  Array_arrange(items, $sortable(self, items, true), compare);
+  Array_arrange(items, $sortable(self, items, length, true), compare);
   return items;
 }
 

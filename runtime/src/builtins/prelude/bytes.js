@@ -7,6 +7,7 @@ function Uint8Array_new(receiver, items) {
 function Uint8Array_from(self, items, fn, thisArg) {
   if (fn !== undefined) $callable(fn);
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
+  $fromIterable(items, "%TypedArray%.from");
   const list = $isScriptIterable(items) ? Iterable_list(undefined, items) : items;
   if (fn === undefined) return $bytes(list);
   return Uint8Array_mapped($list(list), fn);
@@ -152,7 +153,7 @@ function Uint8Array_sort(self, compare) {
   if (length < 2) return self;
   const sorted = Bytes_sorted([...self], compare);
   sorted.length = Math.min(length, self.length);
-  self.set(sorted);
+  if (sorted.length > 0) self.set(sorted);
   return self;
 }
 

@@ -21,22 +21,37 @@ function strings_of_list(list) {
 }
 
 function Array_toLocaleString(self, locales, options) {
-  const length = $length(self);
-  const parts = [];
-  for (let i = 0; i < length; i++) {
-    const item = self[i];
-    parts.push(item === undefined || item === null ? "" : item.toLocaleString(locales, options));
+  const length = $joining(self);
+  return length === 0 ? "" : Array_localized(self, length, [locales, options]);
+}
+
+function Array_localized(self, length, args) {
+  let text = "";
+  try {
+    for (let i = 0; i < length; i++) {
+      if (i > 0) text += ",";
+      const item = self[i];
+      if (item === undefined || item === null) continue;
+      const fn = item.toLocaleString;
+      $callable(fn);
+      text += `${$call(fn, item, args)}`;
+    }
+  } finally {
+    $joined();
   }
-  return parts.join(",");
+  return text;
 }
 
 function Uint8Array_toLocaleString(self, locales, options) {
   const length = $viewLength(self, "toLocaleString");
   const parts = [];
-  for (let i = 0; i < length; i++) parts.push(self[i].toLocaleString(locales, options));
+  for (let i = 0; i < length; i++) parts.push(self[i]?.toLocaleString(locales, options));
   return parts.join(",");
 }
 
 function Object_toLocaleString(self) {
-  return self.toString();
+  if (self === undefined || self === null) {
+    throw new TypeError("Object.prototype.toLocaleString called on null or undefined");
+  }
+  return $call($method(self, "toString"), self, []);
 }

@@ -58,7 +58,7 @@ function Promise_combined(iterable, combine, kind) {
     for (const item of $each(items)) {
       const promise = $promise_of(item);
       const [fulfilled, rejected] = $combinator_part(state, kind);
-      if ($own_then(promise)) $call($callable_then(promise), promise, [fulfilled, rejected]);
+      if ($own_then(promise)) $call($method(promise, 'then'), promise, [fulfilled, rejected]);
       else $then(promise, fulfilled, rejected);
     }
     $combinator_end(state, kind);
@@ -69,17 +69,21 @@ function Promise_combined(iterable, combine, kind) {
   return state[0];
 }
 
-function Promise_finally(promise, handler) {
-  $finally_receiver(promise);
-  if (typeof handler !== 'function') {
-    return $then(promise, handler, handler);
-  }
-  return $then(
-    promise,
-    (value) => $then($promise_of(handler()), () => value),
-    (reason) => $then($promise_of(handler()), () => {
-      throw reason;
-    }),
-  );
+function Promise_catch(self, handler) {
+  return $call($method(self, 'then'), self, [undefined, handler]);
 }
 
+function Promise_finally(self, handler) {
+  $finally_receiver(self);
+  if (typeof handler !== 'function') return Promise_then(self, [handler, handler]);
+  return Promise_then(self, [
+    (value) => Promise_then($promise_of(handler()), [() => value]),
+    (reason) => Promise_then($promise_of(handler()), [() => {
+      throw reason;
+    }]),
+  ]);
+}
+
+function Promise_then(self, handlers) {
+  return $call($method(self, 'then'), self, handlers);
+}

@@ -64,7 +64,7 @@ pub fn repeat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let argument = arg(arguments, 0);
     let count = vm.to_integer(argument)?;
     if !(0.0..f64::INFINITY).contains(&count) {
-        let text = vm.short_text(argument, crate::outcome::MAX_MESSAGE_BYTES)?;
+        let text = if argument.is_object() { vm.object_tag(argument) } else { vm.describe(argument) };
         return Err(vm.range_error(&format!("Invalid count value: {text}"))); // bounded: above
     }
     repeated(vm, string, count as u64)
