@@ -195,14 +195,20 @@ fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut U
     let _copy = vm.hold(before.saturating_mul(4))?;
     // A value that makes the URL too long is ignored.
     if !too_long && before + text.len() <= MAX_URL_BYTES {
-        let url = &mut state(vm, this)?.url;
-        url.parse_again();
-        set(url, &text);
+        set(&mut state(vm, this)?.url, &text);
     }
     params::refresh(vm, this)?;
     let after = state(vm, this)?.url.length();
     vm.heap.meter.add_bytes(after.saturating_sub(before));
     Ok(Value::UNDEFINED)
+}
+
+/// Change a part of a URL that is parsed again before.
+fn change_part(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
+    change(vm, this, arguments, |url, text| {
+        url.parse_again();
+        set(url, text);
+    })
 }
 
 /// `url.toString()`, `url.toJSON()`
@@ -236,7 +242,7 @@ fn get_protocol(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_protocol(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_protocol)
+    change_part(vm, this, arguments, Url::set_protocol)
 }
 
 fn get_username(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -244,7 +250,7 @@ fn get_username(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_username(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_username)
+    change_part(vm, this, arguments, Url::set_username)
 }
 
 fn get_password(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -252,7 +258,7 @@ fn get_password(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_password(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_password)
+    change_part(vm, this, arguments, Url::set_password)
 }
 
 fn get_host(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -260,7 +266,7 @@ fn get_host(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_host(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_host)
+    change_part(vm, this, arguments, Url::set_host)
 }
 
 fn get_hostname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -268,7 +274,7 @@ fn get_hostname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_hostname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_hostname)
+    change_part(vm, this, arguments, Url::set_hostname)
 }
 
 fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -276,7 +282,7 @@ fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_port(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_port)
+    change_part(vm, this, arguments, Url::set_port)
 }
 
 fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -284,7 +290,7 @@ fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_pathname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_pathname)
+    change_part(vm, this, arguments, Url::set_pathname)
 }
 
 fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -292,7 +298,7 @@ fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_search)
+    change_part(vm, this, arguments, Url::set_search)
 }
 
 /// `url.searchParams`: always the same object.
@@ -305,7 +311,7 @@ fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, Url::set_hash)
+    change_part(vm, this, arguments, Url::set_hash)
 }
 
 impl Vm {

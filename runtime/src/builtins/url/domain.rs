@@ -55,6 +55,8 @@ pub fn domain_to_ascii(domain: &str) -> Option<String> {
 
 /// Whether Punycode is that of a valid label.
 fn is_valid_encoded(encoded: &str) -> bool {
+    // Nothing before the last hyphen is no letters of ASCII; the crate wants no hyphen there.
+    let encoded = encoded.strip_prefix('-').filter(|rest| !rest.contains('-')).unwrap_or(encoded);
     let Some(label) = encoded.is_ascii().then(|| punycode::decode_to_string(encoded)).flatten() else { return false };
     !label.is_empty()
         && !label.chars().any(|letter| matches!(letter, 'ẞ' | char::REPLACEMENT_CHARACTER) || is_later(letter))

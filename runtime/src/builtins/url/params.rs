@@ -3,6 +3,9 @@
 //! The `searchParams` of a URL and the URL change each other: a change here writes the query of the
 //! URL, a change of the URL reads the pairs again.
 
+mod decode;
+
+use self::decode::decoded;
 use super::{coded, state};
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
 use crate::charge::{Buffer, Hold};
@@ -14,7 +17,7 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::to_utf16;
-use percent_encoding::{percent_decode, percent_encode_byte};
+use percent_encoding::percent_encode_byte;
 
 /// Bytes of a name or a value that are decoded or encoded between two charges.
 const PIECE: usize = 64 << 10;
@@ -155,54 +158,6 @@ fn parse(vm: &mut Vm, query: &str) -> Result<Pairs> {
         pairs.push(vm, pair)?;
     }
     Ok(pairs)
-}
-
-/// A name or a value of a query, decoded in pieces, so that a long one can be stopped.
-fn decoded(vm: &mut Vm, text: &str) -> Result<String> {
-    let mut bytes = Buffer::<u8>::with_capacity(vm, text.len())?;
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        let mut end = rest.len().min(PIECE);
-        if end < rest.len() {
-            // Escapes are not split.
-            let escape = rest[end - 2..end].iter().position(|byte| *byte == b'%');
-            end -= escape.map_or(0, |at| 2 - at);
-        }
-        let (piece, more) = rest.split_at(end);
-        vm.work(1 + piece.len() / 8)?;
-        for (index, word) in piece.split(|byte| *byte == b'+').enumerate() {
-            if index > 0 {
-                bytes.push(vm, b' ')?;
-            }
-            bytes.extend(vm, percent_decode(word))?;
-        }
-        rest = more;
-    }
-    let error = match String::from_utf8(bytes.into_vec()) {
-        Ok(mut text) => {
-            text.shrink_to_fit();
-            return Ok(text);
-        }
-        Err(error) => error,
-    };
-    let bytes = error.as_bytes();
-    let _decoded = vm.hold(bytes.len())?;
-    let (mut length, mut text) = (0, Hold::NONE);
-    for chunk in bytes.utf8_chunks() {
-        vm.work(1 + chunk.valid().len() / 64)?;
-        length +=
-            chunk.valid().len() + if chunk.invalid().is_empty() { 0 } else { char::REPLACEMENT_CHARACTER.len_utf8() };
-    }
-    text.grow(vm, length)?;
-    let mut out = String::with_capacity(length); // charged: above
-    for chunk in bytes.utf8_chunks() {
-        vm.work(1 + chunk.valid().len() / 64)?;
-        out.push_str(chunk.valid());
-        if !chunk.invalid().is_empty() {
-            out.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-    Ok(out)
 }
 
 fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
