@@ -36,6 +36,10 @@ impl Cursor<'_> {
                 self.advance();
                 self.name()?;
                 self.signature()?;
+                // One on the next line too is its body.
+                if self.is(T::LBrace) {
+                    return Err(self.expected("`;`"));
+                }
                 self.semicolon()?;
             }
             Some(T::Class) => self.class()?,

@@ -32,9 +32,9 @@ impl Cursor<'_> {
         Ok(true)
     }
 
-    /// Type parameters, if there are any.
+    /// Type parameters, if there are any. The list may be empty here.
     pub(super) fn generic(&mut self) -> Result<()> {
-        if self.eat(T::Less) { self.type_parameters() } else { Ok(()) }
+        if !self.eat(T::Less) || self.eat(T::Greater) { Ok(()) } else { self.type_parameters() }
     }
 
     /// `A, b.C<D>`

@@ -91,7 +91,9 @@ impl Layout<'_> {
                 self.declaration(token, span, newline)
             }
             T::This => self.this_parameter(span),
-            T::Bang if asserts && !newline && self.ended != Ended::Cast && !self.is_updated() => {
+            T::Bang
+                if asserts && !newline && self.head.is_none() && self.ended != Ended::Cast && !self.is_updated() =>
+            {
                 self.non_null(span)?;
                 Ok(true)
             }
@@ -219,7 +221,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Notes that the operand is no name any more. Where a pattern may stand, parentheses say so.
+    /// Notes that the operand is no name any more. Where a pattern or a label may stand, parentheses say so.
     fn asserted(&mut self, end: u32) {
         use Token as T;
         let (next, _) = self.eraser.next(end);
@@ -333,7 +335,8 @@ impl Layout<'_> {
         else {
             return Ok(false);
         };
-        if !(newline || matches!(token, Token::Semicolon | Token::RBrace)) {
+        let ends = newline || matches!(token, Token::Semicolon | Token::RBrace);
+        if !ends || self.last() != Some(Token::RParen) {
             return Ok(false);
         }
         let name = Span::new(start, end);
@@ -451,14 +454,23 @@ impl Layout<'_> {
         matches!(self.last(), Some(Token::Increment | Token::Decrement))
     }
 
-    /// The index of the first token of the name or the literal that just ended, where a pattern may stand.
+    /// The index of the first token of the name or the literal that just ended, where a pattern or a label may stand.
     fn binding_start(&self) -> Option<usize> {
         use Token as T;
         let start = is_pattern_end(&self.out, self.closed)?;
         let before = start.checked_sub(1)?;
         let may_bind = matches!(
             self.out[before].1,
-            T::LParen | T::LBracket | T::Comma | T::Ellipsis | T::Colon | T::Const | T::Let | T::Var
+            T::LParen
+                | T::LBracket
+                | T::Comma
+                | T::Ellipsis
+                | T::Colon
+                | T::Const
+                | T::Let
+                | T::Var
+                | T::Break
+                | T::Continue
         );
         may_bind.then_some(start)
     }

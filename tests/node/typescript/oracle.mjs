@@ -7,16 +7,20 @@ const TAIL = '\n}';
 const options = { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, noLib: true, noResolve: true, alwaysStrict: false };
 
 // Errors that the compiler finds behind its parser, though no type is wrong: JSDoc types, parameters `this`, signatures.
-const GRAMMAR = new Set([2369, 2371, 2389, 2390, 2391, 2394, 2463, 2499, 2680, 2730, 5076, 17019, 17020]);
+const GRAMMAR = new Set([2369, 2371, 2389, 2390, 2391, 2394, 2463, 2499, 2680, 2730, 5076, 7061, 17019, 17020]);
 // Errors that do not count here: declarations in a function, which the script is for the compiler.
 const OURS = new Set([1155, 1182, 1184]);
 
 // Programs that the parser of TypeScript refuses though it means to accept them: it takes a name on the next line for a
-// mistake if a word follows, a `?` for a part of a type, and a comparison for type arguments with a function type in them.
+// mistake if a word follows, a `?` for a part of a type, a comparison for type arguments that go on in another way, and what
+// follows `case (x):` for the result type of a function.
 const QUIRKS = [
-  [1003, /\.\s*\n\s*$/],
-  [1005, /\b(?:as|satisfies)\b[^;]*\?[^;]*$/],
-  [1005, /<\s*[<(][^;]*$/],
+  [1003, /\.\s*$/],
+  [1005, /\b(?:as|satisfies)\b[^;?]*\?[^;:]*$/],
+  [1005, /[<,]\s*<[^<>;]{0,40}$/],
+  [1005, /<\s*\([\w\s,.]*\)?\s*$/],
+  [1005, /\bcase\s*\([\w\s,]*\)\s*:[^;]{0,60}$/],
+  [1110, /<[^;()]*,\s*$/],
 ];
 const isQuirk = ({ code, start }, text) => QUIRKS.some(([known, before]) => code === known && before.test(text.slice(Math.max(0, start - 200), start)));
 
@@ -56,6 +60,8 @@ export function wanted(text) {
     const isDoubtful = isWhole && (isJavaScript(text) || isQuirk(problem, source));
     return { want: isDoubtful ? 'either' : 'refuse', why };
   }
+  // The parser of TypeScript leaves out what follows `declare` and is no declaration.
+  if (/\bdeclare\s+(?!(?:abstract|class|const|enum|function|interface|let|module|namespace|type|var)\b)[\w{[(]/.test(text)) return { want: 'either', why: 'declare' };
   const output = ts.transpileModule(source, { compilerOptions: options }).outputText;
   const code = output.slice(output.indexOf('{') + 1, output.lastIndexOf('}'));
   if (!isJavaScript(code)) return { want: 'refuse', why: 'its JavaScript is none' };
