@@ -232,7 +232,8 @@ fn repeated_operations_are_charged_each_time() {
         ("same.lastIndexOf(other)", 300 * 800_000 / 512),
         ("same.includes(other)", 300 * 800_000 / 512),
         ("JSON.stringify(rows, keys)", 300 * 1000),
-        ("console.table(rows.map(() => wide), ['a'])", 300 * 1000),
+        ("console.table(rows.slice(0, 50).map(() => wide))", 50 * 1000),
+        ("console.table(rows.slice(0, 50), keys)", 50 * 1000),
         ("new Intl.NumberFormat().formatToParts(10n ** 3000n)", 2000),
     ] {
         let steps = steps(MANY, expression);

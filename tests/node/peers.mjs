@@ -54,7 +54,7 @@ async function main() {
       if (!problem) { counts.same += 1; return; }
       const labelled = await accepted(program, (script) => ours.ask({ script }), true);
       if (labelled.script) problem.before = (await differs(labelled, node))?.before;
-      const reason = reasonOf({ ...problem, ...one });
+      const reason = reasonOf({ ...problem, ...one, place: program.place });
       if (reason) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       counts[reason ? 'explained' : 'unexplained'] += 1;
       const entry = { suite: name, place: program.place, reason, ...problem, script: one.script };

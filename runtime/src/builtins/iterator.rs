@@ -95,6 +95,11 @@ impl Vm {
         }
     }
 
+    /// Whether the script has given a value something else than a function as its method `[Symbol.iterator]`.
+    pub(crate) fn lacks_iterator(&mut self, value: Value) -> Result<bool> {
+        Ok(self.script_method(value, known::SYMBOL_ITERATOR)?.is_some_and(|method| !method.is_callable()))
+    }
+
     /// Begin to iterate over a value of any kind (ECMAScript 7.4.4).
     pub(crate) fn begin_walk(&mut self, value: Value, walker: Walker) -> Result<Begun> {
         if walker.is_async() {

@@ -217,7 +217,7 @@ impl Vm {
                 None => Done::Frame,
             });
         }
-        if !self.is_iterable(value) {
+        if !self.is_iterable(value) || self.lacks_iterator(value)? {
             return Err(spread.not_iterable(self, value).at(self, at));
         }
         if copies {

@@ -32,8 +32,9 @@ export async function accepted({ text, keeps = false }, ask, labels = false) {
   return { why: 'refused' };
 }
 
-/** A text that is not JavaScript: what AgentScript accepts nevertheless is a difference. */
+/** A text that is not JavaScript, also not for a parser that is newer than the one of the sandbox: what AgentScript accepts nevertheless is a difference. */
 async function asItIs(text, ask) {
+  if (isStrict(text)) return { why: 'no JavaScript' };
   const outcome = await ask(text);
   if (!outcome || outcome.status === 'syntax_error' || outcome.status === 'illegal_access') return { why: 'no JavaScript' };
   return { script: text, outcome, dropped: 0 };

@@ -255,16 +255,26 @@ pub fn receivers(family: &str) -> Vec<Kind> {
         "Map" => kinds_with(&["map:"]),
         "Set" => kinds_with(&["set:"]),
         "Promise" => kinds_with(&["promise:"]),
-        "Iterator" => with(
-            &[
-                more(
-                    "iterator:map",
-                    "(() => { const m = new Map(); for (let i = 0; i < 1e6 * S; i++) m.set(i, i); return m })().entries()",
-                ),
-                more("iterator:code-points", "'é'.repeat(3e7 * S).split('').values()"),
-            ],
-            &["iterator:"],
-        ),
+        "ArrayIterator" => {
+            with(&[more("iterator:code-points", "'é'.repeat(3e7 * S).split('').values()")], &["iterator:"])
+        }
+        "MapIterator" => vec![more(
+            "iterator:map",
+            "(() => { const m = new Map(); for (let i = 0; i < 1e6 * S; i++) m.set(i, i); return m })().entries()",
+        )],
+        "SetIterator" => vec![more(
+            "iterator:set",
+            "(() => { const s = new Set(); for (let i = 0; i < 1e6 * S; i++) s.add(i); return s })().entries()",
+        )],
+        "StringIterator" => vec![more("iterator:string", "'aé'.repeat(2e7 * S)[Symbol.iterator]()")],
+        "RegExpStringIterator" => vec![more("iterator:matches", "'ab'.repeat(2e7 * S).matchAll(/a/g)")],
+        "ParamsIterator" => vec![more("iterator:params", "new URLSearchParams('a=b&'.repeat(4e5 * S)).entries()")],
+        "HeadersIterator" => vec![more("iterator:headers", "new Headers({ 'x-a': 'b'.repeat(6e7 * S) }).entries()")],
+        "SegmentsIterator" => vec![more(
+            "iterator:segments",
+            "new Intl.Segmenter('en', { granularity: 'word' }).segment('a b. c'.repeat(1e6 * S))[Symbol.iterator]()",
+        )],
+        "DomException" => vec![more("exception:long", "new DOMException('E'.repeat(6e7 * S), 'AbortError')")],
         "Date" => with(&[more("date:now", "new Date(1.7e12)")], &["date:"]),
         "RegExp" => with(
             &[

@@ -17,7 +17,10 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::to_utf16;
-use percent_encoding::percent_encode_byte;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+/// The application/x-www-form-urlencoded percent-encode set, without the space.
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'*').remove(b'-').remove(b'.').remove(b'_');
 
 /// Bytes of a name or a value that are decoded or encoded between two charges.
 const PIECE: usize = 64 << 10;
@@ -306,7 +309,10 @@ fn changed(vm: &mut Vm, this: Value) -> Result {
 
 /// The pairs as a query, counted until it is dropped.
 fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
-    let escaped = |text: &str| text.bytes().map(|byte| form_encoded(byte).len()).sum::<usize>();
+    let escaped = |text: &str| -> usize {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'*' | b'-' | b'.' | b'_');
+        text.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
+    };
     let mut length = 0;
     let mut index = 0;
     while let Some((name, value)) = receiver(vm, this)?.pairs.get(index) {
@@ -325,7 +331,12 @@ fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
         while let Some((name, value)) = receiver(vm, this)?.pairs.get(index / 2) {
             let rest = if index % 2 == 0 { &name.as_bytes()[at..] } else { &value.as_bytes()[at..] };
             let piece = &rest[..rest.len().min(PIECE)];
-            out.extend(piece.iter().map(|&byte| form_encoded(byte)));
+            for (index, word) in piece.split(|byte| *byte == b' ').enumerate() {
+                if index > 0 {
+                    out.push('+');
+                }
+                out.extend(percent_encode(word, FORM));
+            }
             let (length, is_last) = (piece.len(), piece.len() == rest.len());
             vm.work(1 + length / 16)?;
             if is_last {
@@ -335,16 +346,6 @@ fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
         }
     }
     Ok((out, hold))
-}
-
-/// A byte as the serializer of `application/x-www-form-urlencoded` writes it.
-fn form_encoded(byte: u8) -> &'static str {
-    const PLAIN: &str = "*-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-    match PLAIN.as_bytes().binary_search(&byte) {
-        Ok(at) => &PLAIN[at..=at],
-        Err(_) if byte == b' ' => "+",
-        Err(_) => percent_encode_byte(byte),
-    }
 }
 
 /// `params.size`
