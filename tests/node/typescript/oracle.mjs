@@ -60,6 +60,8 @@ export function wanted(text) {
     const isDoubtful = isWhole && (isJavaScript(text) || isQuirk(problem, source));
     return { want: isDoubtful ? 'either' : 'refuse', why };
   }
+  // It reads the `a.<T>` of documentation comments too.
+  if (/\.\s*</.test(text)) return { want: 'either', why: 'a.<T>' };
   // The parser of TypeScript leaves out what follows `declare` and is no declaration.
   if (/\bdeclare\s+(?!(?:abstract|class|const|enum|function|interface|let|module|namespace|type|var)\b)[\w{[(]/.test(text)) return { want: 'either', why: 'declare' };
   const output = ts.transpileModule(source, { compilerOptions: options }).outputText;

@@ -126,7 +126,7 @@ function statement(depth) {
   switch (random(9)) {
     case 0: return `if (${expression(2)}) { ${statement(next)} }${maybe(40, () => ` else { ${statement(next)} }`)}`;
     case 1: return `for (const e${annotation(30)} of ${pick(['list', 'list as T[]', '[1, 2]', 'list!', '<any>list'])}) { out.push(e); ${statement(next)} }`;
-    case 2: return `try { ${statement(next)} } catch (e${annotation()}) { out.push(String(e)); }`;
+    case 2: return `try { ${statement(next)} } catch (e${annotation()}) { out.push(e.name); }`;
     case 3: return `switch (${expression(1)}) { case ${operand(1)}: ${statement(next)} case a as T: break; default: ${statement(next)} }`;
     case 4: return `label: { ${statement(next)} break label; }`;
     case 5: return `out.push(${expression(3)})${pick([';', '\n'])}`;
