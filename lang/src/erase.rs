@@ -105,7 +105,7 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// What the `<…>` at the beginning of an operand is.
+    /// The kind of the `<…>` at the beginning of an operand.
     pub(crate) fn angles(&mut self, from: u32) -> Result<Angles> {
         let parameters = self.possible(from, |cursor| cursor.are_parameters().then(|| cursor.end()))?;
         let types = match parameters {
@@ -116,7 +116,7 @@ impl<'s> Eraser<'s> {
         Ok(Angles { end, parameters: parameters.is_some(), types: types.is_some() })
     }
 
-    /// What the `<…>` behind `async` is, if it is not a comparison.
+    /// The kind of the `<…>` behind `async`; nothing for a comparison.
     pub(crate) fn async_angles(&mut self, from: u32) -> Result<Option<Angles>> {
         let parameters = self.possible(from, |cursor| cursor.are_parameters().then(|| cursor.end()))?;
         let types = self.type_arguments(from)?;
@@ -203,7 +203,7 @@ impl<'s> Eraser<'s> {
         Ok(found?.then(|| cursor.end()))
     }
 
-    /// What is perhaps there, and an error only where it cannot be found out.
+    /// Reads an optional part; an error only if the lookahead ends before it is decided.
     fn possible<R>(&mut self, from: u32, read: impl FnOnce(&mut Cursor<'s>) -> Option<R>) -> Result<Option<R>> {
         let mut cursor = Cursor::new(self.source, from, self.budget);
         let found = read(&mut cursor);

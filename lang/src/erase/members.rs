@@ -1,4 +1,4 @@
-//! What stands in the braces of types: members of object types and interfaces, mapped types.
+//! Members in the braces of types: those of object types and interfaces, and mapped types.
 
 use super::cursor::Cursor;
 use crate::diagnostic::Result;

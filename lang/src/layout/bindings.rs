@@ -5,7 +5,7 @@ use crate::diagnostic::Result;
 use crate::span::Span;
 use crate::token::Token;
 
-/// What a name or a pattern that just ended belongs to.
+/// The owner of a name or a pattern that just ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Owner {
     Declaration,
@@ -46,7 +46,7 @@ impl Layout<'_> {
         self.frame.holds_statements() && self.owner() == Some(Owner::Declaration)
     }
 
-    /// What the name or the pattern that just ended belongs to.
+    /// The owner of the name or the pattern that just ended.
     fn owner(&self) -> Option<Owner> {
         use Token as T;
         if self.ended != Ended::Operand {
@@ -162,13 +162,13 @@ impl Layout<'_> {
         Ok(is_optional && self.may_annotate(span))
     }
 
-    /// What is known of types in the parentheses that open here.
+    /// The state of types in the parentheses that open here.
     pub(super) fn open_types(&mut self) {
         let generic = std::mem::take(&mut self.opening);
         self.frame.types.generic = generic;
     }
 
-    /// What was erased in the parentheses that close here.
+    /// The types that were erased in the parentheses that close here.
     pub(super) fn close_types(&mut self, after: Position) {
         self.annotation = self.frame.types.annotation.filter(|_| after == Position::After);
         self.generic = self.frame.types.generic;

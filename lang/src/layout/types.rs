@@ -11,12 +11,12 @@ use crate::erase::Angles;
 use crate::span::Span;
 use crate::token::Token;
 
-/// What a layout knows of types in the innermost bracket.
+/// The state of types in the innermost bracket.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Types {
     /// The first type that was erased in it and that only parameters may have.
     pub(super) annotation: Option<Span>,
-    /// What stands before it.
+    /// The token before it.
     pub(super) generic: Generic,
     /// Whether the statement is a declaration of variables.
     pub(super) declares: bool,

@@ -45,7 +45,7 @@ pub(super) struct Waiting {
 #[derive(Default)]
 struct Pending {
     calls: JoinSet<CallEnd>,
-    /// Those that had an answer at once, as calls of unknown tools do, in their order.
+    /// Calls that had an answer at once, as those of unknown tools do, in their order.
     answered: Vec<CallEnd>,
     /// Those that wait for a person, with the errors that the script gets if the run cannot pause.
     paused: BTreeMap<CallId, Event>,
