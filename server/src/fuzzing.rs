@@ -75,6 +75,7 @@ pub fn clean_data(value: &mut Value) {
 pub fn incoming(text: &[u8]) -> &'static str {
     match incoming::parse(text) {
         incoming::Incoming::Message(_) => "message",
+        incoming::Incoming::Mended(_) => "mended",
         incoming::Incoming::Malformed { .. } => "malformed",
         incoming::Incoming::Ignored => "ignored",
     }

@@ -7,13 +7,14 @@
 mod cost;
 mod keywords;
 mod nulls;
+mod references;
 
 use crate::offload;
 use cost::{Graph, TooComplex};
 pub use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Validator};
 pub use nulls::without_nulls;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Maximum size of a schema, in JSON values.
 const MAX_SCHEMA_VALUES: usize = 100_000;
@@ -81,6 +82,10 @@ impl Schema {
                 pattern,
                 "a pattern of a schema needs more than linear time, or too much memory; it is not checked"
             );
+        }
+        for reference in references::prune(&mut schema) {
+            let reference = crate::text::truncate(&reference, 200);
+            tracing::warn!(reference, "a reference of a schema leads nowhere; that part is not checked");
         }
         let graph = Graph::new(&schema, &patterns.weights).map_err(|TooComplex| SchemaError::TooComplex)?;
         let build = || {
@@ -185,26 +190,7 @@ impl Patterns {
                 }
             }
         }
-        self.prune_subschemas(members);
-    }
-
-    fn prune_subschemas(&mut self, members: &mut Map<String, Value>) {
-        for (key, part) in members.iter_mut() {
-            match (keywords::subschemas(key), part) {
-                (Some(keywords::Subschemas::Map), Value::Object(schemas)) => {
-                    schemas.values_mut().for_each(|schema| self.prune(schema));
-                }
-                (Some(keywords::Subschemas::Schema | keywords::Subschemas::List), Value::Array(schemas)) => {
-                    schemas.iter_mut().for_each(|schema| self.prune(schema));
-                }
-                (Some(keywords::Subschemas::Schema), schema) => self.prune(schema),
-                // A reference may lead into an unknown keyword.
-                (None, Value::Object(schemas)) if !keywords::is_data(key) => {
-                    schemas.values_mut().for_each(|schema| self.prune(schema));
-                }
-                (Some(_) | None, _) => {}
-            }
-        }
+        references::each_subschema(members, &mut |schema| self.prune(schema));
     }
 
     fn is_linear(&mut self, pattern: &str) -> bool {

@@ -16,7 +16,7 @@ pub use directory::{DirectoryId, ToolDirectory};
 pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
 pub use lookups::{LookupRecorder, ToolLookups, similar_app_key};
 pub use name::{MAX_NAME_BYTES, NameStyle, OWN_SOURCE, RESERVED_NAMES, is_reserved};
-pub use result::ToolResult;
+pub use result::{ToolResult, data_of_text};
 use serde_json::{Map, Value};
 pub use spelling::ToolNames;
 
@@ -45,6 +45,10 @@ pub struct ToolDefinition {
     pub examples: Vec<Example>,
     /// The kind of its upstream, such as `mcp`.
     pub source: &'static str,
+    /// What its upstream has sent of it and could not be read: a sentence each.
+    pub oddities: Vec<String>,
+    /// A digest of what its upstream has sent, if not all of that could be read.
+    pub received: Option<String>,
     /// Whether it is listed next to the meta-tools; by default the mode decides. Only tools written in Rust can set it:
     /// an MCP server must not decide where its tools are visible.
     pub visible_in_list_tools: Option<bool>,

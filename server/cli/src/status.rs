@@ -64,7 +64,11 @@ pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
         let names = ["server", "kind", "state", "tools", "start", "last error"].map(str::to_owned).to_vec();
         Output::Table { names, rows: report.servers.iter().map(row).collect() }
     };
-    Reply { output, notes: Vec::new(), is_success }
+    let notes = report
+        .servers
+        .iter()
+        .flat_map(|server| server.oddities.iter().map(|oddity| format!("{}: {oddity}", server.app)));
+    Reply { output, notes: notes.collect(), is_success }
 }
 
 fn row(server: &ServerStatus) -> Vec<String> {

@@ -33,6 +33,8 @@ mod large_data;
 #[cfg(unix)]
 mod model;
 mod model_server;
+#[cfg(unix)]
+mod oddities;
 mod openapi;
 mod operation;
 mod page;

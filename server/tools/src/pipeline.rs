@@ -213,7 +213,16 @@ impl Pipeline {
 
     async fn plain_data(&self, result: ToolResult, tool: &str) -> Result<Value, ToolError> {
         // If a text is JSON, its strings are parsed only now.
-        let data = |result: ToolResult| match result.into_data(tool) {
+        let has_schema =
+            || self.catalogue.snapshot().lookup(tool).is_some_and(|entry| entry.definition.output_schema.is_some());
+        let joined = |mut result: ToolResult| {
+            if matches!(&result, ToolResult::Mcp(result) if result.get("structuredContent").is_some()) && !has_schema()
+            {
+                result.join_text();
+            }
+            result
+        };
+        let data = |result: ToolResult| match joined(result).into_data(tool) {
             Ok(mut data) => {
                 self.secrets.redactor().redact_value(&mut data);
                 Ok(data)

@@ -1,6 +1,7 @@
 //! MCP servers over streamable HTTP.
 
 mod client;
+mod post;
 
 use super::negotiate::{Negotiated, Plan, SECOND_REQUEST_AFTER, negotiate};
 use super::ordered::Ordered;
@@ -57,6 +58,7 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
     let mut transport = StreamableHttpClientTransportConfig::with_uri(&*config.url)
         .custom_headers(headers)
         .max_sse_event_size(max_bytes)
+        .max_json_response_size(max_bytes)
         .reinit_on_expired_session(true);
     transport.retry_config = Arc::new(resumes);
     let plain = client.clone();

@@ -1,8 +1,12 @@
 //! Parses the messages of MCP servers. A malformed response fails its call at once, instead of leaving it to the
 //! timeout.
 
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
-use serde_json::Value;
+use crate::mend;
+use rmcp::model::{
+    CustomResult, ErrorCode, ErrorData, JsonRpcMessage, ListToolsResult, RequestId, ServerJsonRpcMessage, ServerResult,
+    Tool,
+};
+use serde_json::{Map, Value};
 
 /// How many bytes at the start and at the end of a malformed message are searched for its id.
 pub const ID_SEARCH_BYTES: usize = 512;
@@ -17,6 +21,8 @@ pub const RESPONSE_TOO_LARGE: ErrorCode = ErrorCode(-31_999);
 pub enum Incoming {
     /// A valid message.
     Message(Box<ServerJsonRpcMessage>),
+    /// A message that is not quite one of MCP. What could not be read of it is left out or named in it.
+    Mended(Box<ServerJsonRpcMessage>),
     /// A malformed response.
     Malformed {
         /// The id of its request, if it can be found.
@@ -28,29 +34,104 @@ pub enum Incoming {
     Ignored,
 }
 
-/// Parses a message.
+/// Parses a message of a stream that all calls share. Text without the member `jsonrpc` is log output.
 #[must_use]
 pub fn parse(text: &[u8]) -> Incoming {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii();
+    let text = trimmed(text);
+    let (head, tail) = ends(text);
+    match parse_any(text, None) {
+        // Log output may have any members.
+        Incoming::Malformed { .. } if !contains(head, b"\"jsonrpc\"") && !contains(tail, b"\"jsonrpc\"") => {
+            Incoming::Ignored
+        }
+        parsed => parsed,
+    }
+}
+
+/// Parses a message of a stream or a body that answers `call`. An error that does not name a call is its answer.
+#[must_use]
+pub fn parse_answer(text: &[u8], call: &RequestId) -> Incoming {
+    let (mut message, is_mended) = match parse_any(trimmed(text), Some(call)) {
+        Incoming::Message(message) => (message, false),
+        Incoming::Mended(message) => (message, true),
+        other => return other,
+    };
+    let sent = answered(&message);
+    let meant = match &*message {
+        JsonRpcMessage::Response(response) => number(&response.id),
+        // A server that could not read a request does not know its id.
+        JsonRpcMessage::Error(error) => match error.id.as_ref().map(number) {
+            Some(id @ RequestId::Number(_)) => id,
+            Some(RequestId::String(_)) | None => call.clone(),
+        },
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => return Incoming::Message(message),
+    };
+    let is_mended = is_mended || sent.as_ref() != Some(&meant);
+    set_id(&mut message, meant);
+    if is_mended { Incoming::Mended(message) } else { Incoming::Message(message) }
+}
+
+/// Returns the id of the call that a message answers.
+#[must_use]
+pub fn answered(message: &ServerJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(response.id.clone()),
+        JsonRpcMessage::Error(error) => error.id.clone(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
+/// Returns the number that an id is meant to be: some servers answer with its text. All calls have numbers.
+#[must_use]
+pub fn number(id: &RequestId) -> RequestId {
+    match id {
+        RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
+        RequestId::Number(_) => id.clone(),
+    }
+}
+
+/// Gives a response another id.
+pub fn set_id(message: &mut ServerJsonRpcMessage, id: RequestId) {
+    match message {
+        JsonRpcMessage::Response(response) => response.id = id,
+        JsonRpcMessage::Error(error) => error.id = Some(id),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+    }
+}
+
+fn trimmed(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii()
+}
+
+/// Returns the start and the end of a message, which have its members beside `result`.
+fn ends(text: &[u8]) -> (&[u8], &[u8]) {
+    (&text[..text.len().min(ID_SEARCH_BYTES)], &text[text.len().saturating_sub(ID_SEARCH_BYTES)..])
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// Parses a message; `call` is the one that it answers if it does not say it.
+fn parse_any(text: &[u8], call: Option<&RequestId>) -> Incoming {
     if text.first() != Some(&b'{') {
         return Incoming::Ignored;
     }
     let error = match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
-        Ok(mut message) => {
-            keep_task_support(&mut message, text);
-            return Incoming::Message(Box::new(message));
-        }
+        Ok(message) => return accepted(message, text),
         Err(error) => error,
     };
-    let (head, tail) = (&text[..text.len().min(ID_SEARCH_BYTES)], &text[text.len().saturating_sub(ID_SEARCH_BYTES)..]);
-    let has = |key: &[u8]| head.windows(key.len()).any(|part| part == key);
+    let (head, tail) = ends(text);
     // No call waits for a request or a notification.
-    if has(b"\"method\"") {
+    if contains(head, b"\"method\"") {
         tracing::debug!(%error, "a malformed request or notification is ignored");
         return Incoming::Ignored;
     }
+    if let Some(mended) = with_mended_envelope(text, call) {
+        return Incoming::Mended(Box::new(mended));
+    }
     let id = find_id(head, tail);
-    if id.is_none() && !has(b"\"result\"") && !has(b"\"error\"") {
+    if id.is_none() && !contains(head, b"\"result\"") && !contains(head, b"\"error\"") {
         return Incoming::Ignored;
     }
     if id.is_none() && error.is_data() && has_impossible_id(text) {
@@ -68,12 +149,79 @@ pub fn parse(text: &[u8]) -> Incoming {
     Incoming::Malformed { id, reason }
 }
 
+/// Returns a message that rmcp can read, with what rmcp does not read of it.
+fn accepted(mut message: ServerJsonRpcMessage, text: &[u8]) -> Incoming {
+    let JsonRpcMessage::Response(response) = &mut message else { return Incoming::Message(Box::new(message)) };
+    match &mut response.result {
+        ServerResult::ListToolsResult(list) => {
+            let is_changed = keep_task_support(&mut list.tools, text) | drop_claimed_oddities(list);
+            if is_changed { Incoming::Mended(Box::new(message)) } else { Incoming::Message(Box::new(message)) }
+        }
+        ServerResult::CustomResult(result) => match mend::result(&result.0) {
+            Some(mended) => {
+                response.result = mended;
+                Incoming::Mended(Box::new(message))
+            }
+            None => Incoming::Message(Box::new(message)),
+        },
+        _ => Incoming::Message(Box::new(message)),
+    }
+}
+
+/// Removes what only this program says of a list. Returns whether there was something.
+fn drop_claimed_oddities(list: &mut ListToolsResult) -> bool {
+    let metas = list.tools.iter_mut().map(|tool| &mut tool.meta).chain(std::iter::once(&mut list.meta));
+    let claimed = metas.filter(|meta| meta.as_ref().is_some_and(|meta| meta.0.contains_key(mend::ODDITIES)));
+    claimed.map(mend::take_oddities).count() > 0
+}
+
+/// Reads a response whose members beside the result are not as JSON-RPC has them.
+fn with_mended_envelope(text: &[u8], call: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
+    let mut members: Map<String, Value> = serde_json::from_slice(text).ok()?;
+    if call.is_none() && !members.contains_key("jsonrpc") {
+        return None;
+    }
+    let id = match members.get("id") {
+        Some(Value::Number(id)) if id.as_f64().is_some_and(|id| id.fract() == 0.0) => {
+            id.to_string().trim_end_matches(".0").parse().ok().map(RequestId::Number)
+        }
+        Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
+        Some(_) | None => None,
+    };
+    let id = id.or_else(|| call.cloned());
+    if let Some(error) = members.remove("error").filter(|error| !error.is_null()) {
+        return Some(ServerJsonRpcMessage::error(mended_error(error), Some(id?)));
+    }
+    let result = members.remove("result")?;
+    let result = serde_json::from_value(result.clone())
+        .ok()
+        .filter(|result| !matches!(result, ServerResult::CustomResult(_)))
+        .or_else(|| mend::result(&result))
+        .unwrap_or(ServerResult::CustomResult(CustomResult(result)));
+    Some(ServerJsonRpcMessage::response(result, id?))
+}
+
+/// Returns an error with a code and a message, whatever a server sends as one.
+fn mended_error(error: Value) -> ErrorData {
+    let code = match error.get("code") {
+        Some(Value::Number(code)) => code.as_i64().and_then(|code| i32::try_from(code).ok()),
+        Some(Value::String(code)) => code.parse().ok(),
+        Some(_) | None => None,
+    };
+    let message = match (&error, error.get("message")) {
+        (Value::String(message), _) | (_, Some(Value::String(message))) => message.clone(),
+        (error, _) => error.to_string(),
+    };
+    let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    ErrorData::new(code, message, error.get("data").cloned())
+}
+
 /// The member of `_meta` of a tool that says whether it is called as a task of version 2025-11-25, as the server has it. rmcp
 /// does not know its place in that version.
 pub const TASK_SUPPORT: &str = "codecall/taskSupport";
 
-/// Copies to each tool of a list whether it is called as a task.
-fn keep_task_support(message: &mut ServerJsonRpcMessage, text: &[u8]) {
+/// Copies to each tool of a list whether it is called as a task. Returns whether one is.
+fn keep_task_support(tools: &mut [Tool], text: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     struct Listed {
         result: List,
@@ -91,14 +239,16 @@ fn keep_task_support(message: &mut ServerJsonRpcMessage, text: &[u8]) {
     struct Execution {
         task_support: Option<String>,
     }
-    let JsonRpcMessage::Response(response) = message else { return };
-    let ServerResult::ListToolsResult(list) = &mut response.result else { return };
-    let Ok(Listed { result: listed }) = serde_json::from_slice::<Listed>(text) else { return };
-    for (tool, listing) in list.tools.iter_mut().zip(listed.tools) {
+    if !contains(text, b"\"taskSupport\"") {
+        return false;
+    }
+    let Ok(Listed { result: listed }) = serde_json::from_slice::<Listed>(text) else { return false };
+    for (tool, listing) in tools.iter_mut().zip(listed.tools) {
         if let Some(support) = listing.execution.and_then(|execution| execution.task_support) {
             tool.meta.get_or_insert_default().0.insert(TASK_SUPPORT.into(), support.into());
         }
     }
+    true
 }
 
 /// Whether JSON is a response with an id that no call has. The id `null` is valid in an error response only: it answers

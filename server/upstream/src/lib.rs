@@ -16,6 +16,7 @@ pub mod http;
 pub mod incoming;
 pub mod inline;
 pub mod mcp;
+mod mend;
 pub mod negotiate;
 pub mod notifications;
 pub mod oauth;
@@ -71,6 +72,11 @@ pub trait Upstream: Send + Sync {
     /// Returns why its tools are unavailable at the moment; `None` if they are available.
     fn unavailable_reason(&self) -> Option<String> {
         None
+    }
+
+    /// Returns what is odd about its tools: what is left out, and what is mended; a sentence each.
+    fn oddities(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether its tools are unavailable until a person has logged in.

@@ -2,6 +2,7 @@
 //! results and errors.
 
 use super::incoming;
+use super::mend;
 use super::notifications::{NotificationRouter, UpstreamNotification};
 use super::questions::{self, Attribution};
 use super::session::Failure;
@@ -165,7 +166,8 @@ pub fn lifecycle_mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
 
 /// Converts a tool of MCP to a tool definition. `_meta.codecall` may add tags and examples.
 #[must_use]
-pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
+pub fn definition(app: &str, mut tool: Tool) -> ToolDefinition {
+    let oddities = mend::take_oddities(&mut tool.meta);
     let annotations = tool.annotations.and_then(|annotations| serde_json::to_value(annotations).ok());
     let annotations = match annotations {
         Some(Value::Object(members)) => members,
@@ -190,6 +192,8 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
             .filter(|example| !example.code.is_empty())
             .collect(),
         source: "mcp",
+        oddities: oddities.named,
+        received: oddities.received,
         // A server does not decide where its tools are visible, nor who approves their calls.
         visible_in_list_tools: None,
         enabled_in_code_call: None,
@@ -237,6 +241,19 @@ pub fn handshake_error(error: ClientInitializeError) -> String {
         // The words of the library would quote the whole message.
         _ => "its answer to the handshake is not one of MCP".into(),
     }
+}
+
+/// Whether a server over HTTP has responded, though not as MCP says: it is not gone.
+#[must_use]
+pub fn has_responded(error: &DynamicTransportError) -> bool {
+    matches!(
+        error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
+        Some(
+            StreamableHttpError::HttpStatus(_)
+                | StreamableHttpError::UnexpectedServerResponse(_)
+                | StreamableHttpError::UnexpectedContentType(_)
+        )
+    )
 }
 
 /// Says why a message could not be sent.

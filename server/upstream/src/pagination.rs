@@ -1,6 +1,6 @@
 //! Reads the lists of an MCP server page by page, and limits the sizes of the tools in them.
 //!
-//! A list that is too long, does not end or repeats a page is not used at all: a part of it would hide the problem.
+//! Of a list that is too long, does not end or repeats a page, the part before that is used, and the reason is named.
 
 use codecall_base::text::truncate;
 use rmcp::model::{PaginatedRequestParams, Tool};
@@ -30,70 +30,110 @@ pub const MAX_SCHEMA_BYTES: usize = 1 << 20;
 /// Maximum size of `annotations` and of `_meta`, in bytes of JSON. Larger ones are removed.
 const MAX_METADATA_BYTES: usize = 256 << 10;
 
-/// Why a list is not used.
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    /// A request for a page has failed.
-    #[error("{0}")]
-    Service(#[from] ServiceError),
-    /// The list is too long or does not end.
-    #[error("{0}")]
-    LimitExceeded(String),
+/// A page of a list.
+pub struct Page<T> {
+    /// Its entries.
+    pub items: Vec<T>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
+    /// What is odd about it: a sentence each.
+    pub oddities: Vec<String>,
 }
 
-/// Returns the items of all pages that `request_page` returns.
+impl<T> Page<T> {
+    /// Creates a page with nothing odd.
+    pub fn new(items: Vec<T>, next: Option<String>) -> Self {
+        Self { items, next, oddities: Vec::new() }
+    }
+}
+
+/// A list as far as it can be read.
+pub struct Listing<T> {
+    /// Its entries.
+    pub items: Vec<T>,
+    /// What is odd about it: a sentence each.
+    pub oddities: Vec<String>,
+}
+
+/// Returns the entries of all pages that `request_page` returns. A list that is too long, does not advance or breaks off
+/// ends there.
 ///
 /// # Errors
-/// A request fails, or the list exceeds a limit.
-pub async fn list_all<T: Serialize, Page>(
-    mut request_page: impl FnMut(Option<PaginatedRequestParams>) -> Page,
-) -> Result<Vec<T>, ListError>
+/// The first page cannot be read, or the connection has ended.
+pub async fn list_all<T: Serialize, Asked>(
+    mut request_page: impl FnMut(Option<PaginatedRequestParams>) -> Asked,
+) -> Result<Listing<T>, ServiceError>
 where
-    Page: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
+    Asked: Future<Output = Result<Page<T>, ServiceError>>,
 {
-    let mut pages = Pages { items: Vec::new(), bytes: 0, pages: 0, cursors: HashSet::new() };
+    let mut pages = Pages { items: Vec::new(), oddities: Vec::new(), bytes: 0, pages: 0, cursors: HashSet::new() };
     let mut cursor = None;
     loop {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
-        let (items, next) = request_page(Some(params)).await?;
-        pages.add(items, next.as_deref()).map_err(ListError::LimitExceeded)?;
-        match next {
-            None => return Ok(pages.items),
-            next => cursor = next,
+        let page = match request_page(Some(params)).await {
+            Ok(page) => page,
+            Err(
+                error @ (ServiceError::McpError(_) | ServiceError::UnexpectedResponse | ServiceError::Timeout { .. }),
+            ) if pages.pages > 0 => {
+                pages.end(&format!("page {} cannot be read: {error}", pages.pages + 1));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        match pages.add(page) {
+            Ok(Some(next)) => cursor = Some(next),
+            Ok(None) => break,
+            Err(reason) => {
+                pages.end(&reason);
+                break;
+            }
         }
     }
+    Ok(Listing { items: pages.items, oddities: pages.oddities })
 }
 
 /// The pages of a list that were read so far.
 struct Pages<T> {
     items: Vec<T>,
+    oddities: Vec<String>,
     bytes: usize,
     pages: usize,
     cursors: HashSet<String>,
 }
 
 impl<T: Serialize> Pages<T> {
-    fn add(&mut self, items: Vec<T>, next: Option<&str>) -> Result<(), String> {
+    /// Adds a page. Returns the cursor of the next one.
+    ///
+    /// # Errors
+    /// There is no next page, though the list has not ended: the reason.
+    fn add(&mut self, page: Page<T>) -> Result<Option<String>, String> {
         self.pages += 1;
-        if self.pages > MAX_PAGES {
-            return Err(format!("its list has more than {MAX_PAGES} pages"));
-        }
-        if self.items.len() + items.len() > MAX_ITEMS {
-            return Err(format!("its list has more than {MAX_ITEMS} entries"));
-        }
-        self.bytes = self.bytes.saturating_add(json_length(&items));
+        self.oddities.extend(page.oddities);
+        self.bytes = self.bytes.saturating_add(json_length(&page.items));
         if self.bytes > MAX_LIST_BYTES {
-            return Err(format!("its list has more than {MAX_LIST_BYTES} bytes"));
+            return Err(format!("it has more than {MAX_LIST_BYTES} bytes"));
         }
-        self.items.extend(items);
-        let Some(next) = next else { return Ok(()) };
+        self.items.extend(page.items);
+        if self.items.len() > MAX_ITEMS {
+            self.items.truncate(MAX_ITEMS);
+            return Err(format!("it has more than {MAX_ITEMS} entries"));
+        }
+        let Some(next) = page.next.filter(|next| !next.is_empty()) else { return Ok(None) };
+        if self.pages == MAX_PAGES {
+            return Err(format!("it has more than {MAX_PAGES} pages"));
+        }
         if next.len() > MAX_CURSOR_BYTES {
-            return Err(format!("its list has a cursor of {} bytes", next.len()));
+            return Err(format!("it has a cursor of {} bytes", next.len()));
         }
-        if !self.cursors.insert(next.to_owned()) {
-            return Err("its list returns to a page that was already read".to_owned());
+        if !self.cursors.insert(next.clone()) {
+            return Err("it returns to a page that was already read".to_owned());
         }
-        Ok(())
+        Ok(Some(next))
+    }
+
+    /// Notes why the list ends before its end.
+    fn end(&mut self, reason: &str) {
+        self.oddities.push(format!("its list is used up to entry {}: {reason}", self.items.len()));
     }
 }
 
@@ -122,7 +162,10 @@ fn json_length(value: &impl Serialize) -> usize {
 /// # Errors
 /// The tool cannot be used: the reason.
 pub fn limit_tool(mut tool: Tool) -> Result<Tool, String> {
-    if tool.name.is_empty() || tool.name.len() > MAX_NAME_BYTES {
+    if tool.name.is_empty() {
+        return Err("an empty name".into());
+    }
+    if tool.name.len() > MAX_NAME_BYTES {
         return Err(format!("a name of {} bytes", tool.name.len()));
     }
     if json_length(&tool.input_schema) > MAX_SCHEMA_BYTES {
@@ -146,15 +189,16 @@ pub fn limit_tool(mut tool: Tool) -> Result<Tool, String> {
     Ok(tool)
 }
 
-/// Limits the sizes of all tools of a list. Tools that cannot be used are dropped, which is logged.
-pub fn limit_tools(app: &str, tools: Vec<Tool>) -> Vec<Tool> {
+/// Limits the sizes of all tools of a list. Returns the usable ones, and why others are left out.
+pub fn limit_tools(tools: Vec<Tool>) -> (Vec<Tool>, Vec<String>) {
     let mut reasons: Vec<String> = Vec::new();
     let usable = tools.into_iter().filter_map(|tool| limit_tool(tool).map_err(|reason| reasons.push(reason)).ok());
     let usable = usable.collect();
-    if let Some(first) = reasons.first() {
-        tracing::warn!(app, "{} of its tools are left out, the first because it has {first}", reasons.len());
-    }
-    usable
+    let oddities = reasons.first().map(|first| match reasons.len() {
+        1 => format!("a tool is left out: it has {first}"),
+        many => format!("{many} tools are left out, the first because it has {first}"),
+    });
+    (usable, oddities.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -162,35 +206,53 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Reads a list whose page `n` has the items `items(n)` and the cursor `next(n)`, and counts its items.
+    /// Reads a list whose page `n` has the items `items(n)` and the cursor `next(n)`. Returns the number of its items, and
+    /// what is odd about it.
     async fn count_items(
         items: impl Fn(usize) -> Vec<String>,
         next: impl Fn(usize) -> Option<String>,
-    ) -> Result<usize, String> {
+    ) -> (usize, Vec<String>) {
         let mut page = 0;
         let all = list_all(|_| {
             page += 1;
-            std::future::ready(Ok((items(page), next(page))))
+            std::future::ready(Ok(Page::new(items(page), next(page))))
         });
-        all.await.map(|items| items.len()).map_err(|error| error.to_string())
+        let all = all.await.unwrap_or_else(|error| panic!("{error}"));
+        (all.items.len(), all.oddities)
     }
 
     #[tokio::test]
-    async fn a_list_that_does_not_end_is_refused() {
+    async fn a_list_that_does_not_end_is_used_as_far_as_it_is_read() {
         let one = |_: usize| vec!["x".to_owned()];
-        assert_eq!(count_items(one, |page| (page < 5).then(|| page.to_string())).await, Ok(5));
+        let odd = |count: usize, reason: &str| (count, vec![format!("its list is used up to entry {count}: {reason}")]);
+        assert_eq!(count_items(one, |page| (page < 5).then(|| page.to_string())).await, (5, Vec::new()));
+        assert_eq!(count_items(one, |_| Some(String::new())).await, (1, Vec::new()));
         let endless = |page: usize| Some(page.to_string());
-        assert_eq!(count_items(|_| Vec::new(), endless).await, Err("its list has more than 1000 pages".into()));
+        assert_eq!(count_items(one, endless).await, odd(1_000, "it has more than 1000 pages"));
         assert_eq!(
-            count_items(|_| vec![String::new(); 500], endless).await,
-            Err("its list has more than 20000 entries".into())
+            count_items(|_| vec![String::new(); 501], endless).await,
+            odd(20_000, "it has more than 20000 entries")
         );
         let long = |_: usize| vec!["x".repeat(1 << 20)];
-        assert_eq!(count_items(long, endless).await, Err("its list has more than 67108864 bytes".into()));
+        assert_eq!(count_items(long, endless).await, odd(63, "it has more than 67108864 bytes"));
         let cycle = |page: usize| Some((page % 3).to_string());
-        assert_eq!(count_items(one, cycle).await, Err("its list returns to a page that was already read".into()));
+        assert_eq!(count_items(one, cycle).await, odd(4, "it returns to a page that was already read"));
         let cursor = |_: usize| Some("x".repeat(100_000));
-        assert_eq!(count_items(one, cursor).await, Err("its list has a cursor of 100000 bytes".into()));
+        assert_eq!(count_items(one, cursor).await, odd(1, "it has a cursor of 100000 bytes"));
+    }
+
+    #[tokio::test]
+    async fn a_page_that_cannot_be_read_ends_a_list() {
+        let mut page = 0;
+        let all = list_all(|_| {
+            page += 1;
+            std::future::ready(match page {
+                1 => Ok(Page::new(vec!["x"], Some("2".into()))),
+                _ => Err(ServiceError::UnexpectedResponse),
+            })
+        });
+        let all = all.await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((all.items.len(), all.oddities.len()), (1, 1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Resources and prompts of an upstream, passed through unchanged.
 
 use super::mcp;
-use super::pagination::{ListError, list_all};
+use super::pagination::{Page, list_all};
 use super::session::{Failure, McpServer};
 use super::{BoxFuture, UpstreamNotification};
 use codecall_base::client::Client;
@@ -62,7 +62,9 @@ impl ResourcesAndPrompts for McpServer {
     fn list_resources(&self) -> BoxFuture<'_, Result<Vec<Resource>, ErrorData>> {
         Box::pin(self.listed(
             |own| own.resources.is_some(),
-            |peer, page| async move { peer.list_resources(page).await.map(|list| (list.resources, list.next_cursor)) },
+            |peer, page| async move {
+                peer.list_resources(page).await.map(|list| Page::new(list.resources, list.next_cursor))
+            },
         ))
     }
 
@@ -71,16 +73,20 @@ impl ResourcesAndPrompts for McpServer {
             |own| own.resources.is_some(),
             |peer, page| async move {
                 let list = peer.list_resource_templates(page).await?;
-                Ok((list.resource_templates, list.next_cursor))
+                Ok(Page::new(list.resource_templates, list.next_cursor))
             },
         ))
     }
 
     fn list_prompts(&self) -> BoxFuture<'_, Result<Vec<Prompt>, ErrorData>> {
-        Box::pin(self.listed(
-            |own| own.prompts.is_some(),
-            |peer, page| async move { peer.list_prompts(page).await.map(|list| (list.prompts, list.next_cursor)) },
-        ))
+        Box::pin(
+            self.listed(
+                |own| own.prompts.is_some(),
+                |peer, page| async move {
+                    peer.list_prompts(page).await.map(|list| Page::new(list.prompts, list.next_cursor))
+                },
+            ),
+        )
     }
 
     fn read_resource<'a>(
@@ -177,30 +183,24 @@ impl ResourcesAndPrompts for McpServer {
 
 impl McpServer {
     /// Lists all of a kind, page by page; nothing, if the server does not have the kind.
-    async fn listed<T, Page>(
+    async fn listed<T, Asked>(
         &self,
         has: impl Fn(&ServerCapabilities) -> bool,
-        list: impl Fn(Peer<RoleClient>, Option<PaginatedRequestParams>) -> Page,
+        list: impl Fn(Peer<RoleClient>, Option<PaginatedRequestParams>) -> Asked,
     ) -> Result<Vec<T>, ErrorData>
     where
         T: Serialize,
-        Page: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
+        Asked: Future<Output = Result<Page<T>, ServiceError>>,
     {
         let peer = self.peer()?;
         if peer.peer_info().is_some_and(|info| !has(&info.capabilities)) {
             return Ok(Vec::new());
         }
-        list_all(|page| list(peer.clone(), page)).await.map_err(|error| self.list_error(error))
-    }
-
-    fn list_error(&self, error: ListError) -> ErrorData {
-        match error {
-            ListError::Service(error) => self.service_error(error),
-            ListError::LimitExceeded(why) => ErrorData::internal_error(
-                format!("A list of the MCP server '{}' cannot be read: {why}", self.app_id()),
-                None,
-            ),
+        let listing = list_all(|page| list(peer.clone(), page)).await.map_err(|error| self.service_error(error))?;
+        for oddity in &listing.oddities {
+            tracing::warn!(app = self.app_id(), "{oddity}");
         }
+        Ok(listing.items)
     }
 
     fn failure(&self, failure: Failure) -> ErrorData {

@@ -13,6 +13,7 @@ mod task;
 
 use super::incoming::TASK_SUPPORT;
 use super::mcp;
+use super::mend;
 use super::negotiate::Plan;
 use super::notifications::NotificationRouter;
 use super::oauth::Authorizer;
@@ -51,6 +52,8 @@ pub struct Shared {
     /// Redacted in the child's stderr.
     pub(super) secrets: Arc<SecretRegistry>,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
+    /// What is odd about its list of tools, beside the tools in it.
+    oddities: RwLock<Vec<String>>,
     /// The tools that can only be called as tasks of version 2025-11-25.
     task_tools: RwLock<BTreeSet<String>>,
     /// The server's name for itself.
@@ -169,6 +172,7 @@ impl McpServer {
             config: config.clone(),
             secrets: Arc::clone(secrets),
             tools: RwLock::default(),
+            oddities: RwLock::default(),
             task_tools: RwLock::default(),
             title: RwLock::default(),
             started: Instant::now(),
@@ -228,7 +232,7 @@ impl McpServer {
     }
 
     /// Calls a tool once the first attempt to connect has ended.
-    async fn call_tool(&self, call: UpstreamCall) -> Result<CallToolResult, ToolError> {
+    async fn call_tool(&self, call: UpstreamCall) -> Result<ToolResult, ToolError> {
         let Connection { peer, lost } = self.connection().await?;
         let (app, name, key) = (&self.shared.app, call.tool.name.clone(), call.idempotency_key());
         let request = |responses, state| {
@@ -252,7 +256,11 @@ impl McpServer {
         let result = telemetry::within(span.context(), answered).await;
         exchange::describe_result(&mut span, &result);
         match result {
-            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(ServerResult::CallToolResult(result)) => mcp::tool_result(&name, &result),
+            Ok(ServerResult::CustomResult(CustomResult(result))) => Ok(ToolResult::Mcp(mend::call_result(&result))),
+            Ok(ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_)) => {
+                Ok(ToolResult::Mcp(mend::call_result(&Value::Null)))
+            }
             Ok(_) => Err(mcp::call_error(app, &name, ServiceError::UnexpectedResponse)),
             Err(Failure::Service(error)) => {
                 if let ServiceError::McpError(ErrorData { code: mcp::URL_REQUIRED, data: Some(data), .. }) = &error {
@@ -263,7 +271,8 @@ impl McpServer {
                     return Err(ToolError::new(ErrorCode::LoginRequired, login));
                 }
                 // Over HTTP a response can break off while the server is well.
-                if matches!(error, ServiceError::TransportSend(_)) || peer.is_transport_closed() {
+                let is_unsent = matches!(&error, ServiceError::TransportSend(error) if !mcp::has_responded(error));
+                if is_unsent || peer.is_transport_closed() {
                     lost.cancel();
                 }
                 Err(mcp::call_error(app, &name, error))
@@ -297,15 +306,19 @@ impl Upstream for McpServer {
         self.shared.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn oddities(&self) -> Vec<String> {
+        let mut oddities = self.shared.oddities.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let tools = self.shared.tools.read().unwrap_or_else(PoisonError::into_inner);
+        oddities.extend(tools.iter().flat_map(|tool| tool.oddities.iter().cloned()));
+        oddities
+    }
+
     fn title(&self) -> Option<String> {
         self.shared.title.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
-        Box::pin(async move {
-            let name = call.tool.name.clone();
-            mcp::tool_result(&name, &self.call_tool(call).await?)
-        })
+        Box::pin(self.call_tool(call))
     }
 
     fn resources_and_prompts(&self) -> Option<&dyn ResourcesAndPrompts> {
@@ -419,7 +432,8 @@ impl Shared {
         format!("The MCP server '{app}' is still starting, for {seconds} s so far")
     }
 
-    fn set_tools(&self, title: Option<String>, tools: Vec<Tool>) {
+    fn set_tools(&self, title: Option<String>, tools: Vec<Tool>, oddities: Vec<String>) {
+        *self.oddities.write().unwrap_or_else(PoisonError::into_inner) = oddities;
         let needs_task =
             |tool: &&Tool| tool.meta.as_ref().is_some_and(|meta| meta.0.get(TASK_SUPPORT) == Some(&"required".into()));
         let task_tools = tools.iter().filter(needs_task).map(|tool| tool.name.to_string()).collect();

@@ -4,7 +4,7 @@
 use super::keywords::{self, Subschemas};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Maximum depth of nested subschemas, with references followed. A check recurses to the same depth.
 const MAX_DEPTH: usize = 300;
@@ -68,6 +68,17 @@ impl Subschema {
     }
 }
 
+/// Returns the references of a schema that lead nowhere.
+pub fn unresolved(schema: &Value) -> BTreeSet<String> {
+    let weights = HashMap::new();
+    let mut builder = Builder { is_whole: true, ..Builder::new(schema, &weights) };
+    builder.add(schema, schema);
+    while let Some((at, schema, resource)) = builder.pending.pop() {
+        builder.fill(at, schema, resource);
+    }
+    builder.unresolved
+}
+
 impl Graph {
     /// Builds the graph of a schema. `weights` are the costs of its patterns.
     ///
@@ -79,7 +90,7 @@ impl Graph {
         while let Some((at, schema, resource)) = builder.pending.pop() {
             builder.fill(at, schema, resource);
         }
-        if builder.is_unresolved {
+        if !builder.unresolved.is_empty() {
             return Err(TooComplex);
         }
         let mut subschemas = builder.subschemas;
@@ -308,8 +319,10 @@ struct Builder<'a> {
     pending: Vec<(usize, &'a Value, &'a Value)>,
     /// Schemas by their ids and anchors.
     anchors: HashMap<&'a str, Vec<&'a Value>>,
-    /// Whether a reference cannot be resolved.
-    is_unresolved: bool,
+    /// References that lead nowhere.
+    unresolved: BTreeSet<String>,
+    /// Whether the subschemas are added that nothing applies, too.
+    is_whole: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -323,7 +336,8 @@ impl<'a> Builder<'a> {
             known: HashMap::new(),
             pending: Vec::new(),
             anchors,
-            is_unresolved: false,
+            unresolved: BTreeSet::new(),
+            is_whole: false,
         }
     }
 
@@ -353,7 +367,9 @@ impl<'a> Builder<'a> {
         match (key, value) {
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                 let targets = self.targets(reference, resource);
-                self.is_unresolved |= targets.is_empty();
+                if targets.is_empty() {
+                    self.unresolved.insert(reference.clone());
+                }
                 for target in targets {
                     let applied = self.add(target, resource);
                     subschema.in_place.push(applied);
@@ -390,6 +406,7 @@ impl<'a> Builder<'a> {
             "items" if value.is_array() => &mut subschema.prefix_items,
             "items" | "additionalItems" | "contains" | "unevaluatedItems" => &mut subschema.items,
             "propertyNames" => &mut subschema.property_names,
+            _ if self.is_whole => &mut subschema.in_place,
             _ => return,
         };
         match (keywords::subschemas(key), value) {
@@ -402,6 +419,10 @@ impl<'a> Builder<'a> {
                 list.extend(schemas.iter().map(|schema| self.add(schema, resource)));
             }
             (Some(Subschemas::Schema), schema) => list.push(self.add(schema, resource)),
+            // A reference may lead into an unknown keyword.
+            (None, Value::Object(schemas)) if self.is_whole && !keywords::is_data(key) => {
+                list.extend(schemas.values().map(|schema| self.add(schema, resource)));
+            }
             (Some(Subschemas::List | Subschemas::Map) | None, _) => {}
         }
     }

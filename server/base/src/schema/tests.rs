@@ -115,3 +115,29 @@ fn depth_is_bounded() {
 }
 
 const MAX_CHAIN: usize = 300;
+
+#[test]
+fn a_reference_that_leads_nowhere_is_not_checked() {
+    for reference in [
+        "#/$defs/Absent",
+        "#Absent",
+        "#/components/schemas/Pet",
+        "https://example.com/schema.json",
+        "other.json#/x",
+        "#/properties/%zz",
+        "http://json-schema.org/draft-07/schema#",
+    ] {
+        let schema = json!({
+            "type": "object", "required": ["b"],
+            "properties": {"a": {"$ref": reference}, "b": {"type": "integer"}, "default": {"items": {"$ref": reference}}},
+            "$defs": {"Unused": {"$ref": reference}},
+        });
+        let schema = Schema::new(&schema).unwrap_or_else(|error| panic!("{reference}: {error}"));
+        assert!(schema.fits(&json!({"a": [1], "b": 1, "default": ["x"]})), "{reference}");
+        assert!(!schema.fits(&json!({"a": [1], "b": "x"})), "{reference}: the rest is checked");
+    }
+    let schema = json!({"properties": {"a": {"const": {"$ref": "#/absent"}}}});
+    assert!(!Schema::new(&schema).expect("a schema").fits(&json!({"a": 1})), "data is no reference");
+    let schema = json!({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "string"}}});
+    assert!(!Schema::new(&schema).expect("a schema").fits(&json!({"a": 1})));
+}

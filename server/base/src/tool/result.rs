@@ -45,17 +45,17 @@ impl ToolResult {
         }
     }
 
-    /// Returns the plain data; `None` if the tool has failed. For a result of MCP this is `structuredContent` if present,
-    /// else the only text (parsed if it is JSON), else the whole `content`.
+    /// Returns the plain data; `None` if the tool has failed. For a result of MCP this is `structuredContent` if that has
+    /// something or is alone, else the only text (as [`data_of_text`] reads it), else the whole `content`.
     #[must_use]
     pub fn data(&self) -> Option<Cow<'_, Value>> {
         match self {
             Self::Data(data) => Some(Cow::Borrowed(data)),
             Self::Mcp(_) if self.is_error() => None,
-            Self::Mcp(result) => Some(match (result.get("structuredContent"), single_text(result)) {
+            Self::Mcp(result) => Some(match (structured(result), single_text(result)) {
                 (Some(data), _) => Cow::Borrowed(data),
                 (None, Some(text)) => {
-                    parse_json(text).map_or_else(|| Cow::Borrowed(&result["content"][0]["text"]), Cow::Owned)
+                    data_of_text(text).map_or_else(|| Cow::Borrowed(&result["content"][0]["text"]), Cow::Owned)
                 }
                 (None, None) => result.get("content").map_or_else(|| Cow::Owned(json!([])), Cow::Borrowed),
             }),
@@ -71,11 +71,25 @@ impl ToolResult {
             return Err(failure);
         }
         if let Self::Mcp(result) = &mut self
-            && let Some(data) = result.get_mut("structuredContent")
+            && structured(result).is_some()
         {
-            return Ok(data.take());
+            return Ok(result["structuredContent"].take());
         }
         Ok(self.data().map(Cow::into_owned).unwrap_or_default())
+    }
+
+    /// Adds the text of a result as the member `text` to `structuredContent`, where that has no such member and is not what
+    /// the text says in JSON. Only for tools without an output schema: `structuredContent` of others is all of the data.
+    pub fn join_text(&mut self) {
+        let Self::Mcp(result) = self else { return };
+        let Some(members) = structured(result).and_then(Value::as_object) else { return };
+        let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let Some(texts) = blocks.iter().map(text_of).collect::<Option<Vec<&str>>>() else { return };
+        let text = texts.join("\n");
+        if members.contains_key("text") || text.trim().is_empty() || parse_json(&text).as_ref() == structured(result) {
+            return;
+        }
+        result["structuredContent"]["text"] = text.into();
     }
 
     /// Converts the result to a result of MCP. Plain data becomes a text, and also `structuredContent` if it is an
@@ -150,6 +164,35 @@ fn single_text(result: &Value) -> Option<&str> {
     }
 }
 
+/// Returns `structuredContent`; `None` if it is empty beside content, as some servers send it.
+fn structured(result: &Value) -> Option<&Value> {
+    let data = result.get("structuredContent")?;
+    let is_empty = match data {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    let has_content = result.get("content").and_then(Value::as_array).is_some_and(|blocks| !blocks.is_empty());
+    Some(data).filter(|_| !(is_empty && has_content))
+}
+
+/// Returns the data of a text: an object or a list in JSON, or a scalar if `JSON.stringify` gives back the same text.
+/// Digits that a double cannot hold, such as an id, stay a text, and so do `1.10` and `1e10`.
+#[must_use]
+pub fn data_of_text(text: &str) -> Option<Value> {
+    let trimmed = text.trim_start_matches('\u{feff}').trim();
+    let value = serde_json::from_str(trimmed).ok()?;
+    let is_same = match &value {
+        Value::Object(_) | Value::Array(_) => true,
+        Value::Null | Value::Bool(_) | Value::String(_) => serde_json::to_string(&value).is_ok_and(|json| json == text),
+        Value::Number(number) => {
+            number.as_f64().is_some_and(|number| ryu_js::Buffer::new().format_finite(number) == text && text != "-0")
+        }
+    };
+    is_same.then_some(value)
+}
+
 fn parse_json(text: &str) -> Option<Value> {
     serde_json::from_str(text.trim()).ok()
 }
@@ -168,12 +211,65 @@ mod tests {
             (json!({"content": [text("plain")]}), json!("plain")),
             (json!({"content": []}), json!([])),
             (json!({"content": [text("a"), text("b")]}), json!([text("a"), text("b")])),
+            (json!({"content": [text("x")], "structuredContent": null}), json!("x")),
+            (json!({"content": [text("x")], "structuredContent": {}}), json!("x")),
+            (json!({"content": [text("[1]")], "structuredContent": []}), json!([1])),
+            (json!({"content": [], "structuredContent": {}}), json!({})),
+            (json!({"content": [text("a"), text("b")], "structuredContent": []}), json!([text("a"), text("b")])),
         ] {
             let result = ToolResult::Mcp(given);
             assert_eq!(result.data().as_deref(), Some(&expected));
             assert_eq!(result.into_data("t"), Ok(expected));
         }
         assert_eq!(ToolResult::from(json!("42")).into_data("t"), Ok(json!("42")), "plain data stay as they are");
+    }
+
+    #[test]
+    fn metadata_and_text_are_both_data() {
+        let joined = |text: &str, structured: Value| {
+            let content = json!([{"type": "text", "text": text}]);
+            let mut result = ToolResult::Mcp(json!({"content": content, "structuredContent": structured}));
+            result.join_text();
+            result.into_data("t").expect("data")
+        };
+        assert_eq!(joined("the page", json!({"length": 8})), json!({"length": 8, "text": "the page"}));
+        assert_eq!(joined("{\n \"length\": 8 }", json!({"length": 8})), json!({"length": 8}));
+        assert_eq!(joined("x", json!({"text": "y"})), json!({"text": "y"}));
+        assert_eq!(joined(" ", json!({"a": 1})), json!({"a": 1}));
+        assert_eq!(joined("x", json!([1])), json!([1]));
+        assert_eq!(joined("x", json!({})), json!("x"));
+    }
+
+    /// Expectations by Node: `JSON.stringify(JSON.parse(text)) === text`.
+    #[test]
+    fn a_scalar_is_data_if_it_comes_back_the_same() {
+        for text in ["42", "-7", "0", "1.5", "1e+21", "1e-7", "9007199254740991", "true", "null", "\"x\"", "\"a\\nb\""]
+        {
+            assert!(data_of_text(text).is_some(), "{text}");
+        }
+        for text in [
+            "1234567890123456789",
+            "9007199254740993",
+            "1.10",
+            "1e10",
+            "007",
+            "-0",
+            "1.0",
+            "+1",
+            "1e400",
+            " 42",
+            "42\n",
+            "0x10",
+            "NaN",
+            "\"\\u0041\"",
+            "\"\\/\"",
+            "",
+        ] {
+            assert_eq!(data_of_text(text), None, "{text}");
+        }
+        for text in [" [1] ", "\u{feff}{\"a\": 1.10}", "{}"] {
+            assert!(data_of_text(text).is_some(), "{text}");
+        }
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub fn show(visit: &Visit) -> Response {
                 td.right { (server.tools) }
                 td.right { @if server.pending > 0 { a href="/ui/quarantine" { (server.pending) } } @else { "0" } }
                 td.right { @if let Some(ms) = server.start_ms { (ms) " ms" } }
-                td.title { (visit.clean(server.error.as_deref().unwrap_or_default())) }
+                td.title {
+                    (visit.clean(server.error.as_deref().unwrap_or_default()))
+                    @for oddity in &server.oddities { div { (visit.clean(oddity)) } }
+                }
             } } }
         }
         @if now.servers.is_empty() { p.empty { "No server is configured." } }

@@ -45,6 +45,9 @@ pub struct ServerStatus {
     pub start_ms: Option<u64>,
     /// Why its tools are unavailable.
     pub error: Option<String>,
+    /// What is odd about its tools: what is left out, and what is mended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<String>,
 }
 
 /// The load of a pool of scripts.
@@ -92,6 +95,7 @@ impl Hub {
                     pending: snapshot.pending().iter().filter(|tool| tool.app() == upstream.app()).count(),
                     start_ms: start_ms.filter(|_| !is_starting),
                     error,
+                    oddities: upstream.oddities().into_iter().map(clean).collect(),
                 }
             })
             .collect();

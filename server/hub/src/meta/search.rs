@@ -216,6 +216,7 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
         queries => hub.search().search(&snapshot, queries).await,
     };
     let mut warnings = hub.pipeline().troubles();
+    warnings.extend(hub.pipeline().oddities());
     warnings.extend(found.warning);
     warnings.extend(unknown_names("app", criteria.apps.as_deref(), &snapshot.apps().collect()));
     let tags = rows.iter().flat_map(|row| row.definition.tags.iter().map(String::as_str));

@@ -6,7 +6,7 @@
 
 use agentscript::ToolError;
 use agentscript::stateless::{Answer, Issued, Round};
-use codecall_base::tool::ErrorCode;
+use codecall_base::tool::{ErrorCode, data_of_text};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -140,9 +140,12 @@ fn parse_result(message: &Value) -> Result<String, ToolError> {
     }
     match value.as_object() {
         Some(members) if members.len() == 1 && members.contains_key("error") => Err(parse_error(&members["error"])),
-        // Valid JSON stays as it is written, so numbers keep all digits.
-        _ if serde_json::from_str::<serde::de::IgnoredAny>(&content).is_ok() => Ok(content),
-        _ => Ok(value.to_string()),
+        _ => match data_of_text(&content) {
+            // Valid JSON stays as it is written.
+            Some(Value::Object(_) | Value::Array(_)) => Ok(content),
+            Some(scalar) => Ok(scalar.to_string()),
+            None => Ok(Value::String(content).to_string()),
+        },
     }
 }
 

@@ -250,11 +250,21 @@ impl Judge<'_> {
 
 /// Returns all that a model reads of a tool, as JSON with sorted keys.
 fn canonical(tool: &ToolDefinition) -> String {
-    let ToolDefinition { name, title, description, input_schema, output_schema, annotations, tags, examples, .. } =
-        tool;
+    let ToolDefinition {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema,
+        annotations,
+        tags,
+        examples,
+        received,
+        ..
+    } = tool;
     let examples: Vec<Value> =
         examples.iter().map(|example| json!({"description": example.description, "code": example.code})).collect();
-    let all = json!({
+    let mut all = json!({
         "name": name,
         "title": title,
         "description": description,
@@ -264,6 +274,10 @@ fn canonical(tool: &ToolDefinition) -> String {
         "tags": tags,
         "examples": examples,
     });
+    // What could not be read may change, too.
+    if let Some(received) = received {
+        all["received"] = received.as_str().into();
+    }
     sorted(&all).to_string()
 }
 
@@ -334,6 +348,7 @@ mod tests {
             ToolDefinition { annotations: hints, ..tool.clone() },
             ToolDefinition { output_schema: Some(json!({})), ..tool.clone() },
             ToolDefinition { tags: vec!["x".into()], ..tool.clone() },
+            ToolDefinition { received: Some("x".into()), ..tool.clone() },
             ToolDefinition { input_schema: json!({"type": "object"}), ..tool },
         ] {
             assert_ne!(digest(&canonical(&changed)), original);

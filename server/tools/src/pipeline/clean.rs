@@ -6,8 +6,12 @@ use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::shape::Shape;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
+use codecall_upstream::Upstream;
 use serde_json::Value;
 use std::sync::Arc;
+
+/// Maximum number of oddities of an upstream that are named to clients.
+const MAX_ODDITIES: usize = 3;
 
 impl Pipeline {
     /// Returns a value as notifications and records show it: personal data masked, secrets redacted.
@@ -39,6 +43,21 @@ impl Pipeline {
         let clean = |trouble| self.masked_error(ToolError::new("", trouble)).message;
         let upstreams = self.catalogue.upstreams().filter(|upstream| self.catalogue.may_name(&***upstream));
         upstreams.filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
+    }
+
+    /// Returns what is odd about the tools of each upstream, for clients: one line for each upstream.
+    #[must_use]
+    pub fn oddities(&self) -> Vec<String> {
+        let upstreams = self.catalogue.upstreams().filter(|upstream| self.catalogue.may_name(&***upstream));
+        let line = |upstream: &Arc<dyn Upstream>| {
+            let oddities = upstream.oddities();
+            let more = oddities.len().saturating_sub(MAX_ODDITIES);
+            let named = oddities.get(..MAX_ODDITIES).unwrap_or(&oddities).join("; ");
+            let more = if more > 0 { format!("; and {more} more: see 'codecall status'") } else { String::new() };
+            (!oddities.is_empty()).then(|| format!("The list of tools of '{}' is odd: {named}{more}", upstream.app()))
+        };
+        let clean = |oddity| self.masked_error(ToolError::new("", oddity)).message;
+        upstreams.filter_map(line).map(clean).collect()
     }
 
     /// Removes host paths and secrets from a result. `sent` is what the caller has sent.
@@ -74,6 +93,10 @@ impl Pipeline {
             return;
         }
         let shape = || {
+            let mut result = result.clone();
+            if tool.output_schema.is_none() {
+                result.join_text();
+            }
             let mut data = result.data()?.into_owned();
             // If a text is JSON, its keys are parsed only now.
             self.secrets.redactor().redact_value(&mut data);

@@ -3,14 +3,15 @@
 //! Its errors do not contain the URL, which may hold a secret: rmcp logs them. A malformed response fails its call, but
 //! not the connection.
 
+use super::post::Post;
 use crate::incoming::{self, Incoming};
 use crate::oauth::{Authorizer, Challenge};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
 use sse_stream::Sse;
 use std::collections::HashMap;
@@ -18,9 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio_util::sync::CancellationToken;
 
-type Headers = HashMap<HeaderName, HeaderValue>;
-type TransportError = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub type Headers = HashMap<HeaderName, HeaderValue>;
+pub type TransportError = StreamableHttpError<reqwest::Error>;
+pub type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// A `reqwest` client for the streamable HTTP transport.
 #[derive(Clone)]
@@ -106,31 +107,33 @@ fn without_url(error: TransportError) -> TransportError {
     }
 }
 
-/// The prefix of the transport's error about a response that it cannot parse.
-const PARSE_ERROR: &str = "could not parse JSON response";
-
-/// Replaces each malformed response by an error response. If its id cannot be found, `call` gets the error.
-fn replace_malformed(events: Events, call: Option<RequestId>) -> Events {
+/// Leaves the answer to `call` in a stream of events, and what belongs to it. Other events keep their ids, which a
+/// stream is resumed with.
+fn readable_events(events: Events, call: Option<RequestId>) -> Events {
     let replace = move |event: Result<Sse, SseError>| {
         let mut event = event?;
         let Some(data) = &event.data else { return Ok(event) };
-        match incoming::parse(data.as_bytes()) {
+        let parsed = match &call {
+            Some(call) => incoming::parse_answer(data.as_bytes(), call),
+            None => incoming::parse(data.as_bytes()),
+        };
+        let is_foreign = |message: &ServerJsonRpcMessage| {
+            call.is_some() && incoming::answered(message).is_some_and(|id| Some(&id) != call.as_ref())
+        };
+        event.data = match parsed {
+            Incoming::Message(message) | Incoming::Mended(message) if is_foreign(&message) => None,
+            Incoming::Message(_) => event.data,
+            // The library reads the text.
+            Incoming::Mended(message) => serde_json::to_string(&message).ok(),
             Incoming::Malformed { id, reason } => {
-                if let Some(id) = id.or_else(|| call.clone()) {
-                    event.data = serde_json::to_string(&incoming::malformed(id, &reason)).ok();
-                }
+                let answer = id.or_else(|| call.clone()).map(|id| incoming::malformed(id, &reason));
+                answer.and_then(|answer| serde_json::to_string(&answer).ok())
             }
-            // The library reads the text again, and would lose what was added.
-            Incoming::Message(message) if is_tool_list(&message) => event.data = serde_json::to_string(&message).ok(),
-            Incoming::Message(_) | Incoming::Ignored => {}
-        }
+            Incoming::Ignored => None,
+        };
         Ok(event)
     };
     Box::pin(events.map(replace))
-}
-
-fn is_tool_list(message: &ServerJsonRpcMessage) -> bool {
-    matches!(message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::ListToolsResult(_)))
 }
 
 /// The transport's own default for the maximum size of an event.
@@ -147,37 +150,28 @@ impl StreamableHttpClient for HttpClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, TransportError> {
-        self.post_message_with_max_sse_event_size(uri, message, session, auth, headers, DEFAULT_MAX_EVENT_BYTES).await
+        let limits = StreamableHttpResponseLimits::default();
+        self.post_message_with_response_limits(uri, message, session, auth, headers, limits).await
     }
 
-    async fn post_message_with_max_sse_event_size(
+    async fn post_message_with_response_limits(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         auth: Option<String>,
         headers: Headers,
-        max_bytes: usize,
+        limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, TransportError> {
         let call = match &message {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
         };
-        let send = |token: Option<String>| {
-            let (uri, message, session, headers) = (uri.clone(), message.clone(), session.clone(), headers.clone());
-            let auth = token.or_else(|| auth.clone());
-            self.client.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes)
-        };
-        let sent = self.authorized(send).await;
+        let post = Post { uri: &uri, message: &message, session: session.as_deref(), headers: &headers, limits };
+        let sent = self.authorized(|token| post.send(&self.client, token.or_else(|| auth.clone()))).await;
         match (sent, call) {
             (Ok(StreamableHttpPostResponse::Sse(events, session)), call) => {
-                Ok(StreamableHttpPostResponse::Sse(replace_malformed(events, call), session))
-            }
-            (Err(StreamableHttpError::UnexpectedServerResponse(error)), Some(call))
-                if error.starts_with(PARSE_ERROR) =>
-            {
-                let error = incoming::malformed(call, "it is not a response of MCP, or nested too deep");
-                Ok(StreamableHttpPostResponse::Json(error, None))
+                Ok(StreamableHttpPostResponse::Sse(readable_events(events, call), session))
             }
             (Err(StreamableHttpError::ResponseBodyTooLarge { max_size }), Some(call)) => {
                 let message = format!("The response has more than {max_size} bytes; at most {max_size} are allowed");
@@ -228,6 +222,6 @@ impl StreamableHttpClient for HttpClient {
         };
         let opened = self.authorized(send).await;
         self.note_stream(&opened);
-        opened.map(|events| replace_malformed(events, None)).map_err(without_url)
+        opened.map(|events| readable_events(events, None)).map_err(without_url)
     }
 }

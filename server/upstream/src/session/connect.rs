@@ -4,14 +4,16 @@ use super::notifications::{NotificationSink, forward_notifications};
 use super::stagger;
 use super::{Connection, ConnectionState, Shared};
 use crate::mcp::{self, NotificationHandler};
+use crate::mend;
 use crate::negotiate::{Negotiated, Plan, Request};
 use crate::notifications::UpstreamNotification;
-use crate::pagination::{limit_tools, list_all};
+use crate::pagination::{Page, limit_tools, list_all};
 use crate::stdio::Child;
 use crate::{http, stdio};
 use codecall_config::UpstreamKind;
 use rmcp::RoleClient;
-use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, Peer};
+use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
+use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, Peer, ServiceError};
 use rmcp::transport::Transport;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,7 +47,7 @@ impl Shared {
             self.state.send_replace(state.clone());
         }
         if let Some(known) = known {
-            self.set_tools(known.title, known.tools);
+            self.set_tools(known.title, known.tools, Vec::new());
         }
         self.recalled.send_replace(Some(is_known));
         if waits.is_some() {
@@ -204,20 +206,46 @@ impl Shared {
     /// Lists the tools and stores them.
     async fn refresh_tools(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
         let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = if has_tools {
-            let list = list_all(|page| {
-                let peer = peer.clone();
-                async move { peer.list_tools(page).await.map(|list| (list.tools, list.next_cursor)) }
-            });
-            let tools = list.await.map_err(|error| format!("its tools cannot be listed: {error}"))?;
-            limit_tools(&self.app, tools)
-        } else {
-            Vec::new()
-        };
+        let (mut tools, mut oddities) = (Vec::new(), Vec::new());
+        if has_tools {
+            let listing = list_all(|page| tools_page(peer.clone(), page)).await;
+            let listing = listing.map_err(|error| format!("its tools cannot be listed: {error}"))?;
+            let (usable, left_out) = limit_tools(listing.items);
+            tools = usable;
+            oddities = listing.oddities;
+            oddities.extend(left_out);
+        }
+        for oddity in oddities.iter().take(MAX_LOGGED) {
+            tracing::warn!(app = self.app, "{oddity}");
+        }
         let server_info = peer.peer_info().and_then(|info| info.server_info.clone());
         let title = server_info.map(|server| server.title.unwrap_or(server.name));
         self.remembered.write(title.clone(), &tools).await;
-        self.set_tools(title, tools);
+        self.set_tools(title, tools, oddities);
         Ok(())
+    }
+}
+
+/// Maximum number of oddities of a list that are logged.
+const MAX_LOGGED: usize = 20;
+
+/// Requests a page of the list of tools.
+async fn tools_page(
+    peer: Peer<RoleClient>,
+    params: Option<PaginatedRequestParams>,
+) -> Result<Page<Tool>, ServiceError> {
+    let mut request = ListToolsRequest::default();
+    request.params = params;
+    let unreadable = |what: &str| Page { items: Vec::new(), next: None, oddities: vec![what.to_owned()] };
+    match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
+        Ok(ServerResult::ListToolsResult(mut list)) => {
+            let oddities = mend::take_oddities(&mut list.meta).named;
+            Ok(Page { items: list.tools, next: list.next_cursor, oddities })
+        }
+        Ok(_) => Ok(unreadable("its list of tools cannot be read")),
+        Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            Ok(unreadable("it says that it has tools, and does not list them"))
+        }
+        Err(error) => Err(error),
     }
 }

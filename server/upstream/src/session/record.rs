@@ -68,7 +68,8 @@ impl Remembered {
             }
         };
         let tools = record.tools.iter().filter_map(|tool| serde_json::from_value(tool.clone()).ok()).collect();
-        let known = Known { title: record.title.clone(), tools: limit_tools(&self.app, tools) };
+        let (tools, _) = limit_tools(tools);
+        let known = Known { title: record.title.clone(), tools };
         let mut memory = self.memory();
         memory.lifecycle = Some(record.lifecycle);
         memory.stored = digest(&record);

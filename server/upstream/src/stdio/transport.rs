@@ -105,20 +105,20 @@ impl PendingCalls {
     fn accept_message(&self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
         match incoming::parse(line) {
             Incoming::Ignored => Vec::new(),
-            Incoming::Malformed { id: Some(id), reason } => self.fail(&id, |id| incoming::malformed(id, &reason)),
+            Incoming::Malformed { id: Some(id), reason } => {
+                self.fail(&incoming::number(&id), |id| incoming::malformed(id, &reason))
+            }
             Incoming::Malformed { id: None, reason } => {
                 self.lock().drain().map(|id| incoming::malformed(id, &reason)).collect()
             }
-            Incoming::Message(message) => {
-                let answered = match &*message {
-                    JsonRpcMessage::Response(response) => Some(&response.id),
-                    JsonRpcMessage::Error(error) => error.id.as_ref(),
-                    JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-                };
-                // The server has responded twice, or after the call was cancelled.
-                if answered.is_some_and(|id| !self.lock().remove(id)) {
-                    tracing::debug!("a response to no pending call is ignored");
-                    return Vec::new();
+            Incoming::Message(mut message) | Incoming::Mended(mut message) => {
+                if let Some(id) = incoming::answered(&message).as_ref().map(incoming::number) {
+                    // The server has responded twice, or after the call was cancelled.
+                    if !self.lock().remove(&id) {
+                        tracing::debug!("a response to no pending call is ignored");
+                        return Vec::new();
+                    }
+                    incoming::set_id(&mut message, id);
                 }
                 vec![*message]
             }
