@@ -7,6 +7,7 @@ mod describe;
 mod examples;
 mod execute;
 mod invoke;
+mod lenient;
 mod run_script;
 mod save_script;
 mod schema;
@@ -32,6 +33,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use tokio_util::sync::CancellationToken;
 pub use waiting::{ended as kept_answer, kept, kept_failure, resume_runs, until_ended};
 
@@ -281,8 +284,16 @@ async fn redacted(hub: &Hub, mut answer: Answer) -> Answer {
     }
 }
 
+/// Returns the input schema of a meta-tool, which is made once.
+fn input_schema(tool: &dyn MetaTool) -> &'static Value {
+    static SCHEMAS: LazyLock<HashMap<&'static str, Value>> =
+        LazyLock::new(|| ALL.iter().map(|tool| (tool.id(), tool.input_schema())).collect());
+    SCHEMAS.get(tool.id()).unwrap_or(&Value::Null)
+}
+
 /// Deserializes the arguments of a request.
 fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, InvalidArguments> {
+    let arguments = lenient::converted(arguments, input_schema(tool));
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string());
         InvalidArguments::new(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem))
@@ -319,38 +330,13 @@ impl From<InvalidArguments> for Answer {
     }
 }
 
-/// A list of strings, or one string: models write both.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "wrong value, expected a list of strings")]
-#[schemars(with = "Vec<String>")]
-enum StringOrList {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl StringOrList {
-    fn names(&self) -> &[String] {
-        match self {
-            Self::One(text) => std::slice::from_ref(text),
-            Self::Many(texts) => texts,
-        }
-    }
-
-    fn into_vec(self) -> Vec<String> {
-        match self {
-            Self::One(text) => vec![text],
-            Self::Many(texts) => texts,
-        }
-    }
-}
-
-/// An object, or the JSON text of one: models write both.
+/// An object. Another value is refused by the name of its argument.
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(with = "Map<String, Value>")]
-struct ObjectOrText(Value);
+struct Members(Value);
 
-impl ObjectOrText {
+impl Members {
     /// The object; empty where it is left out.
     fn into_optional_map(this: Option<Self>) -> Result<Map<String, Value>, &'static str> {
         this.map_or_else(|| Ok(Map::new()), Self::into_map)
@@ -359,8 +345,9 @@ impl ObjectOrText {
     fn into_map(self) -> Result<Map<String, Value>, &'static str> {
         match self.0 {
             Value::Object(members) => Ok(members),
-            Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
-            Value::Null | Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
+            Value::Null | Value::String(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_) => {
+                Err("must be an object")
+            }
         }
     }
 
@@ -373,8 +360,7 @@ impl ObjectOrText {
 ///
 /// # Errors
 /// There are too many, or one is too long.
-fn parse_names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
-    let names = names.into_vec();
+fn parse_names(key: &str, names: Vec<String>) -> Result<Vec<String>, String> {
     if names.len() > MAX_NAMES {
         return Err(format!("'{key}' has {} entries; give at most {MAX_NAMES}", names.len()));
     }

@@ -26,7 +26,7 @@ struct Arguments {
     language: Option<LanguageName>,
     /// Data for the code, seen as the global input
     #[schemars(extend("default" = {}))]
-    input: Option<ObjectOrText>,
+    input: Option<Members>,
     #[serde(default)]
     options: Options,
 }
@@ -132,7 +132,7 @@ impl CodeExecution {
         if code.trim().is_empty() {
             return Err(invalid("'code' is empty"));
         }
-        let input = ObjectOrText::into_optional_map(input).map_err(|problem| invalid(&format!("'input' {problem}")))?;
+        let input = Members::into_optional_map(input).map_err(|problem| invalid(&format!("'input' {problem}")))?;
         let mut settings = config.code_execution;
         if let Some(timeout) = options.timeout_ms {
             settings.timeout_ms =

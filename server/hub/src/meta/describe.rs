@@ -19,9 +19,9 @@ pub struct Describe;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
     /// Names as codecall_search gives them, e.g. ["users:list"]
-    tool_names: Option<StringOrList>,
+    tool_names: Option<Vec<String>>,
     /// The same as toolNames
-    tools: Option<StringOrList>,
+    tools: Option<Vec<String>>,
     /// How many at most (default 8)
     #[schemars(range(min = 1, max = MAX_TOOLS))]
     max: Option<usize>,
@@ -100,8 +100,7 @@ impl MetaTool for Describe {
         Box::pin(async move {
             let parsed = match parse::<Arguments>(self, request.arguments) {
                 Ok(arguments) => {
-                    let names =
-                        [&arguments.tool_names, &arguments.tools].into_iter().flatten().flat_map(StringOrList::names);
+                    let names = [&arguments.tool_names, &arguments.tools].into_iter().flatten().flat_map(Vec::as_slice);
                     let names: Vec<String> = names.take(MAX_TOOLS).cloned().collect();
                     let known = request.hub.wait_for_named(&names);
                     if request.cancel.run_until_cancelled(known).await.is_none() {

@@ -20,9 +20,9 @@ struct Arguments {
     /// The script; its return value is the result
     script: Option<String>,
     /// Data for the script, seen as codecallContext
-    context: Option<ObjectOrText>,
+    context: Option<Members>,
     /// The only tools the script may call; 'users:*' allows an app
-    allowed_tools: Option<StringOrList>,
+    allowed_tools: Option<Vec<String>>,
     /// Detected if left out
     language: Option<LanguageName>,
     /// Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …
@@ -317,7 +317,7 @@ impl Execute {
         if arguments.offset.is_some() || arguments.limit.is_some() {
             return Err(invalid("'offset' and 'limit' belong to 'handle'"));
         }
-        let text = |context: ObjectOrText| {
+        let text = |context: Members| {
             offload::run_without_permit(context.weight(), || {
                 context.into_map().map(|context| Value::Object(context).to_string())
             })

@@ -26,7 +26,7 @@ struct Arguments {
     /// Input that fits the tool's schema
     #[serde(alias = "arguments")]
     #[schemars(required)]
-    input: Option<ObjectOrText>,
+    input: Option<Members>,
 }
 
 impl MetaTool for Invoke {
@@ -115,7 +115,7 @@ impl Invoke {
     /// Returns the name of the tool and the input.
     fn parse_call(&self, arguments: Value) -> Result<(String, Map<String, Value>), InvalidArguments> {
         let Arguments { tool, input } = parse(self, arguments)?;
-        let input = ObjectOrText::into_optional_map(input)
+        let input = Members::into_optional_map(input)
             .map_err(|problem| InvalidArguments::new(self, &format!("'input' {problem}")))?;
         Ok((tool, input))
     }

@@ -14,7 +14,7 @@ struct Arguments {
     name: String,
     /// Parameters that fit its schema
     #[serde(alias = "params", alias = "input", alias = "arguments")]
-    parameters: Option<ObjectOrText>,
+    parameters: Option<Members>,
 }
 
 impl MetaTool for RunScript {
@@ -68,7 +68,7 @@ impl MetaTool for RunScript {
                 Ok(arguments) => arguments,
                 Err(invalid) => return invalid.into(),
             };
-            let input = match ObjectOrText::into_optional_map(parameters) {
+            let input = match Members::into_optional_map(parameters) {
                 Ok(input) => input,
                 Err(problem) => return InvalidArguments::new(self, &format!("'parameters' {problem}")).into(),
             };

@@ -24,9 +24,9 @@ struct Arguments {
     /// The script; it reads its parameters from `params`
     script: String,
     /// JSON schema of the parameters, an object; those with a default may be left out
-    parameters: Option<ObjectOrText>,
+    parameters: Option<Members>,
     /// The tools it calls: 'users:list', or 'users:*' for an app
-    tools: Option<StringOrList>,
+    tools: Option<Vec<String>>,
 }
 
 impl MetaTool for SaveScript {
@@ -118,10 +118,10 @@ impl SaveScript {
             let advice = "a person reads all of it; a longer one is stored with 'codecall tool put'";
             return Err(format!("The script has {length} bytes, more than {MAX_SCRIPT_BYTES}: {advice}"));
         }
-        let parameters = parameters.map(|parameters| ObjectOrText::into_optional_map(Some(parameters))).transpose();
+        let parameters = parameters.map(|parameters| Members::into_optional_map(Some(parameters))).transpose();
         let parameters =
             parameters.map_err(|problem| InvalidArguments::new(self, &format!("'parameters' {problem}")).0)?;
-        let called = called.map(StringOrList::into_vec).unwrap_or_default();
+        let called = called.unwrap_or_default();
         let saved = SavedScript {
             name: &name,
             description: &description,

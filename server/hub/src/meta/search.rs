@@ -29,7 +29,7 @@ struct Arguments {
     query: Option<String>,
     /// Several searches at once, instead of query
     #[schemars(length(min = 1, max = MAX_QUERIES))]
-    queries: Option<StringOrList>,
+    queries: Option<Vec<String>>,
     /// How many tools at most (default 8)
     #[schemars(range(min = 1, max = MAX_TOP_K))]
     top_k: Option<usize>,
@@ -38,7 +38,7 @@ struct Arguments {
     /// Without a query: how many tools to skip, as `next` of the last page says
     offset: Option<usize>,
     /// Tools you know already
-    exclude_tool_names: Option<StringOrList>,
+    exclude_tool_names: Option<Vec<String>>,
     /// Minimum score of a tool for a query
     #[schemars(range(min = 0, max = 1))]
     min_score: Option<f64>,
@@ -48,9 +48,9 @@ struct Arguments {
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Filter {
     /// Only tools of these apps
-    app_ids: Option<StringOrList>,
+    app_ids: Option<Vec<String>>,
     /// Only tools with one of these tags
-    tags: Option<StringOrList>,
+    tags: Option<Vec<String>>,
     include_open_api: Option<bool>,
     include_inline: Option<bool>,
 }
@@ -140,18 +140,13 @@ impl Criteria {
     fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, InvalidArguments> {
         let refused = |problem: &str| Err(InvalidArguments::new(tool, problem));
         let names_queries = arguments.queries.is_some();
-        let requested: Vec<String> = arguments
-            .query
-            .into_iter()
-            .chain(arguments.queries.map(StringOrList::into_vec).unwrap_or_default())
-            .collect();
-        let selects = |names: &Option<StringOrList>| names.as_ref().is_some_and(|names| !names.names().is_empty());
-        let may_list = selects(&arguments.filter.app_ids) || selects(&arguments.filter.tags);
-        // An empty query is the same as none.
-        let requested: Vec<String> = match may_list {
-            true => requested.into_iter().filter(|query| !query.trim().is_empty()).collect(),
-            false => requested,
-        };
+        let requested: Vec<String> = arguments.query.into_iter().chain(arguments.queries.unwrap_or_default()).collect();
+        // Models fill what they leave out with empty texts and lists.
+        let is_filled = |names: &Vec<String>| !names.is_empty();
+        let app_ids = arguments.filter.app_ids.filter(is_filled);
+        let tags = arguments.filter.tags.filter(is_filled);
+        let may_list = app_ids.is_some() || tags.is_some();
+        let requested: Vec<String> = requested.into_iter().filter(|query| !query.trim().is_empty()).collect();
         let lists = may_list && requested.is_empty();
         if requested.is_empty() && !names_queries && !lists {
             return refused("'query' is missing; without it, 'filter.appIds' must say whose tools to list");
@@ -159,10 +154,7 @@ impl Criteria {
         if arguments.offset.is_some() && !lists {
             return refused("'offset' belongs to a list without 'query'; a search gives the best tools first");
         }
-        if requested.is_empty() && !lists
-            || requested.len() > MAX_QUERIES
-            || requested.iter().any(|query| query.trim().is_empty())
-        {
+        if requested.is_empty() && !lists || requested.len() > MAX_QUERIES {
             return refused(&format!("give 1 to {MAX_QUERIES} queries, none of them empty"));
         }
         let top_k = arguments.top_k.unwrap_or(hub.config().top_k);
@@ -179,7 +171,7 @@ impl Criteria {
                 queries.push(query);
             }
         }
-        let names = |key: &str, names: Option<StringOrList>| {
+        let names = |key: &str, names: Option<Vec<String>>| {
             let names = names.map(|names| parse_names(key, names)).transpose();
             names.map_err(|problem| InvalidArguments::new(tool, &problem))
         };
@@ -189,8 +181,8 @@ impl Criteria {
             names_queries: names_queries && !lists,
             top_k,
             min_score,
-            apps: names("filter.appIds", arguments.filter.app_ids)?,
-            tags: names("filter.tags", arguments.filter.tags)?,
+            apps: names("filter.appIds", app_ids)?,
+            tags: names("filter.tags", tags)?,
             openapi: arguments.filter.include_open_api != Some(false),
             inline: arguments.filter.include_inline != Some(false),
             excluded: names("excludeToolNames", arguments.exclude_tool_names)?.unwrap_or_default(),

@@ -46,7 +46,7 @@ impl Listed {
         if tool.app.is_empty() {
             return;
         }
-        let spellings = [':', '.', '_'].map(|separator| format!("{}{separator}{}", tool.app, tool.name));
+        let spellings = [":", ".", "_", "__"].map(|separator| format!("{}{separator}{}", tool.app, tool.name));
         for spelling in spellings.into_iter().filter(|spelling| owners.allow(&tool.app, spelling)) {
             self.spellings.entry(spelling).and_modify(|other| *other = None).or_insert_with(|| Some(name.to_owned()));
         }

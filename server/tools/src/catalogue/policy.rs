@@ -5,8 +5,10 @@
 
 use codecall_base::hidden;
 use codecall_base::redact::Redactor;
-use codecall_base::tool::{RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
+use codecall_base::text::truncate;
+use codecall_base::tool::{NameStyle, RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
 use codecall_config::{Expose, Mode, ToolMetadata, ToolPolicy};
+use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 /// The rules of the configuration, as they are applied.
@@ -117,7 +119,60 @@ impl<'a> Policy<'a> {
             // Two tools may be the same to one separator: `a_b` of `c` and `b_c` of `a`.
             names.push(format!("{}__{}", tool.app, tool.name));
         }
+        if self.rules.names == NameStyle::Underscore {
+            names = names.iter().flat_map(|name| [fitted(name), Some(shortened(name, tool))]).flatten().collect();
+        }
         names.retain(|name| !is_reserved(name) && !RESERVED_NAMES.contains(&name.as_str()));
         names
+    }
+}
+
+/// Maximum length of a listed name, in bytes: clients refuse a list with a longer one.
+const MAX_LISTED_BYTES: usize = 64;
+/// Length of the digest in a shortened name, in hexadecimal digits.
+const DIGEST_DIGITS: usize = 8;
+
+/// Returns a name in the characters that every client accepts; `None` if it is too long.
+fn fitted(name: &str) -> Option<String> {
+    (name.len() <= MAX_LISTED_BYTES).then(|| with_common_characters(name))
+}
+
+/// Returns the beginning of a name with a digest of the tool's full name, so that it is the same at each start.
+fn shortened(name: &str, tool: &ToolDefinition) -> String {
+    let digest = codecall_store::state::hex(&Sha256::digest(tool.full_name().as_bytes()));
+    let name = with_common_characters(name);
+    format!("{}_{}", truncate(&name, MAX_LISTED_BYTES - DIGEST_DIGITS - 1), &digest[..DIGEST_DIGITS])
+}
+
+fn with_common_characters(name: &str) -> String {
+    name.replace(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'), "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_names_fit_every_client() {
+        let rules = ToolPolicy::default();
+        let secrets = Redactor::default();
+        let policy = Policy::new(&rules, &secrets);
+        for (app, name) in
+            [("users", "list"), ("users", "get.all"), ("my app", "größe"), ("a", &*"x".repeat(200)), ("", "a:b")]
+        {
+            let tool = ToolDefinition { app: app.into(), name: name.into(), ..ToolDefinition::default() };
+            let names = policy.listed_names(&tool);
+            assert!(!names.is_empty());
+            for name in &names {
+                let is_common = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+                assert!(is_common && (1..=MAX_LISTED_BYTES).contains(&name.len()), "{name}");
+            }
+            assert_eq!(names, policy.listed_names(&tool), "the names are stable");
+        }
+        let long = |name: String| {
+            let tool = ToolDefinition { app: "a".into(), name, ..ToolDefinition::default() };
+            policy.listed_names(&tool).remove(0)
+        };
+        assert_ne!(long(format!("{}1", "x".repeat(100))), long(format!("{}2", "x".repeat(100))));
     }
 }
