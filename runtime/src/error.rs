@@ -13,6 +13,7 @@ use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block};
 use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, cut_message_bytes, cut_text};
 use crate::promise::State;
+use crate::suggest::Notation;
 use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -48,6 +49,10 @@ pub enum Missing {
     Tool(Box<str>),
     /// An array, where a loop takes each item for one.
     Pair,
+    /// An app, whose name a variable has.
+    Hidden(Box<str>),
+    /// Data, which a text only holds.
+    Data(Notation),
 }
 
 impl Trace {

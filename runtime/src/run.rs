@@ -451,7 +451,10 @@ impl Run {
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
         failure.stack = if is_error { vm.short_stack(value).ok() } else { None };
-        failure.hint = trace.and_then(|trace| vm.hint(trace.missing.as_ref()?));
+        failure.hint = trace.and_then(|trace| vm.hint(trace.missing.as_ref()?)).or_else(|| {
+            let line = vm.realm.script.source().lines().nth(location?.line as usize - 1)?;
+            vm.hint_of_message(&failure.message, line)
+        });
         failure
     }
 

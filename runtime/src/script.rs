@@ -12,6 +12,7 @@ use crate::outcome::Failure;
 use crate::prelude::plain_call;
 use crate::run::Run;
 use crate::spare::{self, Spares};
+use crate::suggest::other_language;
 use agentscript_lang::ast::Arena;
 use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal, refused};
 use std::cell::Cell;
@@ -167,10 +168,13 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
                 disabled,
             }))
         }
-        Err(failure) => Err(CompileError {
-            failure: Box::new(Failure::from_diagnostics(source, failure.diagnostics.clone())),
-            diagnostics: failure.diagnostics,
-        }),
+        Err(failure) => {
+            let mut failed = Failure::from_diagnostics(source, failure.diagnostics.clone());
+            if let Some(hint) = other_language(source) {
+                failed.hint = Some(hint.into());
+            }
+            Err(CompileError { failure: Box::new(failed), diagnostics: failure.diagnostics })
+        }
     }
 }
 

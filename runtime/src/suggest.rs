@@ -3,7 +3,10 @@
 //! Messages are V8's; hints come in addition. The tables list names of other languages and libraries that people and
 //! models use; other names are matched by spelling. Nothing is looked up until the run has failed.
 
+mod other_language;
 mod table;
+
+pub use other_language::other_language;
 
 use crate::atom::Atom;
 use crate::builtins::family::Family;
@@ -18,6 +21,8 @@ use agentscript_lang::Span;
 
 /// Longest name that is compared with others.
 const MAX_NAME_CHARS: usize = 40;
+/// How much of a text is looked at to tell its notation, in bytes.
+const MAX_NOTATION_BYTES: usize = 200;
 /// Most names of a script that are compared, as this work is not charged.
 const MAX_NAMES: usize = 5_000;
 
@@ -28,9 +33,18 @@ impl Vm {
         let text = self.callee_text(callee);
         let message = self.not_a_function_text(callee);
         let thrown = self.type_error(&message);
-        let Some((_, name)) = text.rsplit_once('.') else { return thrown };
+        let Some((owner, name)) = text.rsplit_once('.') else { return thrown };
+        let hides_app = !this.is(Kind::App)
+            && self.realm.script.linker.dialect().has_apps()
+            && self.host.tools.member(owner, name).is_some();
+        let data = self.text_of_data(this);
+        let owner: Box<str> = owner.into();
         let name: Box<str> = name.into();
-        let missing = if !function.is_undefined() {
+        let missing = if hides_app && function.is_undefined() {
+            Missing::Hidden(owner)
+        } else if let Some(data) = data.filter(|_| function.is_undefined()) {
+            Missing::Data(data)
+        } else if !function.is_undefined() {
             Missing::Property(name)
         } else if this.is_nullish() {
             return thrown;
@@ -59,6 +73,15 @@ impl Vm {
         self.note_missing(thrown, Missing::Pair)
     }
 
+    /// What a text holds, if it is data in a notation.
+    fn text_of_data(&mut self, value: Value) -> Option<Notation> {
+        if !value.is(Kind::String) {
+            return None;
+        }
+        let text = self.short_text(value, MAX_NOTATION_BYTES).ok()?;
+        Notation::of(&text)
+    }
+
     fn note_missing(&mut self, thrown: Thrown, missing: Missing) -> Thrown {
         if let Cause::Value(error) = *thrown.0 {
             self.heap.traces.entry(error.payload()).or_default().missing = Some(missing);
@@ -78,10 +101,14 @@ impl Vm {
 
     fn any_hint(&self, missing: &Missing) -> Option<String> {
         match missing {
-            Missing::Name(name) => table::host(self.realm.script.linker.dialect(), name)
+            Missing::Hidden(app) => Some(format!(
+                "`{app}` is a variable of this script, so that the app '{app}' is hidden; give the variable another name"
+            )),
+            Missing::Data(notation) => Some(notation.hint().into()),
+            Missing::Name(name) => self.joined_tool(name).or_else(|| table::host(self.realm.script.linker.dialect(), name)
                 .or_else(|| table::global(name).map(Into::into))
                 .or_else(|| self.similar_name(name))
-                .or_else(|| self.similar_app(name)),
+                .or_else(|| self.similar_app(name))),
             Missing::Property(name) => {
                 Some(format!("`{name}` is no function here; read it without parentheses: `.{name}`"))
             }
@@ -90,6 +117,31 @@ impl Vm {
             Missing::Static(owner, name) => function_of(self.realm.script.linker.dialect(), *owner, name),
             Missing::Tool(tool) => Some(self.missing_tool(tool)),
         }
+    }
+
+    /// The tool that an app and a name make, joined as some clients list it: `users_list`, `mcp__users__list`.
+    fn joined_tool(&self, name: &str) -> Option<String> {
+        if !self.realm.script.linker.dialect().has_apps() || name.chars().count() > MAX_NAME_CHARS {
+            return None;
+        }
+        let name = name.strip_prefix("mcp__").unwrap_or(name);
+        let parts = name.match_indices('_').map(|(at, _)| (&name[..at], name[at..].trim_start_matches('_')));
+        let mut tools = parts.filter(|(app, tool)| self.host.tools.member(app, tool).is_some());
+        tools.next().map(|(app, tool)| format!("write `{app}.{tool}(…)`"))
+    }
+
+    /// What to write instead, where only the message and the place of an error say what is meant.
+    pub(crate) fn hint_of_message(&self, message: &str, line: &str) -> Option<String> {
+        if message.contains("[object Obj") && message.ends_with("is not valid JSON") {
+            return Some("the value is data already; leave out `JSON.parse`".into());
+        }
+        let read = message.strip_prefix("Cannot read properties of undefined (reading '")?.strip_suffix("')")?;
+        ["content", "structuredContent"].into_iter().find_map(|member| {
+            let (_, rest) = line.split_once(&format!(".{member}"))?;
+            let rest = rest.trim_start_matches(['?', '.', '[', '\'', '"']);
+            rest.starts_with(read)
+                .then(|| format!("results of tools are data already; use the value itself, without `.{member}`"))
+        })
     }
 
     /// An app with similar spelling.
@@ -106,6 +158,53 @@ impl Vm {
         names.extend(registry().globals().map(|(global, _)| global).filter(|name| !self.is_off(name)));
         names.extend(self.realm.script.linker.names().filter(|name| !self.is_off(name)));
         nearest(name, names.into_iter()).map(did_you_mean)
+    }
+}
+
+/// The notation of data in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// `{"a": null}`.
+    Json,
+    /// `"{\"a\": null}"`: JSON in a text of JSON.
+    EscapedJson,
+    /// `{'a': None}`.
+    Python,
+}
+
+impl Notation {
+    /// Tells the notation by the beginning of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let text = text.trim_start();
+        let inner = text.strip_prefix(['{', '[', '(']).map(|inner| inner.trim_start_matches(['{', '[', '(', ' ']));
+        match inner {
+            Some(inner)
+                if inner.starts_with('\'') || ["None", "True", "False"].iter().any(|word| inner.starts_with(word)) =>
+            {
+                Some(Self::Python)
+            }
+            Some(_) if text.contains(": None") || text.contains("': ") => Some(Self::Python),
+            Some(inner)
+                if text.starts_with(['{', '['])
+                    && inner.starts_with(|c: char| "\"}]-tfn".contains(c) || c.is_ascii_digit()) =>
+            {
+                Some(Self::Json)
+            }
+            Some(_) => None,
+            None if text.starts_with("\"{\\\"") || text.starts_with("\"[") => Some(Self::EscapedJson),
+            None => None,
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Json => "this is a text in JSON; read it with `JSON.parse(text)`",
+            Self::EscapedJson => "this is JSON within JSON; read it with `JSON.parse(JSON.parse(text))`",
+            Self::Python => {
+                r#"this is a text in Python's notation; read it with `JSON.parse(text.replace(/'/g, '"').replace(/\bNone\b/g, 'null').replace(/\bTrue\b/g, 'true').replace(/\bFalse\b/g, 'false'))`"#
+            }
+        }
     }
 }
 

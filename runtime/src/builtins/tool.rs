@@ -345,7 +345,10 @@ impl Vm {
             Ok(name) => name,
             Err(thrown) => return thrown,
         };
-        let what = self.what(input);
+        let what = match input.kind() {
+            Kind::Object | Kind::App => "an object that has no JSON object as its text",
+            _ => self.what(input),
+        };
         self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
     }
 
@@ -452,7 +455,7 @@ impl Vm {
             Kind::ArrayBuffer => "an ArrayBuffer",
             Kind::Uint8Array => "a Uint8Array",
             Kind::InternalSlots => self.heap.internal_slots[value.index()].class(),
-            Kind::Object | Kind::App => "an object that has no JSON object as its text",
+            Kind::Object | Kind::App => "an object",
         }
     }
 }

@@ -1,3 +1,4 @@
+use super::Notation;
 use crate::dialect::Dialect;
 use crate::host::{Inputs, Tools};
 use crate::limits::{Policy, Preset};
@@ -133,4 +134,38 @@ fn what_the_policy_switches_off_is_not_recommended() {
     assert_eq!(hint_under("sleeep(5)", &few), None);
     assert_eq!(hint_under("structuredClon({})", &all).as_deref(), Some("did you mean `structuredClone`?"));
     assert_eq!(hint_under("structuredClon({})", &few), None);
+}
+
+#[test]
+fn mistakes_with_tools_and_their_results_have_hints() {
+    for (script, hint) in [
+        ("const users = []; return users.list({})", "`users` is a variable of this script"),
+        ("return users_list({})", "write `users.list(…)`"),
+        ("return mcp__users__list({})", "write `users.list(…)`"),
+        ("return JSON.parse({ a: 1 })", "the value is data already"),
+        ("return JSON.parse([{ a: 1 }, { a: 2 }])", "the value is data already"),
+        ("const r = { a: 1 }; return r.content[0].text", "without `.content`"),
+        ("const r = { a: 1 }; return r.structuredContent.items", "without `.structuredContent`"),
+        ("const r = '{\"a\": [1]}'; return r.map((x) => x)", "read it with `JSON.parse(text)`"),
+        ("const r = \"[{'a': None}]\"; return r.map((x) => x)", "Python's notation"),
+        ("const r = JSON.stringify(JSON.stringify({ a: 1 })); return r.map((x) => x)", "JSON within JSON"),
+    ] {
+        let failure = run(script, Dialect::Async, Language::JavaScript).expect_err(script);
+        let given = failure.hint.clone().unwrap_or_default();
+        assert!(given.contains(hint), "{script}: {given}");
+    }
+    for script in ["const r = {}; return r.x[0]", "return JSON.parse('{')", "return 'plain'.nope()"] {
+        let failure = run(script, Dialect::Async, Language::JavaScript).expect_err(script);
+        assert!(!failure.hint.as_deref().unwrap_or_default().contains("data"), "{script}: {:?}", failure.hint);
+    }
+}
+
+/// The line that a hint recommends reads the text.
+#[test]
+fn the_line_for_pythons_notation_reads_it() {
+    let hint = Notation::Python.hint();
+    let (_, line) = hint.split_once('`').expect("a line");
+    let script = format!("const text = \"[{{'a': None, 'b': [True, False]}}]\"; return {}", line.trim_end_matches('`'));
+    let result = run(&script, Dialect::Async, Language::JavaScript).map_err(|failure| failure.message.clone());
+    assert_eq!(result.as_deref(), Ok(r#"[{"a":null,"b":[true,false]}]"#));
 }

@@ -3,6 +3,7 @@
 mod client;
 mod post;
 
+use super::mcp;
 use super::negotiate::{Negotiated, Plan, SECOND_REQUEST_AFTER, negotiate};
 use super::ordered::Ordered;
 use super::session::Shared;
@@ -69,6 +70,9 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
         Ordered::new(transport, Arc::clone(&shared.notifications))
     };
     let reason = shared.run_session(negotiate_over_http(open, plan), lost).await;
+    if reason == mcp::EXITED {
+        return "it closed the connection before it responded".into();
+    }
     if let Some(login) = authorizer.login_needed() {
         return login;
     }

@@ -219,6 +219,9 @@ fn unavailable(message: String) -> ToolError {
     ToolError::new(ErrorCode::ServerUnavailable, message)
 }
 
+/// Why a handshake has failed whose connection has ended: of a process, that is its exit.
+pub const EXITED: &str = "it exited before it responded";
+
 /// Says why a handshake has failed.
 #[must_use]
 pub fn handshake_error(error: ClientInitializeError) -> String {
@@ -226,10 +229,10 @@ pub fn handshake_error(error: ClientInitializeError) -> String {
         return "it wants authorization; give it in 'headers'".into();
     }
     match error {
-        ClientInitializeError::ConnectionClosed(_) => "it exited before it responded".into(),
+        ClientInitializeError::ConnectionClosed(_) => EXITED.into(),
         ClientInitializeError::TransportError { error, .. } => match transport_error(&error) {
             // Writing to a child that has exited fails like this.
-            text if text.starts_with("Broken pipe") => "it exited before it responded".into(),
+            text if text.starts_with("Broken pipe") => EXITED.into(),
             text => text,
         },
         ClientInitializeError::JsonRpcError(error) => format!("it refused the handshake: {}", error.message),
