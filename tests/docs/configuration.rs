@@ -85,9 +85,17 @@ fn the_schema_is_up_to_date() {
 fn examples_are_valid() {
     let schema = jsonschema::draft7::new(&schema()).expect("a schema");
     let mut examples = 0;
-    for page in
-        ["README.md", PAGE, "docs/limits.md", "docs/openapi.md", "docs/search.md", "docs/stateless.md", "docs/trust.md"]
-    {
+    for page in [
+        "README.md",
+        PAGE,
+        "docs/limits.md",
+        "docs/moving/frontmcp.md",
+        "docs/moving/mcpproxy.md",
+        "docs/openapi.md",
+        "docs/search.md",
+        "docs/stateless.md",
+        "docs/trust.md",
+    ] {
         let text = read(page);
         for block in text.split("\n```").skip(1).step_by(2) {
             let Some((language, example)) = block.split_once('\n') else { continue };
