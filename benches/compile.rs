@@ -50,6 +50,7 @@ const LANGUAGE_ONLY: Options<'_> = Options {
     disabled: &[],
     missing: &[],
     fence_tags: &[],
+    calls_result: true,
     alternative: &|_| None,
     globals: &|_| true,
     plain_call: &|_, _| false,

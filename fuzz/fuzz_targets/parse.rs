@@ -46,6 +46,7 @@ fuzz_target!(|data: &[u8]| {
             disabled: &[],
             missing: &[],
             fence_tags: &[],
+            calls_result: source.len() % 3 == 0,
             apps: &|name| name == "fetch",
             provided: &|_| false,
             alternative: &|_| None,

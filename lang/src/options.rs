@@ -40,6 +40,8 @@ pub struct Options<'a> {
     /// Words of Markdown fences that name scripts of this host, in lower case, beside those of JavaScript and
     /// TypeScript.
     pub fence_tags: &'a [&'a str],
+    /// Whether a script that is a function expression, or ends with one, calls it. Otherwise that function is its result.
+    pub calls_result: bool,
     /// What the host has instead of a refused name or construct, such as `fetch` or `import`: it is added to
     /// the hint.
     pub alternative: &'a dyn Fn(&str) -> Option<String>,

@@ -39,6 +39,12 @@ impl Dialect {
         self == Self::Sync
     }
 
+    /// Whether a script that ends with a function expression calls it. The reference of the synchronous dialect says that
+    /// such a function is a result, which cannot be written.
+    pub(crate) fn calls_result(self) -> bool {
+        self == Self::Async
+    }
+
     /// How a tool is called, for hints.
     pub(crate) fn tool_call(self) -> &'static str {
         match self {

@@ -52,6 +52,7 @@ fn compile(origin: Origin<'_>) -> Code {
         disabled: &[],
         missing: &[],
         fence_tags: &[],
+        calls_result: false,
         alternative: &|_| None,
         apps: &|_| false,
         provided: &|_| false,

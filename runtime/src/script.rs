@@ -139,6 +139,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         disabled: &disabled,
         missing: intl::MISSING,
         fence_tags: FENCE_TAGS,
+        calls_result: options.linker.dialect().calls_result(),
         alternative: &|refused| match is_app(refused) {
             true => Some(format!("the tools of the server '{refused}' are called as `await {refused}.tool(input)`")),
             false => options.linker.dialect().alternative(refused),

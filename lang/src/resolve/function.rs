@@ -85,9 +85,12 @@ impl<'p> Resolver<'_, 'p> {
         true
     }
 
-    /// Where the result of the script is a function that stands there, it is called: no result can be a
-    /// function, and a script that is nothing but one means what it does.
+    /// Where the result of the script is a function that stands there, it is called, unless the options say otherwise: no
+    /// result can be a function, and a script that is nothing but one means what it does.
     fn call_result(&mut self, statements: &[ast::Stmt<'_>], body: &mut [Stmt<'p>]) {
+        if !self.options.calls_result {
+            return;
+        }
         let last = statements.iter().rfind(|statement| !is_empty(statement));
         let Some(S::Expr(value)) = last.map(|last| &last.kind) else { return };
         let mut value = value;

@@ -25,6 +25,7 @@ fn options<'a>() -> Options<'a> {
         disabled: &[],
         missing: &[],
         fence_tags: &["shop"],
+        calls_result: true,
         apps: &|name| name == "Deno",
         provided: &|_| false,
         alternative: &|refused| (refused == "fetch").then(|| "call `ask`".into()),

@@ -88,6 +88,10 @@ impl Vm {
         if self.settled(value).is_undefined() {
             return Ok(("null".into(), Vec::new())); // bounded: empty
         }
+        let settled = self.settled(value);
+        if strict && settled.is_callable() {
+            return Err(refused("it is a function; call it, or return plain data"));
+        }
         let mut writer = Writer::new(self, Layout::default());
         (writer.is_result, writer.strict, writer.limit) = (true, strict, limit);
         writer.warnings = Some(Box::default());
@@ -95,7 +99,7 @@ impl Vm {
         let warnings = writer.warnings.take().map_or_else(Vec::new, |warnings| warnings.texts());
         match writer.end_with(written) {
             Ok(Some(text)) => Ok((String::from_utf8(text).unwrap_or_default(), warnings)),
-            Ok(None) => Err(refused("it is a function; return plain data")),
+            Ok(None) => Err(refused("it is a function; call it, or return plain data")),
             Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
             Err(Problem::Cycle(words)) => Err(refused(&words)),
             Err(Problem::Foreign(what)) => Err(refused(what)),

@@ -247,6 +247,28 @@ fn examples() -> Vec<Example> {
             code("const f = function() {}; [f]"),
             Err(("SERIALIZATION_ERROR", &["function"])),
         ),
+        example(
+            "a result that is a function",
+            code("return () => 1"),
+            Err(("SERIALIZATION_ERROR", &["it is a function; call it, or return plain data"])),
+        ),
+        example(
+            "a last expression that is a function",
+            code("() => 1"),
+            Err(("SERIALIZATION_ERROR", &["it is a function; call it, or return plain data"])),
+        ),
+        example(
+            "an async function as the whole code",
+            code("(async function () { return 1; })"),
+            Err(("SERIALIZATION_ERROR", &["it is a function"])),
+        ),
+        example(
+            "a function inside",
+            code("({ list: [{ fn: call_tool }] })"),
+            Err(("SERIALIZATION_ERROR", &["it holds a function"])),
+        ),
+        example("a BigInt inside", code("({ list: [1n] })"), Err(("SERIALIZATION_ERROR", &["it holds a BigInt"]))),
+        example("a BigInt", code("1n"), Err(("SERIALIZATION_ERROR", &["it holds a BigInt"]))),
         example("no value", code("undefined"), Ok(Value::Null)),
         example(
             "invalid: a cycle",
