@@ -5,7 +5,7 @@ use super::running::{ServerFlag, Target};
 use super::sources::Sources;
 use super::{CommandError, CommandStatus};
 use clap::Args;
-use codecall_hub::hub::{ServerStatus, Status as Report};
+use codecall_hub::hub::{BrokenStatus, ServerStatus, Status as Report};
 use std::time::Duration;
 use url::Url;
 
@@ -73,10 +73,13 @@ pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
 
 fn row(server: &ServerStatus) -> Vec<String> {
     let start = server.start_ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
-    let ServerStatus { app, source, state, tools, pending, error, .. } = server;
+    let ServerStatus { app, source, state, tools, pending, error, broken, .. } = server;
+    let in_use = |tool: &BrokenStatus| if tool.has_good_version { "; its last good version stays in use" } else { "" };
+    let errors = broken.iter().map(|tool| format!("{}{}", tool.error, in_use(tool)));
+    let errors: Vec<String> = error.iter().cloned().chain(errors).collect();
     let waiting = if *pending == 0 { String::new() } else { format!(" ({pending} wait for approval)") };
     let tools = format!("{tools}{waiting}");
-    vec![app.clone(), source.clone(), state.clone(), tools, start, error.clone().unwrap_or_default()]
+    vec![app.clone(), source.clone(), state.clone(), tools, start, errors.join(" | ")]
 }
 
 async fn ask(url: &str, token: Option<&str>) -> Result<Report, CommandError> {

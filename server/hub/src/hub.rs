@@ -22,7 +22,7 @@ pub use live::{Changes, LiveHub};
 pub use principal::Principal;
 pub use replicas::{Incoming, NotAnswered, Replicas, Served};
 pub use start::{Extensions, load_script_tools};
-pub use status::{Load, ServerStatus, Status};
+pub use status::{BrokenStatus, Load, ServerStatus, Status};
 pub use tool_examples::{ExampleResult, run_examples};
 
 use crate::stateless::Stateless;

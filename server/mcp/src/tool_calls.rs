@@ -86,7 +86,8 @@ impl Called {
             0 => String::new(),
             more => format!(", and {more} more in the list of tools"),
         };
-        let message = format!("Unknown tool '{name}'. The tools of this server are {}{more}", known.join(", "));
+        let broken = hub.pipeline().broken_reason(name).map(|reason| format!("{reason}. ")).unwrap_or_default();
+        let message = format!("Unknown tool '{name}'. {broken}The tools of this server are {}{more}", known.join(", "));
         ErrorData::invalid_params(message, Some(json!({"tools": known})))
     }
 }

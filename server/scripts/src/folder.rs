@@ -5,6 +5,7 @@
 use crate::{ManifestFormat, Problem, ScriptTool, ToolSource};
 use agentscript::{Language, Policy};
 use codecall_base::files;
+use codecall_upstream::BrokenTool;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,6 +49,27 @@ impl Loaded {
     pub fn lines(&self) -> Vec<String> {
         let file = self.file.display().to_string();
         self.problems.iter().map(|problem| problem.in_line(&file)).collect()
+    }
+
+    /// Returns it as clients see it if it cannot be used. Files have names without their folder there.
+    #[must_use]
+    pub fn broken(&self) -> Option<BrokenTool> {
+        let file = file_name(&self.file);
+        let named = |problem: &Problem| Problem {
+            file: problem.file.as_ref().map(|file| file_name(Path::new(file))),
+            ..problem.clone()
+        };
+        let problems: Vec<Problem> = self.problems.iter().map(named).collect();
+        let first = problems.first()?;
+        let more = if problems.len() > 1 { format!(" (and {} more)", problems.len() - 1) } else { String::new() };
+        Some(BrokenTool {
+            name: self.name.clone(),
+            reason: format!("{}{more}", first.in_line(&file)),
+            file,
+            code: first.code.to_owned(),
+            diagnostics: serde_json::to_value(&problems).unwrap_or_default(),
+            has_good_version: self.tool.is_some(),
+        })
     }
 }
 

@@ -1,13 +1,18 @@
 //! What is wrong with a script tool, for its author.
 
-use agentscript::{Diagnostic, Location};
+use agentscript::{Diagnostic, ErrorCode, Location};
 use serde::Serialize;
 use std::fmt;
+
+/// Maximum length of a source line, in characters.
+const MAX_LINE_CHARS: usize = 160;
 
 /// One thing that is wrong with a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
+    /// The code of the diagnostic of a script; `VALIDATION_ERROR` for everything else.
+    pub code: &'static str,
     /// The file, if it is not that of the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -17,6 +22,9 @@ pub struct Problem {
     /// Column in UTF-16 code units, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+    /// The beginning of that line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_line: Option<String>,
     /// What is wrong.
     pub message: String,
     /// What to write instead, if that is known.
@@ -28,7 +36,8 @@ impl Problem {
     /// Creates a problem of a whole file.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { file: None, line: None, column: None, message: message.into(), hint: None }
+        let code = ErrorCode::ValidationError.as_str();
+        Self { code, file: None, line: None, column: None, source_line: None, message: message.into(), hint: None }
     }
 
     /// Adds what to do.
@@ -43,6 +52,7 @@ impl Problem {
     pub fn at(mut self, source: &str, offset: usize) -> Self {
         let place = Location::of(source, u32::try_from(offset).unwrap_or(u32::MAX));
         (self.line, self.column) = (Some(place.line), Some(place.column));
+        self.source_line = line_at(source, offset);
         self
     }
 
@@ -56,7 +66,8 @@ impl Problem {
     /// Converts a diagnostic of a script.
     #[must_use]
     pub fn of_script(diagnostic: &Diagnostic, source: &str) -> Self {
-        let problem = Self { hint: diagnostic.hint.as_deref().map(str::to_owned), ..Self::new(&*diagnostic.message) };
+        let hint = diagnostic.hint.as_deref().map(str::to_owned);
+        let problem = Self { code: diagnostic.code.as_str(), hint, ..Self::new(&*diagnostic.message) };
         problem.at(source, diagnostic.span.start as usize)
     }
 
@@ -65,6 +76,15 @@ impl Problem {
     pub fn in_line(&self, file: &str) -> String {
         format!("{}{self}", self.file.as_deref().unwrap_or(file))
     }
+}
+
+/// Returns the beginning of the line with an offset; `None` if it is blank.
+fn line_at(source: &str, offset: usize) -> Option<String> {
+    let (before, after) = source.split_at_checked(offset.min(source.len()))?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = after.find('\n').map_or(source.len(), |at| before.len() + at);
+    let line = source[start..end].trim_end();
+    (!line.is_empty()).then(|| line.chars().take(MAX_LINE_CHARS).collect())
 }
 
 impl fmt::Display for Problem {

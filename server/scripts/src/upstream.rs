@@ -10,7 +10,7 @@ use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_config::ScriptToolsConfig;
 use codecall_runs::Runs;
 use codecall_store::{StoredCode, StoredTool};
-use codecall_upstream::{BoxFuture, Upstream, UpstreamCall};
+use codecall_upstream::{BoxFuture, BrokenTool, Upstream, UpstreamCall};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -362,6 +362,10 @@ impl Upstream for ScriptTools {
 
     fn unavailable_reason(&self) -> Option<String> {
         self.state().unreadable.clone()
+    }
+
+    fn broken_tools(&self) -> Vec<BrokenTool> {
+        self.state().tools.values().filter_map(Loaded::broken).collect()
     }
 
     fn is_starting(&self) -> bool {

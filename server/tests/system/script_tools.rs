@@ -300,6 +300,78 @@ async fn changes_are_used_and_broken_files_leave_the_last_version() {
     }
 }
 
+/// Files that cannot be used: what they are, and the code, line and message of the first problem.
+fn broken_files() -> [(&'static str, String, &'static str, Option<u64>, &'static str); 7] {
+    let schema = tool("[parameters.properties.a]\ntype = \"text\"", "return 1");
+    [
+        ("syntax.js", tool("", "return (;"), "SYNTAX_ERROR", Some(5), "expected `)`"),
+        ("typed.ts", tool("", "const a: = 1"), "SYNTAX_ERROR", Some(5), ""),
+        ("refused.js", tool("", "return require('fs')"), "VALIDATION_ERROR", Some(5), "'require'"),
+        (
+            "missing.js",
+            "/*---\ndescription = 'x'\n---*/\nfunction run() {}".into(),
+            "VALIDATION_ERROR",
+            None,
+            "execute",
+        ),
+        ("key.js", tool("tag = []", "return 1"), "VALIDATION_ERROR", Some(3), "did you mean 'tags'?"),
+        ("none.js", format!("{EXECUTE} {{}}"), "VALIDATION_ERROR", Some(1), "there is no manifest"),
+        ("schema.js", schema, "VALIDATION_ERROR", None, "it is no JSON schema"),
+    ]
+}
+
+#[tokio::test]
+async fn a_broken_tool_says_why_wherever_it_is_named() {
+    let folder = Folder::new();
+    let config = config(&folder, "");
+    folder.file("tools/good.js", tool("", "return 'good'"));
+    for (file, text, ..) in broken_files() {
+        folder.file(&format!("tools/{file}"), text);
+    }
+    let server = Server::start(&["--config", &config]).await;
+    assert_eq!(call(&server, "tools:good", json!({})).await["data"], "good");
+    let found = server.ask("codecall_search", json!({"query": "good"})).await;
+    let warnings = found["warnings"].to_string();
+    assert_eq!((&found["tools"][0]["name"], &found["totalIndexed"]), (&json!("tools:good"), &json!(1)), "{found}");
+    for (file, _, code, line, message) in broken_files() {
+        let name = file.split('.').next().expect("a name");
+        for spelling in [format!("tools:{name}"), format!("tools.{name}"), format!("tools_{name}"), name.to_owned()] {
+            let answer = server.ask("codecall_invoke", json!({"tool": spelling, "input": {}})).await;
+            let error = &answer["error"];
+            let said = error["message"].as_str().expect("a message");
+            assert_eq!((&answer["status"], &error["code"]), (&json!("error"), &json!(code)), "{answer}");
+            assert!(said.contains(message) && said.contains(file), "{said}");
+            let first = &error["details"]["diagnostics"][0];
+            assert_eq!((&first["code"], first["line"].as_u64()), (&json!(code), line), "{answer}");
+            assert_eq!(first["column"].is_u64(), line.is_some(), "{answer}");
+            assert_eq!(first["sourceLine"].is_string(), line.is_some(), "{answer}");
+            assert_eq!(error["details"]["file"], file);
+        }
+        let described = server.ask("codecall_describe", json!({"toolNames": [format!("tools:{name}")]})).await;
+        assert!(described["warnings"][0].as_str().is_some_and(|why| why.contains(file)), "{described}");
+        let caught = call(&server, &format!("tools:{name}"), json!({})).await;
+        assert_eq!(caught["code"], code, "{caught}");
+        assert!(warnings.contains(&format!("Tool 'tools:{name}' cannot be used: {file}")), "{warnings}");
+    }
+    assert!(!warnings.contains(&folder.path("")), "no host path: {warnings}");
+    // What was good stays in use, and the status says what is wrong with it.
+    folder.file("tools/good.js", tool("", "return ("));
+    let reported = async || {
+        let status = codecall(&["status", "--json", "--config", &config]).await;
+        let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
+        status["servers"].as_array().expect("a list").iter().find(|one| one["app"] == "tools").expect("the app").clone()
+    };
+    let status = reported().await;
+    assert_eq!(status["state"], "up", "{status}");
+    for (file, _, _, _, message) in broken_files() {
+        let broken = status["broken"].as_array().expect("a list").iter().find(|one| one["file"] == file);
+        assert!(broken.expect(file)["error"].to_string().contains(message), "{status}");
+    }
+    let table = codecall(&["status", "--config", &config]).await;
+    assert!(table.stdout.contains("syntax.js:5:"), "{table:?}");
+    server.end().await;
+}
+
 #[tokio::test]
 async fn a_folder_that_is_none_is_said_and_the_server_goes_on() {
     let folder = Folder::new();

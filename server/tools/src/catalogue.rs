@@ -3,6 +3,7 @@
 //! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
 //! makes a new one whenever an upstream's list changes, and when there are other secrets to redact.
 
+mod broken;
 mod listed;
 mod owner;
 mod policy;
@@ -10,6 +11,8 @@ mod quarantine;
 mod waiting;
 
 use crate::index::{Document, Index, Segments};
+pub use broken::Broken;
+use codecall_base::error::path_in;
 use codecall_base::hidden::{is_hiding_name, skeleton};
 use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_base::schema::{CheckError, Schema, SchemaError};

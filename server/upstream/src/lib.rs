@@ -79,6 +79,12 @@ pub trait Upstream: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the tools that cannot be used as they are now, such as script tools that do not parse. [`Upstream::tools`] has
+    /// those of them whose last good version stays in use.
+    fn broken_tools(&self) -> Vec<BrokenTool> {
+        Vec::new()
+    }
+
     /// Whether its tools are unavailable until a person has logged in.
     fn needs_login(&self) -> bool {
         false
@@ -132,6 +138,23 @@ pub trait Upstream: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
+}
+
+/// A tool that cannot be used as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokenTool {
+    /// Its name, without the app.
+    pub name: String,
+    /// What it is made of: the name of a file.
+    pub file: String,
+    /// Why it cannot be used, in one line that begins with the file and the place.
+    pub reason: String,
+    /// The code of an error that says so.
+    pub code: String,
+    /// All that is wrong, for programs.
+    pub diagnostics: Value,
+    /// Whether its last good version stays in use.
+    pub has_good_version: bool,
 }
 
 /// A tool call that the pipeline has checked and allowed.

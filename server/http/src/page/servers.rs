@@ -37,6 +37,7 @@ pub fn show(visit: &Visit) -> Response {
                 td.title {
                     (visit.clean(server.error.as_deref().unwrap_or_default()))
                     @for oddity in &server.oddities { div { (visit.clean(oddity)) } }
+                    @for tool in &server.broken { div { (visit.clean(&tool.error)) } }
                 }
             } } }
         }

@@ -48,6 +48,23 @@ pub struct ServerStatus {
     /// What is odd about its tools: what is left out, and what is mended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<String>,
+    /// Its tools that cannot be used as they are now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<BrokenStatus>,
+}
+
+/// A tool that cannot be used as it is now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrokenStatus {
+    /// Its name, without the app.
+    pub name: String,
+    /// The name of its file.
+    pub file: String,
+    /// Why, with the place in the file.
+    pub error: String,
+    /// Whether its last good version stays in use.
+    pub has_good_version: bool,
 }
 
 /// The load of a pool of scripts.
@@ -84,6 +101,12 @@ impl Hub {
                     (false, None) => "up",
                     (false, Some(_)) => "failed",
                 };
+                let broken = upstream.broken_tools().into_iter().map(|tool| BrokenStatus {
+                    error: clean(tool.reason),
+                    name: tool.name,
+                    file: tool.file,
+                    has_good_version: tool.has_good_version,
+                });
                 let own = snapshot.rows().iter().filter(|entry| Arc::ptr_eq(&entry.upstream, upstream));
                 let start_ms =
                     times.get(upstream.app()).map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
@@ -96,6 +119,7 @@ impl Hub {
                     start_ms: start_ms.filter(|_| !is_starting),
                     error,
                     oddities: upstream.oddities().into_iter().map(clean).collect(),
+                    broken: broken.collect(),
                 }
             })
             .collect();

@@ -165,8 +165,8 @@ impl Describe {
         if !not_found.is_empty() {
             value["notFound"] = json!(not_found);
         }
-        let mut warnings: Vec<String> =
-            not_found.iter().take(MAX_SUGGESTIONS).filter_map(|name| suggestion(&snapshot, name)).collect();
+        let why = |name: &&str| hub.pipeline().broken_reason(name).or_else(|| suggestion(&snapshot, name));
+        let mut warnings: Vec<String> = not_found.iter().take(MAX_SUGGESTIONS).filter_map(why).collect();
         if !left_out.is_empty() {
             warnings.push(format!("Only {max} tools are described at once; ask again for {}", left_out.join(", ")));
         }

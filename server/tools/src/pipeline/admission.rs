@@ -73,6 +73,9 @@ impl Pipeline {
             );
             return Err(ToolError::new(ErrorCode::ToolQuarantined, message));
         }
+        if let Some(broken) = self.catalogue.broken_tool(name) {
+            return Err(broken.to_error());
+        }
         let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
         let near: Vec<String> = near.into_iter().map(|name| format!("'{name}'")).collect();
         let did_you_mean = || format!("Did you mean {}?", near.join(" or "));

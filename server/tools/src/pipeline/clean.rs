@@ -1,6 +1,7 @@
 //! What leaves the chain: without host paths and secrets, and for notifications and records without personal data.
 
 use super::{Pipeline, bound};
+use crate::catalogue::Broken;
 use crate::seen;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// Maximum number of oddities of an upstream that are named to clients.
 const MAX_ODDITIES: usize = 3;
+/// Maximum number of broken tools in the troubles of a server.
+const MAX_BROKEN: usize = 10;
 
 impl Pipeline {
     /// Returns a value as notifications and records show it: personal data masked, secrets redacted.
@@ -37,12 +40,24 @@ impl Pipeline {
         self.cleaned(error, None)
     }
 
-    /// Returns why tools of some upstreams are unavailable at the moment, for clients.
+    /// Returns why tools of some upstreams are unavailable at the moment, and which tools are broken, for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
         let clean = |trouble| self.masked_error(ToolError::new("", trouble)).message;
         let upstreams = self.catalogue.upstreams().filter(|upstream| self.catalogue.may_name(&***upstream));
-        upstreams.filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
+        let unavailable = upstreams.filter_map(|upstream| upstream.unavailable_reason());
+        let mut broken = self.catalogue.broken_tools();
+        let more = broken.len().saturating_sub(MAX_BROKEN);
+        broken.truncate(MAX_BROKEN);
+        let more = (more > 0).then(|| format!("{more} more tools cannot be used; 'codecall status' lists them"));
+        unavailable.chain(broken.iter().map(Broken::reason)).chain(more).map(clean).collect()
+    }
+
+    /// Returns why a tool exists and cannot be used, for clients.
+    #[must_use]
+    pub fn broken_reason(&self, name: &str) -> Option<String> {
+        let broken = self.catalogue.broken_tool(name)?;
+        Some(self.masked_error(broken.to_error()).message)
     }
 
     /// Returns what is odd about the tools of each upstream, for clients: one line for each upstream.
