@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How tools are found.
-#[derive(Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct SearchConfig {
     /// How tools are ranked.
@@ -13,15 +13,10 @@ pub struct SearchConfig {
     /// The folder of a sentence transformer: `config.json`, `tokenizer.json`, `model.safetensors`. Without it, the model of
     /// the package `codecall-model` (PyPI) or `@codecall/model` (npm), if one is installed.
     pub model_dir: Option<PathBuf>,
-    /// Least similarity (cosine) of a tool and a query for a match by meaning.
+    /// Least score of a tool for a query. By words: the score of the answer. By meaning: the similarity (cosine), and in a
+    /// search by both that of a tool without a word of the query. By default 0.2 by meaning, and no threshold by words.
     #[schemars(range(min = 0, max = 1))]
-    pub similarity_threshold: f64,
-}
-
-impl Default for SearchConfig {
-    fn default() -> Self {
-        Self { strategy: Strategy::default(), model_dir: None, similarity_threshold: 0.2 }
-    }
+    pub similarity_threshold: Option<f64>,
 }
 
 impl std::fmt::Debug for SearchConfig {
@@ -35,6 +30,9 @@ impl std::fmt::Debug for SearchConfig {
 }
 
 impl SearchConfig {
+    /// The least cosine of a tool that is found by meaning alone, unless the configuration sets it.
+    pub const DEFAULT_COSINE: f64 = 0.2;
+
     pub(super) fn check(&self) -> Result<(), String> {
         let needs_model = matches!(self.strategy, Strategy::Embedding | Strategy::Hybrid);
         if needs_model && self.model().is_none() {

@@ -133,7 +133,7 @@ fn how_tools_are_found() {
     assert_eq!(strategy("[embedding]\nstrategy = \"tfidf\"\nsimilarityThreshold = 0.3"), Strategy::Bm25);
     assert_eq!(strategy("[search]\nstrategy = \"hybrid\"\nmodelDir = \"/models/s3cret\""), Strategy::Hybrid);
     let config = toml("[search]\nstrategy = \"embedding\"\nmodelDir = \"/models/s3cret\"").expect("valid");
-    assert_eq!((config.search.strategy, config.search.similarity_threshold), (Strategy::Embedding, 0.2));
+    assert_eq!((config.search.strategy, config.search.similarity_threshold), (Strategy::Embedding, None));
     assert!(!format!("{config:?}").contains("s3cret"));
 }
 

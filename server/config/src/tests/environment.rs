@@ -37,7 +37,7 @@ fn every_key_is_a_variable() {
     .expect("valid");
     assert_eq!((config.preset.as_str(), config.policy.limits.max_tool_calls), ("balanced", 7));
     assert!(config.policy.allow_console && config.code_execution.enabled);
-    assert_eq!((config.top_k, config.search.similarity_threshold), (9, 0.5));
+    assert_eq!((config.top_k, config.search.similarity_threshold), (9, Some(0.5)));
     assert_eq!(config.isolation.mode, IsolationMode::Process);
     assert_ne!(config.isolation.confine, IsolationConfig::default().confine, "the file's own keys stay");
     assert_eq!(config.http.token.as_deref(), Some("0123456789${X}abcdef"));

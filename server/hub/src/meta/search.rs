@@ -216,12 +216,13 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
     let excluded: HashSet<&str> =
         criteria.excluded.iter().filter_map(|name| snapshot.lookup(name)).map(|entry| entry.name.as_str()).collect();
     let mut lists: Vec<Vec<Hit>> = Vec::new();
-    for (query, hits) in criteria.queries.iter().zip(found.hits) {
+    for (number, (query, hits)) in criteria.queries.iter().zip(found.hits).enumerate() {
         let selected: Vec<Hit> =
             hits.iter().copied().filter(|(at, _)| criteria.selects(&rows[*at], &excluded)).collect();
         let good: Vec<Hit> = selected.iter().copied().filter(|(_, score)| *score >= criteria.min_score).collect();
         if good.is_empty() {
-            warnings.push(no_match(query, rows.len(), hits.len(), selected.first()));
+            let below = found.below.get(number).copied().flatten();
+            warnings.push(no_match(query, rows.len(), hits.len(), selected.first(), below));
         }
         lists.push(good);
     }
@@ -283,7 +284,7 @@ fn unknown_names(kind: &str, names: Option<&[String]>, known: &BTreeSet<&str>) -
 }
 
 /// Returns the warning that a query has no tools: why, and what to do.
-fn no_match(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
+fn no_match(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>, below: Option<f64>) -> String {
     let query = codecall_base::text::truncate(query, MAX_QUERY_BYTES);
     match (indexed, before_filter, best) {
         (0, _, _) => "There are no tools at the moment".into(),
@@ -291,6 +292,11 @@ fn no_match(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit
         (_, others, None) => {
             format!("No tool fits '{query}' within 'filter' and 'excludeToolNames'; {others} do without them")
         }
+    if let Some(score) = below {
+        return format!(
+            "No tool fits '{query}' as well as 'search.similarityThreshold' of the configuration asks for; the best has {score}"
+        );
+    }
         (_, _, Some((_, score))) => {
             format!("No tool fits '{query}' as well as 'minScore' asks for; the best has {score}")
         }

@@ -18,9 +18,8 @@ const VECTORS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 pub struct Engine {
     #[cfg(feature = "embeddings")]
     meaning: Option<(Strategy, Arc<tokio::sync::Mutex<Meaning>>)>,
-    /// The least cosine of a tool that is found by meaning alone.
-    #[cfg(feature = "embeddings")]
-    similarity_threshold: f64,
+    /// The least score of a tool that the configuration sets.
+    threshold: Option<f64>,
 }
 
 /// The hits of each query, and a warning for the client.
@@ -28,6 +27,8 @@ pub struct Engine {
 pub struct Found {
     /// The tools that answer each query, the best first.
     pub hits: Vec<Vec<Hit>>,
+    /// For each query the best score below the threshold of the configuration, if no tool reaches it.
+    pub below: Vec<Option<f64>>,
     /// Why the search was not what the configuration asks for.
     pub warning: Option<String>,
 }
@@ -65,8 +66,7 @@ impl Engine {
         Ok(Self {
             #[cfg(feature = "embeddings")]
             meaning,
-            #[cfg(feature = "embeddings")]
-            similarity_threshold: config.similarity_threshold,
+            threshold: config.similarity_threshold,
         })
     }
 
@@ -83,16 +83,13 @@ impl Engine {
             };
             let problem = match tokio::time::timeout(VECTORS_TIMEOUT, work).await {
                 Ok(Ok(Ok(meant))) => {
-                    let threshold = self.similarity_threshold;
-                    let hits = match strategy {
-                        Strategy::Embedding => meant.into_iter().map(|hits| similar(hits, threshold)).collect(),
-                        _ => words
-                            .into_iter()
-                            .zip(meant)
-                            .map(|(words, meant)| combine(words, meant, threshold))
-                            .collect(),
-                    };
-                    return Found { hits, warning: None };
+                    let threshold = self.threshold.unwrap_or(SearchConfig::DEFAULT_COSINE);
+                    if *strategy == Strategy::Embedding {
+                        return Found::at_least(meant, threshold);
+                    }
+                    let both = words.into_iter().zip(meant);
+                    let hits = both.map(|(words, meant)| combine(words, meant, threshold)).collect();
+                    return Found { hits, ..Found::default() };
                 }
                 Ok(Ok(Err(problem))) => problem,
                 Ok(Err(_)) => "it crashed".into(),
@@ -100,17 +97,23 @@ impl Engine {
             };
             tracing::warn!("search by meaning is not possible: {problem}");
             let warning = Some(format!("This search was by words alone: {problem}"));
-            return Found { hits: words, warning };
+            // The threshold is that of another score.
+            return Found { hits: words, warning, ..Found::default() };
         }
-        Found { hits: words, warning: None }
+        Found::at_least(words, self.threshold.unwrap_or_default())
     }
 }
 
-/// Returns the hits, which are sorted, with at least this score.
-#[cfg(feature = "embeddings")]
-fn similar(mut hits: Vec<Hit>, threshold: f64) -> Vec<Hit> {
-    hits.truncate(hits.partition_point(|(_, score)| *score >= threshold));
-    hits
+impl Found {
+    /// Returns the hits with at least this score. Those of each query are sorted.
+    fn at_least(mut hits: Vec<Vec<Hit>>, threshold: f64) -> Self {
+        let below = hits.iter_mut().map(|hits| {
+            let best = hits.first().map(|(_, score)| *score).filter(|score| *score < threshold);
+            hits.truncate(hits.partition_point(|(_, score)| *score >= threshold));
+            best
+        });
+        Self { below: below.collect(), hits, warning: None }
+    }
 }
 
 /// Searches by words. The first search of a snapshot indexes what has changed, which may take long.

@@ -138,6 +138,29 @@ async fn the_minimum_score_applies_to_each_query() {
 }
 
 #[tokio::test]
+async fn the_threshold_of_the_configuration_applies_to_words() {
+    let ask = async |threshold: Option<f64>, arguments: Value| {
+        let mut config = Config::default();
+        config.search.similarity_threshold = threshold;
+        let hub = Hub::start(config, upstreams(None)).expect("starts");
+        let answer = call(&hub, "codecall_search", arguments, None, CancellationToken::new()).await.expect("search");
+        answer.content.into_value()
+    };
+    let query = || json!({"query": "delete user"});
+    assert_eq!(names(&ask(None, query()).await).len(), 3);
+    assert_eq!(names(&ask(Some(0.0), query()).await).len(), 3);
+    assert_eq!(names(&ask(Some(0.9), query()).await), ["users:delete"]);
+    let several = json!({"queries": ["delete user", "send mail"], "minScore": 0.1});
+    assert_eq!(sorted(&ask(Some(0.9), several).await), ["mail:send", "users:delete"]);
+    let none = ask(Some(1.0), json!({"query": "user quux"})).await;
+    let warning = none["warnings"][0].as_str().expect("a warning");
+    assert!(none["tools"] == json!([]) && warning.contains("'search.similarityThreshold'"), "{none}");
+    assert!(warning.contains("; the best has 0."), "{warning}");
+    // A list has no scores.
+    assert_eq!(names(&ask(Some(1.0), json!({"filter": {"appIds": ["users"]}})).await).len(), 3);
+}
+
+#[tokio::test]
 async fn warnings_say_what_to_do() {
     for (arguments, expected) in [
         (json!({"query": "user", "filter": {"appIds": ["user"]}}), "There is no app 'user'; did you mean 'users'?"),
