@@ -71,7 +71,15 @@ impl Pending {
     /// it can leave the memory, and no tool works for it.
     ///
     /// While its client has to answer something, others may use its permit. A nested run has none of its own.
-    async fn events(&mut self, left: Duration, can_leave: bool, context: &RunContext, client: &Client) -> Vec<Event> {
+    /// It waits no longer when the run is `lost`: resuming it says why.
+    async fn events(
+        &mut self,
+        left: Duration,
+        can_leave: bool,
+        context: &RunContext,
+        client: &Client,
+        lost: &mut BoxFuture<'static, ()>,
+    ) -> Vec<Event> {
         let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
         let waits = permit.and(client.port().filter(|_| client.can_be_asked())).map(|port| port.waits());
         // In a box: most clients cannot be asked.
@@ -92,6 +100,7 @@ impl Pending {
                     () = std::future::ready(()), if can_leave && self.calls.is_empty() => break Vec::new(),
                     // Its next timer is due, or it ends itself.
                     () = &mut sleep => break Vec::new(),
+                    () = &mut *lost => break Vec::new(),
                     () = &mut opened, if !is_released => {
                         is_released = true;
                         permit.into_iter().for_each(|permit| permit.release());
@@ -264,7 +273,7 @@ impl<'a> Driver<'a> {
             if self.pending.is_empty() && !has_timer {
                 return refused(ErrorCode::ExecutionError, "The script waits for something that can never happen");
             }
-            match Box::pin(self.next_events(left, has_timer)).await {
+            match Box::pin(self.next_events(left, has_timer, run.lost())).await {
                 Ok(events) => task = Task::Resume(run, events),
                 Err(outcome) => return *outcome,
             }
@@ -385,13 +394,19 @@ impl<'a> Driver<'a> {
     }
 
     /// Waits for the next events of the run, and notes them in the journal.
-    async fn next_events(&mut self, left: Duration, has_timer: bool) -> Result<Vec<Event>, Box<Outcome>> {
+    async fn next_events(
+        &mut self,
+        left: Duration,
+        has_timer: bool,
+        mut lost: BoxFuture<'static, ()>,
+    ) -> Result<Vec<Event>, Box<Outcome>> {
         let waits_until = Instant::now() + left;
         let mut can_leave = !has_timer || (left >= MIN_SLEEP && self.can_sleep);
         let mut events = loop {
             let left = waits_until.saturating_duration_since(Instant::now());
             // In a box, as all that a run waits for: it would have room for each of them.
-            let events = Box::pin(self.pending.events(left, can_leave, self.context, &self.calls.client)).await;
+            let events =
+                Box::pin(self.pending.events(left, can_leave, self.context, &self.calls.client, &mut lost)).await;
             // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
             if self.can_pause && self.runs.admission.closed().is_cancelled() {
                 let message = "The server shut down while the script was running";

@@ -10,6 +10,7 @@ use agentscript::{
 use codecall_base::error::Error;
 use codecall_base::tool::{ErrorCode, LookupRecorder, ToolDirectory, ToolLookups};
 use codecall_config::{IsolationConfig, IsolationMode};
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -93,6 +94,12 @@ pub trait Evaluation: Send {
 
     /// The calls without an answer, in order. None where the run is lost.
     fn open_calls(&mut self) -> Vec<OpenCall>;
+
+    /// Resolves when the run is lost while it waits: the next [`Evaluation::resume`] says why. It stays pending where a run
+    /// cannot be lost. This needs a tokio runtime.
+    fn lost(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// The executor of a configuration, with so many workers where they are processes. Scripts that are compiled in this process are kept in `scripts`.

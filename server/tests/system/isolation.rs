@@ -142,6 +142,41 @@ async fn a_worker_that_is_killed_is_the_end_of_its_run_alone() {
     until("the end of the workers", || workers(id).is_empty()).await;
 }
 
+/// Each way to wait: nothing of the run is evaluated, so only the end of the process says that it is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_while_its_run_waits_is_seen_at_once() {
+    let folder = Folder::new();
+    let tools = json!([{"name": "slow:one", "responses": [{"input": null, "output": 1}], "delayMs": 50_000}]);
+    let mocks = folder.file("mocks.json", json!({ "tools": tools }).to_string());
+    let config = json!({"isolation": "process", "enable_code_execution": true, "structured": false});
+    let config = folder.file("config.json", config.to_string());
+    let server = Arc::new(Server::start(&["--config", &config, "--mock-tools", &mocks]).await);
+    for (tool, code) in [
+        ("codecall_execute", "return await callTool('slow:one', {})"),
+        ("codecall_execute", "const all = [1, 2].map((n) => slow.one({ n })); await sleep(50_000); return all"),
+        ("codecall_execute", "await sleep(50_000)"),
+        ("codecall_execute", "try { await slow.one({}) } catch { return 'caught' } finally { await sleep(50_000) }"),
+        ("code_execution", "call_tool('slow', 'one', {})"),
+    ] {
+        let waiting = {
+            let (server, key) = (Arc::clone(&server), if tool == "code_execution" { "code" } else { "script" });
+            tokio::spawn(async move {
+                let result = server.call(tool, json!({ key: code })).await.expect("a result");
+                serde_json::from_str::<Value>(&text(&result)).expect("JSON")
+            })
+        };
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        assert!(!waiting.is_finished(), "{code}");
+        workers(server.id()).into_iter().for_each(kill);
+        let ended = tokio::time::timeout(Duration::from_secs(10), waiting).await.expect(code).expect("an answer");
+        let code_of = if tool == "code_execution" { "RUNTIME_ERROR" } else { "WORKER_CRASHED" };
+        assert_eq!(ended["error"]["code"], code_of, "{code}: {ended}");
+        assert_eq!(server.execute("return 'after'").await["result"], "after");
+    }
+    let Ok(server) = Arc::try_unwrap(server) else { panic!("nobody else has it") };
+    server.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_killed_leaves_no_worker() {
     let server = Server::start(&["--isolation", "process", "--demo"]).await;

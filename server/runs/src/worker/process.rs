@@ -5,6 +5,7 @@ use super::message::{Request, Response, VERSION, decode, decode_length, encode_f
 use super::serve::Confinement;
 use codecall_base::sandbox::{self, Protections};
 use codecall_base::tool::{DirectoryId, ToolDirectory};
+use futures_util::future::BoxFuture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd;
@@ -12,6 +13,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 /// How often a wait for a pipe checks its deadline.
@@ -263,6 +265,19 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Resolves when the process has closed its pipe, although no response is due: it has exited. It stays pending if that
+    /// cannot be observed; then the next request fails. This needs a tokio runtime.
+    pub fn exited(&self) -> BoxFuture<'static, ()> {
+        // The worker keeps its own handle of the pipe.
+        let stdout = self.stdout.as_fd().try_clone_to_owned().and_then(Receiver::from_owned_fd);
+        Box::pin(async move {
+            match stdout {
+                Ok(stdout) if stdout.readable().await.is_ok() => {}
+                Ok(_) | Err(_) => std::future::pending().await,
+            }
+        })
     }
 
     /// Ends the process, whatever it does.

@@ -8,6 +8,7 @@ use crate::executor::{Evaluation, StartInputs};
 use crate::{Refused, refused};
 use agentscript::{CallId, Event, Limits, Message, OpenCall, Outcome, Progress};
 use codecall_base::tool::{ErrorCode, ToolDirectory, ToolLookups};
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -220,6 +221,13 @@ impl Evaluation for RemoteRun {
 
     fn take_cancelled(&mut self) -> Vec<CallId> {
         std::mem::take(&mut self.cancelled)
+    }
+
+    fn lost(&self) -> BoxFuture<'static, ()> {
+        match &self.worker {
+            Some(worker) => worker.exited(),
+            None => Box::pin(std::future::pending()),
+        }
     }
 
     fn open_calls(&mut self) -> Vec<OpenCall> {
