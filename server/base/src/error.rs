@@ -2,6 +2,7 @@
 //! this type.
 
 use crate::text::{nearest, truncate};
+use serde_json::Value;
 
 /// Maximum length of a key or path in a message, in bytes.
 const MAX_SHOWN_BYTES: usize = 200;
@@ -67,19 +68,67 @@ pub fn unknown_key(unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Adds the path of a wrong value to a message. A message about an unknown key names it already.
+/// Adds the path of a wrong value to a message. A message about an unknown key names the key already, so it gets the path of
+/// the object with that key.
 #[must_use]
 pub fn with_path(path: &str, problem: &str) -> String {
-    if path == "." || problem.starts_with("unknown key") {
-        problem.to_owned()
-    } else {
-        format!("'{}': {problem}", truncate(path, MAX_SHOWN_BYTES))
+    let unknown = problem.strip_prefix("unknown key '").and_then(|rest| rest.split_once('\''));
+    let path = match unknown {
+        Some((key, _)) => path.strip_suffix(key).map_or(path, |path| path.trim_end_matches('.')),
+        None => path,
+    };
+    match path {
+        "" | "." => problem.to_owned(),
+        path => format!("'{}': {problem}", truncate(path, MAX_SHOWN_BYTES)),
     }
+}
+
+/// Returns the path of a part of a value, as messages write it: `items[5].name` for the JSON pointer `/items/5/name`.
+#[must_use]
+pub fn path_in(value: &Value, pointer: &str) -> String {
+    let (mut path, mut value) = (String::new(), Some(value));
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        // A number can also be the name of a member.
+        if let Some(Value::Array(items)) = value {
+            path.push_str(&format!("[{token}]"));
+            value = token.parse::<usize>().ok().and_then(|at| items.get(at));
+        } else {
+            let dot = if path.is_empty() { "" } else { "." };
+            path.push_str(&format!("{dot}{token}"));
+            value = value.and_then(|value| value.get(&token));
+        }
+    }
+    path
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_name_the_elements_of_lists() {
+        let value = serde_json::json!({"items": [{"5": [1, 2]}, {"a/b": {"c~": 1}}]});
+        for (pointer, path) in [
+            ("", ""),
+            ("/items", "items"),
+            ("/items/0", "items[0]"),
+            ("/items/0/5/1", "items[0].5[1]"),
+            ("/items/1/a~1b/c~0", "items[1].a/b.c~"),
+            ("/items/9/x", "items[9].x"),
+        ] {
+            assert_eq!(path_in(&value, pointer), path);
+        }
+        assert_eq!(path_in(&serde_json::json!([[1]]), "/0/0"), "[0][0]");
+        assert_eq!(with_path("a[1].b", "wrong value"), "'a[1].b': wrong value");
+        assert_eq!(with_path(".", "wrong value"), "wrong value");
+        for path in ["a[1].typo", "a[1]"] {
+            assert_eq!(with_path(path, "unknown key 'typo'; …"), "'a[1]': unknown key 'typo'; …");
+        }
+        for path in [".", "typo"] {
+            assert_eq!(with_path(path, "unknown key 'typo'; …"), "unknown key 'typo'; …");
+        }
+    }
 
     #[test]
     fn long_keys_are_truncated_in_messages() {

@@ -187,7 +187,7 @@ fn journal_from_messages(
     };
     let ends = |message: &Value| is(message, &["code_result", "code", "user"]);
     let since = &messages[first..];
-    let history = History::read(&since[..since.iter().position(ends).unwrap_or(since.len())])
+    let history = History::read(&since[..since.iter().position(ends).unwrap_or(since.len())], first)
         .map_err(|error| error.to_string())?;
     let block_id = block.and_then(|block| messages[*block]["id"].as_str());
     // The id of a call is that of its run and a number.

@@ -364,8 +364,8 @@ fn parse_names(key: &str, names: Vec<String>) -> Result<Vec<String>, String> {
     if names.len() > MAX_NAMES {
         return Err(format!("'{key}' has {} entries; give at most {MAX_NAMES}", names.len()));
     }
-    match names.iter().find(|name| name.len() > MAX_NAME_BYTES) {
-        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {MAX_NAME_BYTES}", long.len())),
+    match names.iter().position(|name| name.len() > MAX_NAME_BYTES) {
+        Some(at) => Err(format!("'{key}[{at}]' has {} bytes; names have at most {MAX_NAME_BYTES}", names[at].len())),
         None => Ok(names),
     }
 }

@@ -6,6 +6,7 @@ use crate::{Manifest, ManifestFormat, Placed, Problem};
 use agentscript::{CompileOptions, Language, Policy};
 use agentscript_lang::ast::{Arena, Declares, ExprKind, Function, PatternKind, Script, StmtKind};
 use agentscript_lang::parse::parse;
+use codecall_base::error::path_in;
 use codecall_base::schema::{CheckError, Schema};
 use codecall_base::text::truncate;
 use codecall_base::tool::{Example, ToolDefinition};
@@ -288,10 +289,10 @@ fn fits(schema: &Schema, value: &Value, what: &str) -> Result<(), String> {
         Err(CheckError::Errors(errors)) => errors,
     };
     let lines = errors.iter().take(MAX_ERRORS).map(|error| {
-        let path = error.instance_path().to_string();
+        let path = path_in(value, &error.instance_path().to_string());
         let message = error.to_string();
         let message = truncate(&message, 300);
-        match path.trim_start_matches('/') {
+        match path.as_str() {
             "" => message.to_owned(),
             path => format!("{}: {message}", truncate(path, 100)),
         }

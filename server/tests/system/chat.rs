@@ -450,6 +450,23 @@ async fn invalid_requests_are_refused() {
             with("messages", json!([{"role": "code_result", "id": "a", "result": {}}])),
             "messages[0]: a message of role 'code_result' follows the code block with its id",
         ),
+        (
+            with("messages", json!([{"role": "user", "content": "Hi"}, 5])),
+            "messages[1]: a message is an object with 'role'",
+        ),
+        (
+            with(
+                "messages",
+                json!([
+                    {"role": "user", "content": "Go"},
+                    {"role": "assistant", "content": "I do."},
+                    {"role": "code", "id": "c", "code": "return 1"},
+                    {"role": "assistant", "tool_calls": [{"id": "c_0", "function": {"name": "web_search"}}]},
+                ]),
+            ),
+            // The text before the code is a part of its block.
+            "messages[3].tool_calls[0]: a tool call needs an id and a function with name and arguments, a JSON object or its text",
+        ),
         (json!([1]), "invalid type: sequence, expected a map"),
     ] {
         let (status, answer) = ask(&server.url, &asked).await;

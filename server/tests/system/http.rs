@@ -221,6 +221,18 @@ async fn steps_by_token_and_by_messages() {
 #[tokio::test]
 async fn steps_that_are_refused() {
     let server = HttpProcess::start(&[]).await;
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "a", "arguments": "{}"}});
+    let block = |last: Value| {
+        let messages = json!([
+            {"role": "user", "content": "Go"},
+            {"role": "assistant", "content": "I do."},
+            {"role": "code", "id": "c", "code": "return 1"},
+            {"role": "assistant", "tool_calls": [call("c_0")]},
+            {"role": "tool", "tool_call_id": "c_0", "content": "1"},
+            last,
+        ]);
+        json!({ "messages": messages })
+    };
     for (body, problem) in [
         (json!({"code": " "}), "'code' is empty"),
         (json!({"cod": "1"}), "unknown key 'cod'; did you mean 'code'?"),
@@ -235,6 +247,28 @@ async fn steps_that_are_refused() {
             "'results' need the 'token' of the step that they answer",
         ),
         (json!({"code": "1", "tools": [1]}), "tools[0]: expected {"),
+        (json!({"code": "1", "tools": [{"name": "a"}, {"name": 1}]}), "tools[1]: expected {"),
+        (
+            json!({"code": "1", "results": [{"id": "a", "result": 1}, {"id": 5}]}),
+            "'results[1].id': wrong value, expected a string",
+        ),
+        (
+            json!({"code": "1", "results": [{"id": "a", "result": 1}, {"id": "b", "resul": 1}]}),
+            "'results[1]': unknown key 'resul'; did you mean 'result'?",
+        ),
+        (json!({"code": "1", "messages": [5]}), "messages[0]: only an assistant's tool calls and the results of tools"),
+        // Positions are those in the list that was sent, also behind a code block.
+        (block(json!({"role": "user", "content": "?"})), "messages[5]: only an assistant's tool calls"),
+        (block(json!({"role": "tool", "content": "1"})), "messages[5]: the result of a tool needs 'tool_call_id'"),
+        (
+            block(json!({"role": "tool", "tool_call_id": "c_9", "content": "1"})),
+            "messages[5]: there was no tool call 'c_9'; there were c_0",
+        ),
+        (
+            block(json!({"role": "assistant", "tool_calls": [call("c_1"), {"id": "c_2", "function": {"name": 1}}]})),
+            "messages[5].tool_calls[1]: a tool call needs an id and a function",
+        ),
+        (block(json!({"role": "assistant", "tool_calls": [call("c_0")]})), "messages[5]: 'c_0' is there twice"),
     ] {
         let (status, answer) = post_json(&server.url, "/v1/evaluate", &body).await;
         let message = answer["error"]["message"].as_str().unwrap_or_default();

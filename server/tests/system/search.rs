@@ -68,6 +68,13 @@ async fn invalid_requests_are_refused() {
         (json!({"queries": many}), "give 1 to 10 queries, none of them empty"),
         (json!({"query": "x", "minScore": 2}), "'minScore' must be from 0 to 1"),
         (json!({"query": "x", "topK": 0}), "'topK' must be from 1 to 50"),
+        (json!({"queries": ["x", 5]}), "'queries[1]': wrong value, expected a string"),
+        (
+            json!({"query": "x", "filter": {"appIds": ["users", {}]}}),
+            "'filter.appIds[1]': wrong value, expected a string",
+        ),
+        (json!({"query": "x", "excludeToolNames": ["a", "x".repeat(300)]}), "'excludeToolNames[1]' has 300 bytes"),
+        (json!({"query": "x", "filter": {"apps": ["users"]}}), "'filter': unknown key 'apps'"),
         (json!({"query": "x", "filter": {"apps": ["users"]}}), "unknown key 'apps'; did you mean 'appIds'?"),
         (json!({"query": "x", "filter": {"includeInline": "no"}}), "'filter.includeInline': wrong value"),
     ] {

@@ -424,7 +424,9 @@ impl Entry {
                 Ok(()) => return Ok(()),
                 Err(CheckError::TooComplex) => SchemaError::TooComplex.to_string(),
                 Err(CheckError::Errors(errors)) => {
-                    errors.first().map(|error| format!("{} {error}", error.instance_path())).unwrap_or_default()
+                    let first = errors.first();
+                    let place = first.map(|error| path_in(input, &error.instance_path().to_string()));
+                    first.zip(place).map(|(error, place)| format!("{place} {error}")).unwrap_or_default()
                 }
             },
         };

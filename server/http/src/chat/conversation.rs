@@ -42,6 +42,8 @@ pub struct Block {
     pub text: String,
     /// The messages of the calls and their results.
     pub messages: Vec<Value>,
+    /// The position of the first of them in the request.
+    pub first_message: usize,
     /// `{status: "success", data}` or `{status: "error", error}`; `None` until the code has been replayed.
     pub result: Option<Value>,
 }
@@ -49,7 +51,8 @@ pub struct Block {
 impl Block {
     /// Creates a block of code that has not run.
     pub fn new(id: impl Into<String>, code: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { id: id.into(), code: code.into(), text: text.into(), messages: Vec::new(), result: None }
+        let (messages, first_message, result) = (Vec::new(), 0, None);
+        Self { id: id.into(), code: code.into(), text: text.into(), messages, first_message, result }
     }
 
     fn has_call(&self, id: &str) -> bool {
@@ -81,19 +84,23 @@ impl Conversation {
     pub fn read(messages: Vec<Value>) -> Result<Self, String> {
         let mut conversation = Self::default();
         for (at, message) in messages.into_iter().enumerate() {
-            conversation.add(message).map_err(|problem| format!("messages[{at}]: {problem}"))?;
+            if !message.is_object() {
+                return Err(format!("messages[{at}]: a message is an object with 'role'"));
+            }
+            conversation.add(at, message).map_err(|problem| format!("messages[{at}]: {problem}"))?;
         }
         Ok(conversation)
     }
 
-    fn add(&mut self, message: Value) -> Result<(), String> {
+    /// Adds the message at a position.
+    fn add(&mut self, at: usize, message: Value) -> Result<(), String> {
         match message["role"].as_str() {
             Some("code") => {
                 let (Some(id), Some(code)) = (message["id"].as_str(), message["code"].as_str()) else {
                     return Err("a message of role 'code' has 'id' and 'code', both texts".into());
                 };
                 let block = Block::new(id, code, self.take_preceding_text());
-                self.push(block);
+                self.push(Block { first_message: at + 1, ..block });
                 return self.check_code_size();
             }
             Some("code_result") => {
@@ -110,7 +117,7 @@ impl Conversation {
                 let left = MAX_CODE_BYTES - self.code_bytes;
                 let decoded = call_ids::decode_code(first, left).map_err(|call_ids::TooLong| too_much_code())?;
                 if let Some((id, code)) = decoded {
-                    let mut block = Block::new(id, code, text(&message));
+                    let mut block = Block { first_message: at, ..Block::new(id, code, text(&message)) };
                     block.messages.push(message);
                     self.push(block);
                     return self.check_code_size();

@@ -323,6 +323,7 @@ impl Engine<'_> {
             code: block.code.clone(),
             id: Some(block.id.clone()),
             messages: Some(block.messages.clone()),
+            first_message: block.first_message,
             ..Evaluate::default()
         };
         let evaluated = self

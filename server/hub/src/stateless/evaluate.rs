@@ -37,6 +37,10 @@ pub struct Evaluate {
     /// In place of token and results
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     pub messages: Option<Vec<Value>>,
+    /// Position of the first of `messages` in the list that the client has sent, for errors
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub first_message: usize,
     /// Detected if left out
     pub language: Option<LanguageName>,
     /// Data for the script, seen as codecallContext
@@ -184,6 +188,7 @@ impl Evaluate {
     fn with_code_message(mut self) -> Result<(Self, Option<Value>), String> {
         let Some(messages) = &mut self.messages else { return Ok((self, None)) };
         let Some(at) = messages.iter().rposition(|message| message["role"] == "code") else { return Ok((self, None)) };
+        self.first_message += at + 1;
         let mut rest = messages.split_off(at);
         let block = rest.remove(0);
         let (Some(id), Some(code)) = (block["id"].as_str(), block["code"].as_str()) else {
@@ -236,8 +241,8 @@ impl Evaluate {
                 Err("'results' need the 'token' of the step that they answer".into())
             }
             (None, messages) => {
-                let history =
-                    History::read(messages.as_deref().unwrap_or_default()).map_err(|error| error.to_string())?;
+                let history = History::read(messages.as_deref().unwrap_or_default(), self.first_message);
+                let history = history.map_err(|error| error.to_string())?;
                 let id = self.id.clone().map_or_else(CodeId::new, CodeId::from_text);
                 let started = self.started_at.or_else(|| id.unix_ms()).unwrap_or_else(|| match self.id {
                     Some(_) => 0,

@@ -19,7 +19,7 @@ pub struct History {
     pub names: Vec<String>,
 }
 
-/// Why messages are not the history of a run. Positions are counted from the first parsed message.
+/// Why messages are not the history of a run. Positions are those in the list of the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
     /// A message of another role.
@@ -28,8 +28,18 @@ pub enum HistoryError {
     )]
     Role(usize),
     /// A call without an id, a name or arguments.
-    #[error("messages[{0}]: a tool call needs an id and a function with name and arguments, a JSON object or its text")]
-    Call(usize),
+    #[error(
+        "messages[{at}].tool_calls[{call}]: a tool call needs an id and a function with name and arguments, a JSON object or its text"
+    )]
+    Call {
+        /// Position of the message.
+        at: usize,
+        /// Position of the call in it.
+        call: usize,
+    },
+    /// A result that does not say of which call it is.
+    #[error("messages[{0}]: the result of a tool needs 'tool_call_id', a text")]
+    NoCallId(usize),
     /// A result of an unknown call.
     #[error("messages[{at}]: there was no tool call '{id}'{hint}", hint = known_calls(.calls))]
     Unknown {
@@ -61,18 +71,20 @@ impl History {
     /// its content is a JSON object whose only member is `error`. Other content is a result: its JSON, or the text if
     /// it is not JSON.
     ///
+    /// `first` is the position of the first of them in the list of the request, for errors.
+    ///
     /// # Errors
     /// The messages are not the history of a run.
-    pub fn read(messages: &[Value]) -> Result<Self, HistoryError> {
+    pub fn read(messages: &[Value], first: usize) -> Result<Self, HistoryError> {
         let mut history = Self::default();
         let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut answered = Vec::new();
-        for (at, message) in messages.iter().enumerate() {
+        for (at, message) in (first..).zip(messages) {
             match message["role"].as_str() {
                 Some("assistant") => history.add_round(at, message, &mut numbers)?,
                 Some("tool") => {
                     let id = member(message, "tool_call_id", "toolCallId").and_then(Value::as_str);
-                    let id = id.ok_or(HistoryError::Call(at))?;
+                    let id = id.ok_or(HistoryError::NoCallId(at))?;
                     let Some(&call) = numbers.get(id) else {
                         let calls = history.names.clone();
                         return Err(HistoryError::Unknown { at, id: id.to_owned(), calls });
@@ -100,15 +112,16 @@ impl History {
         let calls = member(message, "tool_calls", "toolCalls").and_then(Value::as_array);
         let calls = calls.filter(|calls| !calls.is_empty()).ok_or(HistoryError::Role(at))?;
         let mut round = Round::default();
-        for call in calls {
+        for (number, call) in calls.iter().enumerate() {
+            let wrong = || HistoryError::Call { at, call: number };
             let function = &call["function"];
             let input = match &function["arguments"] {
                 Value::String(text) => text.clone(),
                 Value::Object(members) => Value::Object(members.clone()).to_string(),
-                _ => return Err(HistoryError::Call(at)),
+                _ => return Err(wrong()),
             };
             let (Some(id), Some(tool)) = (call["id"].as_str(), function["name"].as_str()) else {
-                return Err(HistoryError::Call(at));
+                return Err(wrong());
             };
             let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
             if numbers.insert(id.to_owned(), number).is_some() {

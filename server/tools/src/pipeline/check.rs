@@ -2,6 +2,7 @@
 
 use crate::catalogue::Entry;
 use crate::typescript;
+use codecall_base::error::path_in;
 use codecall_base::offload::{INLINE_LIMIT, weight};
 use codecall_base::schema::{CheckError, Schema, SchemaError, ValidationErrorKind};
 use codecall_base::text::{nearest, truncate};
@@ -145,8 +146,10 @@ fn issues(schema: &Schema, definition: &Value, value: &Value, whole: &str) -> Re
     };
     let mut issues = Issues { lines: String::new(), list: Vec::new() };
     for error in errors.iter().take(MAX_ERRORS) {
-        let path = truncate(&error.instance_path().to_string(), MAX_PATH_BYTES).to_owned();
-        let place = if path.is_empty() { whole } else { path.trim_start_matches('/') };
+        let pointer = error.instance_path().to_string();
+        let place = path_in(value, &pointer);
+        let place = if place.is_empty() { whole } else { truncate(&place, MAX_PATH_BYTES) };
+        let path = truncate(&pointer, MAX_PATH_BYTES);
         let mut message = truncate(&error.to_string(), 300).to_owned();
         if let Some(hint) = hint(error.kind(), error.schema_path().as_str(), error.instance(), definition) {
             message.push_str(&hint);
