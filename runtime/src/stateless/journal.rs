@@ -232,10 +232,24 @@ impl Issued {
     /// Whether it is this call.
     pub(super) fn matches(&self, tool: &str, input: &str) -> bool {
         let made = Self::new(tool, input);
-        self.tool == made.tool
+        is_same_tool(&self.tool, &made.tool)
             && (self.input == made.input
                 || self.input.starts_with('#') && digest_of_input(&made.input).as_ref() == Some(&self.input))
     }
+}
+
+/// Whether two names are spellings of one tool: `app:tool`, `app.tool`, `app_tool`. A client may have to write the names of
+/// its tools in another way than a script.
+fn is_same_tool(one: &str, other: &str) -> bool {
+    let is_separator = |byte: u8| matches!(byte, b':' | b'.' | b'_');
+    let mut differences = one.bytes().zip(other.bytes()).filter(|(one, other)| one != other);
+    one.len() == other.len()
+        && match (differences.next(), differences.next()) {
+            (None, _) => true,
+            (Some((one, other)), None) => is_separator(one) && is_separator(other),
+            // `a:b_c` and `a_b:c` are tools of two apps.
+            (Some(_), Some(_)) => false,
+        }
 }
 
 impl fmt::Display for Issued {

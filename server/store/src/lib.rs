@@ -44,7 +44,8 @@ pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
 pub use room::Room;
 pub use runs::{
-    ListedRun, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns, ended_ms, position,
+    ListedRun, RUN_KINDS, RUN_STATUSES, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns,
+    ended_ms, position,
 };
 pub use script_tools::{ScriptToolStore, SqlScriptTools, StoredCode, StoredTool, StoredVersion};
 pub use servers::{MemoryServers, ServerRecord, ServerStore, SqlServers};

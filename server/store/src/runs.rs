@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 const RANDOM_BITS: u32 = 10;
 /// Maximum number of different words by which a run is found.
 const MAX_WORDS: usize = 400;
+/// Maximum number of spellings of a name of a tool that a filter looks for.
+const MAX_SPELLINGS: usize = 64;
 /// Maximum length of a word, in bytes. Longer ones are cut, also in queries.
 const MAX_WORD_BYTES: usize = 32;
 /// How much of a text is searched for words, in bytes.
@@ -23,13 +25,28 @@ const MAX_DETAIL_BYTES: usize = 256 << 20;
 /// The level of compression: higher ones take twice the time for 5 % less.
 const COMPRESSION: u8 = 3;
 
+/// The kinds of runs: scripts of both dialects, script tools, calls of tools without a script, steps of stateless runs.
+pub const RUN_KINDS: [&str; 6] = ["execute", "code_execution", "tool", "invoke", "direct", "step"];
+/// What a filter of runs can name as their status: `failed` are all but `ok`. The last two are those of steps.
+pub const RUN_STATUSES: [&str; 9] = [
+    "ok",
+    "failed",
+    "runtime_error",
+    "tool_error",
+    "timeout",
+    "syntax_error",
+    "illegal_access",
+    "diverged",
+    "deadlock",
+];
+
 /// A run, as lists show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunSummary {
     /// The id of the run.
     pub id: String,
-    /// What was run: `execute`, `code_execution`, `invoke`, `direct`, `step`.
+    /// What was run: one of [`RUN_KINDS`].
     pub kind: String,
     /// The run that has made the call in which this run is nested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +114,7 @@ impl RecordedRun {
 pub struct RunFilter {
     /// The status; `failed` are all but `ok`.
     pub status: Option<String>,
-    /// A tool that it has called; with `*` at the end, any that begins so.
+    /// A tool that it has called, by any spelling of its name; with `*` at the end, any that begins so.
     pub tool: Option<String>,
     /// What was run.
     pub kind: Option<String>,
@@ -182,6 +199,44 @@ pub trait RunStore: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct SqlRuns(pub Database);
 
+impl SqlRuns {
+    /// Returns the recorded names that a name of a tool means, in any spelling; with `*` at the end their beginnings. Most names
+    /// mean one, by whose index the runs come in order.
+    async fn recorded_names(&self, tool: &str) -> Result<Vec<String>, StoreError> {
+        let spellings = spellings(tool);
+        if tool.ends_with('*') {
+            return Ok(spellings);
+        }
+        let places: Vec<String> = (1..=spellings.len()).map(|place| format!("${place}")).collect();
+        let sql = format!("SELECT DISTINCT tool FROM run_tools WHERE tool IN ({})", places.join(", "));
+        let values: Vec<Value> = spellings.iter().map(|name| name.as_str().into()).collect();
+        let mut rows = self.0.query(sql, values).await.map_err(|problem| self.0.error(&problem))?;
+        if rows.is_empty() && !tool.contains([':', '.']) {
+            // A tool may be listed by its own name, without its app.
+            let pattern = format!("%:{}", escape_like(tool));
+            let sql = "SELECT DISTINCT tool FROM run_tools WHERE tool LIKE $1 ESCAPE '!'";
+            rows = self.0.query(sql, [pattern.as_str().into()]).await.map_err(|problem| self.0.error(&problem))?;
+        }
+        Ok(rows.iter().filter_map(|row| row.first()?.text().map(str::to_owned)).collect())
+    }
+}
+
+/// Returns all spellings of a name of a tool: `app:tool`, `app.tool`, `app_tool`; also those of `app__tool`, as some lists
+/// write it. Where the app ends in a name with several separators is not known.
+fn spellings(name: &str) -> Vec<String> {
+    let separators: &[char] = if name.contains(':') { &[':'] } else { &['.', '_'] };
+    let mut spellings = vec![name.to_owned()];
+    for (at, separator) in name.match_indices(separators) {
+        let (app, tool) = (&name[..at], &name[at + separator.len()..]);
+        let doubled = tool.strip_prefix('_').filter(|_| separator == "_");
+        for tool in [Some(tool), doubled].into_iter().flatten().filter(|tool| !app.is_empty() && !tool.is_empty()) {
+            spellings.extend([':', '.', '_'].map(|separator| format!("{app}{separator}{tool}")));
+        }
+    }
+    spellings.truncate(MAX_SPELLINGS);
+    spellings
+}
+
 /// The columns of a summary, in the order of [`summary`].
 const COLUMNS: &str = "r.key, r.id, r.kind, r.parent, r.status, r.code, r.client, r.title, r.started, r.duration_us, r.script_us, \
                        r.steps, r.tool_calls, r.peak_bytes, r.saved_bytes";
@@ -214,7 +269,11 @@ impl RunStore for SqlRuns {
 
     fn list<'a>(&'a self, filter: &'a RunFilter) -> BoxFuture<'a, Result<Vec<ListedRun>, StoreError>> {
         Box::pin(async move {
-            let Some(statement) = select(filter, self.0.dialect()) else { return Ok(Vec::new()) };
+            let tools = match &filter.tool {
+                Some(tool) => Some(self.recorded_names(tool).await?),
+                None => None,
+            };
+            let Some(statement) = select(filter, tools.as_deref(), self.0.dialect()) else { return Ok(Vec::new()) };
             let rows = self.0.batch(vec![statement]).await.map_err(|problem| self.0.error(&problem))?;
             Ok(rows.iter().map(|row| ListedRun { position: row[0].int(), summary: summary(row) }).collect())
         })
@@ -350,8 +409,9 @@ fn insert(run: &RecordedRun, key: i64) -> Vec<Statement> {
 }
 
 /// Returns the query of a filter; `None` if no run can match.
-pub(crate) fn select(filter: &RunFilter, dialect: Dialect) -> Option<Statement> {
-    let RunFilter { status, tool, kind, client, text, since_ms, until_ms, after, before, limit } = filter;
+/// `tools` are the recorded names, or the beginnings, that `filter.tool` means.
+pub(crate) fn select(filter: &RunFilter, tools: Option<&[String]>, dialect: Dialect) -> Option<Statement> {
+    let RunFilter { status, tool: _, kind, client, text, since_ms, until_ms, after, before, limit } = filter;
     let mut values: Vec<Value> = Vec::new();
     let mut conditions: Vec<String> = Vec::new();
     // By the index of a tool the runs come in the right order, so that the query ends with the last one that is wanted.
@@ -383,21 +443,28 @@ pub(crate) fn select(filter: &RunFilter, dialect: Dialect) -> Option<Statement> 
             }
         }
     }
-    match tool.as_deref().map(|tool| (tool, tool.strip_suffix('*'))) {
-        Some((_, Some(beginning))) => {
-            let pattern = format!("{}%", escape_like(beginning));
-            let condition = "r.key IN (SELECT key FROM run_tools WHERE tool LIKE ? ESCAPE '!')";
-            add(&mut conditions, &mut values, condition, pattern.as_str().into());
-        }
-        Some((tool, None)) if text.is_some() => {
-            let condition = "EXISTS (SELECT 1 FROM run_tools t WHERE t.tool = ? AND t.key = r.key)";
-            add(&mut conditions, &mut values, condition, tool.into());
-        }
-        Some((tool, None)) => {
-            (from, key) = ("run_tools t JOIN runs r ON r.key = t.key", "t.key");
-            add(&mut conditions, &mut values, "t.tool = ?", tool.into());
-        }
+    match tools {
         None => {}
+        Some([]) => return None,
+        Some([tool]) if !tool.ends_with('*') && text.is_some() => {
+            let condition = "EXISTS (SELECT 1 FROM run_tools t WHERE t.tool = ? AND t.key = r.key)";
+            add(&mut conditions, &mut values, condition, tool.as_str().into());
+        }
+        Some([tool]) if !tool.ends_with('*') => {
+            (from, key) = ("run_tools t JOIN runs r ON r.key = t.key", "t.key");
+            add(&mut conditions, &mut values, "t.tool = ?", tool.as_str().into());
+        }
+        Some(tools) => {
+            let mut either = Vec::new();
+            for tool in tools {
+                let (condition, value) = match tool.strip_suffix('*') {
+                    Some(beginning) => ("tool LIKE ? ESCAPE '!'", format!("{}%", escape_like(beginning))),
+                    None => ("tool = ?", tool.clone()),
+                };
+                add(&mut either, &mut values, condition, value.as_str().into());
+            }
+            conditions.push(format!("r.key IN (SELECT key FROM run_tools WHERE {})", either.join(" OR ")));
+        }
     }
     match status.as_deref() {
         // As the condition of the index of failed runs is written.

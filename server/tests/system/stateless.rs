@@ -207,6 +207,20 @@ async fn a_recorded_run_is_replayed() {
     }
     assert_eq!(rounds.len(), calls.len());
 
+    // Another spelling of the names is another script, and the same calls.
+    let respelled = SHOP.replace("users.list(", "callTool('users.list', ").replace("'orders:list'", "'orders_list'");
+    let respelled =
+        respelled.replace("users.get({", "users.get({").replace("getTool('users:get')", "getTool('users.get')");
+    let mut same = recording.clone();
+    let digest =
+        agentscript::stateless::Journal::new("x", 0, &respelled, &agentscript::stateless::StepOptions::default());
+    same["script"] = digest.script.as_str().into();
+    let (script_file, journal_file) =
+        (folder.file("respelled.js", &respelled), folder.file("same.json", same.to_string()));
+    let replayed = codecall(&["replay", &script_file, "--journal", &journal_file]).await;
+    let end = replayed.json_lines().pop().expect("a line");
+    assert_eq!((replayed.code, &end["asRecorded"]), (Some(0), &json!(true)), "{replayed:?}");
+
     // Another script, another input, another answer, a missing end.
     let other = folder.file("other.js", SHOP.replace("limit: 3", "limit: 4"));
     let changed = |change: &dyn Fn(&mut Value)| {
@@ -358,6 +372,32 @@ async fn journals_of_clients_are_replayed() {
     assert!(refused.code == Some(2) && refused.stderr.contains("--config"), "{refused:?}");
     let read = codecall(&["replay", &script, "--journal", &token, "--config", &signed]).await;
     assert_eq!(read.json_lines()[0]["calls"][0], json!({"call": 0, "tool": "get", "input": {"n": 1}}));
+}
+
+/// A client that may not write a colon in the name of a tool writes another spelling into its history.
+#[tokio::test]
+async fn a_history_may_spell_names_in_another_way() {
+    let code = "const all = await callTool('users:list', {}); return all.length";
+    let tools = json!([{"name": "users:list", "inputSchema": {"type": "object"}}]);
+    for (name, is_same) in [
+        ("users:list", true),
+        ("users.list", true),
+        ("users_list", true),
+        ("users_lists", false),
+        ("user:slist", false),
+        ("userslist", false),
+    ] {
+        let call = json!({"id": "c_0", "type": "function", "function": {"name": name, "arguments": "{}"}});
+        let messages = json!([
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c_0", "content": "[1, 2]"},
+        ]);
+        let answer = stepped(&json!({"code": code, "id": "c", "tools": tools, "messages": messages}));
+        match is_same {
+            true => assert_eq!(answer["outcome"]["result"], 2, "{name}: {answer}"),
+            false => assert_eq!(answer["error"]["code"], "REPLAY_MISMATCH", "{name}: {answer}"),
+        }
+    }
 }
 
 #[tokio::test]

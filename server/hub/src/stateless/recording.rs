@@ -313,11 +313,8 @@ impl RecordedTools {
     #[must_use]
     pub fn from_calls(journal: &Journal) -> Self {
         let mut tools = Self::default();
+        tools.add_members(journal);
         for call in journal.rounds.iter().flat_map(|round| &round.calls) {
-            if let Some((app, tool)) = call.tool.split_once(':') {
-                tools.apps.insert(app.into());
-                tools.members.insert(format!("{app}.{tool}").into(), call.tool.as_str().into());
-            }
             let function = function_name(&call.tool);
             for name in function.into_iter().chain([call.tool.clone()]) {
                 tools.functions.insert(name.into(), call.tool.as_str().into());
@@ -326,11 +323,40 @@ impl RecordedTools {
         tools
     }
 
-    /// Returns the directory of a replay, which knows nothing else.
+    /// Adds the tools that a journal has called with success as members of their apps, for a script that was edited.
+    pub(super) fn add_members(&mut self, journal: &Journal) {
+        let answers = journal.rounds.iter().flat_map(|round| &round.answers);
+        let failed: BTreeSet<u32> = answers.filter(|answer| answer.result.is_err()).map(|answer| answer.call).collect();
+        let calls = journal.rounds.iter().flat_map(|round| &round.calls);
+        for (_, call) in (0..).zip(calls).filter(|(number, _)| !failed.contains(number)) {
+            let Some((app, tool)) = call.tool.split_once([':', '.']) else { continue };
+            self.apps.insert(app.into());
+            self.members.entry(format!("{app}.{tool}").into()).or_insert_with(|| call.tool.as_str().into());
+        }
+    }
+
+    /// Returns the directory of a replay, which knows nothing else. A description is found by each spelling of its tool.
     #[must_use]
     pub fn into_directory(self) -> ToolDirectory {
+        /// What a description says of the name.
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+
         let Self { apps, members, functions, positional, described, similar } = self;
-        let descriptions = described.into_iter().map(|(name, Json(text))| (name, text.get().to_owned())).collect();
+        let mut descriptions: BTreeMap<String, String> = BTreeMap::new();
+        for (name, Json(text)) in described {
+            let full: Option<String> = serde_json::from_str(text.get()).ok().map(|Named { name }| name);
+            let split = full.as_deref().and_then(|name| name.split_once(':'));
+            if let Some((app, tool)) = split {
+                for separator in [':', '.', '_'] {
+                    let spelling = format!("{app}{separator}{tool}");
+                    descriptions.entry(spelling).or_insert_with(|| text.get().to_owned());
+                }
+            }
+            descriptions.insert(name, text.get().to_owned());
+        }
         let lookups = ToolLookups { apps, members, functions, positional, descriptions, similar };
         ToolDirectory::from_lookups(lookups).with_meta_tools()
     }

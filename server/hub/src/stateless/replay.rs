@@ -28,12 +28,16 @@ impl Replay {
     /// # Errors
     /// What is wrong with it.
     pub fn from_recording(recording: Recording) -> Result<Self, String> {
+        let journal = recording.journal()?;
+        let (language, context) = (recording.language(), recording.context());
+        let Recording { mut tools, outcome, .. } = recording;
+        tools.add_members(&journal);
         Ok(Self {
-            journal: recording.journal()?,
-            language: recording.language(),
-            context: recording.context(),
-            outcome: recording.outcome.map(|outcome| outcome.get().to_owned()),
-            tools: Arc::new(recording.tools.into_directory()),
+            journal,
+            language,
+            context,
+            outcome: outcome.map(|outcome| outcome.get().to_owned()),
+            tools: Arc::new(tools.into_directory()),
         })
     }
 

@@ -509,6 +509,66 @@ async fn filters_are_quick_in_100_000_runs() {
     }
 }
 
+/// A tool has one name in the records, and several elsewhere.
+#[tokio::test]
+async fn a_filter_finds_a_tool_by_each_spelling() {
+    let folder = Folder::new("spellings");
+    let runs = SqlRuns(folder.database());
+    let recorded: Vec<RecordedRun> = [
+        ("0", "users:get_one"),
+        ("1", "my_app:list"),
+        ("2", "users.nope"),
+        ("3", "mail:send"),
+        ("4", "post:send"),
+        ("5", "a:b_c"),
+        ("6", "a_b:c"),
+    ]
+    .into_iter()
+    .map(|(id, tool)| RecordedRun {
+        summary: RunSummary { id: id.repeat(32), status: "ok".into(), ..RunSummary::default() },
+        tools: vec![tool.to_owned()],
+        ended_us: 1_000_000 + i64::from(id.as_bytes()[0]),
+        detail: "{}".into(),
+    })
+    .collect();
+    runs.record(&recorded).await.expect("recorded");
+    for (tool, expected) in [
+        ("users:get_one", "0"),
+        ("users.get_one", "0"),
+        ("users_get_one", "0"),
+        ("users__get_one", "0"),
+        ("get_one", "0"),
+        ("my_app_list", "1"),
+        ("my_app.list", "1"),
+        ("users:nope", "2"),
+        ("users_nope", "2"),
+        ("send", "34"),
+        ("a:b_c", "5"),
+        ("a_b:c", "6"),
+        ("a_b_c", "56"),
+        ("users*", "02"),
+        ("users:*", "02"),
+        ("users.*", "02"),
+        ("users_*", "02"),
+        ("users:get*", "0"),
+        ("users.get*", "0"),
+        ("*", "0123456"),
+        ("get", ""),
+        ("users:get", ""),
+        ("nobody.get", ""),
+        ("_", ""),
+        (":", ""),
+        ("%", ""),
+        ("", ""),
+    ] {
+        let filter = RunFilter { tool: Some(tool.to_owned()), limit: 50, ..RunFilter::default() };
+        let mut found: Vec<String> =
+            runs.list(&filter).await.expect("a list").into_iter().map(|run| run.summary.id[..1].to_owned()).collect();
+        found.sort();
+        assert_eq!(found.concat(), expected, "{tool}");
+    }
+}
+
 /// Which index finds the runs of a filter, so that the time does not grow with their number; nothing is sorted.
 #[tokio::test]
 async fn filters_have_their_indexes() {
@@ -526,7 +586,9 @@ async fn filters_have_their_indexes() {
         (RunFilter { text: text("person7*"), ..RunFilter::default() }, "SCAN x VIRTUAL TABLE INDEX"),
     ] {
         let filter = RunFilter { limit: 50, ..filter };
-        let Statement { sql, values } = crate::runs::select(&filter, Dialect::Sqlite).expect("a query");
+        let tools = filter.tool.clone().map(|tool| vec![tool]);
+        let selected = crate::runs::select(&filter, tools.as_deref(), Dialect::Sqlite);
+        let Statement { sql, values } = selected.expect("a query");
         let plan = database.query(format!("EXPLAIN QUERY PLAN {sql}"), values).await.expect("a plan");
         let plan: Vec<&str> = plan.iter().filter_map(|row| row[3].text()).collect();
         let is_sorted = plan.iter().any(|step| step.contains("TEMP B-TREE"));
