@@ -5,13 +5,16 @@ use super::run::ScriptFile;
 use super::sources::open_config;
 use super::store::{failed, open_database};
 use super::{CommandError, CommandStatus, output};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use codecall_base::redact::Redactor;
 use codecall_base::terminal;
 use codecall_config::Config;
 use codecall_hub::hub::{format_time, parse_time};
 use codecall_hub::stateless;
-use codecall_store::{ListedRun, RunFilter, RunStore as _, RunSummary, SqlRuns, ended_ms, position};
+use codecall_store::{
+    ListedRun, RUN_KINDS, RUN_STATUSES, RunFilter, RunStore as _, RunSummary, SqlRuns, ended_ms, position,
+};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,14 +71,14 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct List {
-    /// Only runs with this status: ok, failed (any but ok), runtime_error, tool_error, timeout, …
-    #[arg(long, value_name = "STATUS")]
+    /// Only runs with this status; failed means any but ok.
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(RUN_STATUSES))]
     status: Option<String>,
-    /// Only runs that have called this tool; 'users:*' means any of an app.
+    /// Only runs that have called this tool, by any spelling of its name; 'users:*' means any of an app.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Only runs of this kind: execute, code_execution, invoke, direct, step.
-    #[arg(long, value_name = "KIND")]
+    /// Only runs of this kind.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(RUN_KINDS))]
     kind: Option<String>,
     /// Only runs that have ended since then: 30m, 2h, 7d, 2026-11-23, or a time such as 2026-11-23T08:00:00Z.
     #[arg(long, value_name = "TIME")]

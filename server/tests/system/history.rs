@@ -59,6 +59,31 @@ async fn every_kind_of_run_is_recorded() {
     server.call("codecall_step", step).await.expect("a result");
     server.end().await;
 
+    for (flag, value, parts) in [
+        ("--kind", "executed", ["'execute'", "code_execution, tool, invoke, direct, step"]),
+        ("--status", "failled", ["'failed'", "ok, failed, runtime_error, tool_error, timeout"]),
+    ] {
+        let refused = codecall(&["history", "--config", &config, flag, value]).await;
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
+        for part in parts.into_iter().chain([value, "possible values", "similar value"]) {
+            assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        }
+    }
+    for (tool, runs) in [
+        ("users:list", 3),
+        ("users.list", 3),
+        ("users_list", 3),
+        ("users__list", 3),
+        ("list", 3),
+        ("users:*", 4),
+        ("users.*", 4),
+        ("users_*", 4),
+    ] {
+        let found = history(&config, &["--tool", tool]).await;
+        assert_eq!(found.len(), runs, "{tool}: {found:?}");
+    }
+    assert_eq!(history(&config, &["--tool", "users.nothing"]).await.len(), 0);
+
     let runs = history(&config, &[]).await;
     let seen: Vec<_> = runs
         .iter()

@@ -1,8 +1,9 @@
 //! Pairs of names and values, of addresses and forms; the filter of runs in them.
 
 use codecall_base::redact::Redactor;
+use codecall_base::text::nearest;
 use codecall_hub::hub::parse_time;
-use codecall_store::RunFilter;
+use codecall_store::{RUN_KINDS, RUN_STATUSES, RunFilter};
 use url::form_urlencoded;
 
 /// Pairs of names and values, in order.
@@ -50,6 +51,15 @@ pub const FILTERS: [&str; 7] = ["status", "kind", "tool", "client", "text", "sin
 /// What is wrong with it.
 pub fn filter(query: &Pairs, limit: usize) -> Result<RunFilter, String> {
     let text = |name: &str| query.filled(name).map(str::to_owned);
+    let one_of = |name: &str, known: &[&str]| match query.filled(name) {
+        Some(value) if !known.contains(&value) => {
+            let near = nearest(value, known.iter().copied(), 1);
+            let near = near.first().map(|near| format!("; did you mean “{near}”?"));
+            let near = near.unwrap_or_else(|| ".".to_owned());
+            Err(format!("“{value}” is no {name} of runs{near} There are {}", known.join(", ")))
+        }
+        value => Ok(value.map(str::to_owned)),
+    };
     let time = |name: &str| {
         let time = |text: &str| {
             parse_time(text).ok_or_else(|| {
@@ -60,9 +70,9 @@ pub fn filter(query: &Pairs, limit: usize) -> Result<RunFilter, String> {
     };
     let position = |name: &str| query.filled(name).and_then(|text| text.parse().ok());
     Ok(RunFilter {
-        status: text("status"),
+        status: one_of("status", &RUN_STATUSES)?,
         tool: text("tool"),
-        kind: text("kind"),
+        kind: one_of("kind", &RUN_KINDS)?,
         client: text("client"),
         text: text("text"),
         since_ms: time("since")?,

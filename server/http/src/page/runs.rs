@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use codecall_base::redact::{Redactor, SecretRegistry};
-use codecall_store::{ListedRun, RunFilter, RunStore, ended_ms, now_us, position};
+use codecall_store::{ListedRun, RUN_KINDS, RUN_STATUSES, RunFilter, RunStore, ended_ms, now_us, position};
 use futures_util::stream::unfold;
 use maud::{Markup, html};
 use std::convert::Infallible;
@@ -24,11 +24,6 @@ const OVERLAP_US: i64 = 10_000_000;
 const MAX_NEW: usize = 200;
 /// After how long news end; the browser then asks again.
 const MAX_NEWS: Duration = Duration::from_secs(600);
-/// The kinds of runs.
-const KINDS: [&str; 6] = ["execute", "code_execution", "tool", "invoke", "direct", "step"];
-/// The statuses of runs.
-const STATUSES: [&str; 7] =
-    ["failed", "ok", "runtime_error", "tool_error", "timeout", "syntax_error", "illegal_access"];
 
 impl Visit {
     /// Returns the store of runs.
@@ -107,8 +102,8 @@ fn filters(visit: &Visit) -> Markup {
     html! {
         form.filters method="get" action="/ui/runs" role="search" aria-label="Filter runs" {
             label { "Text" input name="text" type="search" value=(value("text")) placeholder="words, ref*"; }
-            label { "Status" (select("status", "any", &STATUSES)) }
-            label { "Kind" (select("kind", "any", &KINDS)) }
+            label { "Status" (select("status", "any", &RUN_STATUSES)) }
+            label { "Kind" (select("kind", "any", &RUN_KINDS)) }
             label { "Tool" input name="tool" value=(value("tool")) placeholder="users:get, users:*"; }
             label { "Client" input name="client" value=(value("client")) placeholder="beginning"; }
             label { "Since" input name="since" value=(value("since")) placeholder="2h, 2026-11-23"; }
