@@ -53,7 +53,7 @@ struct Exec {
     /// Maximum number of tool calls; 0: no limit [default: that of the configuration, or 0]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32))]
     max_tool_calls: Option<u32>,
-    /// The only servers whose tools it may call, separated by commas [default: all]
+    /// The only servers whose tools it may call, separated by commas; empty: all [default: all]
     #[arg(long, value_name = "SERVERS", value_delimiter = ',')]
     allowed_servers: Vec<String>,
     /// What is logged to stderr. RUST_LOG overrides it.
@@ -128,7 +128,16 @@ impl Exec {
             (None, Some(file)) => parse_input("--input-file", &format!("@{file}"))?,
             (None, None) => json!({}),
         };
-        let mut arguments = json!({"code": code, "input": input, "options": {"allowed_servers": self.allowed_servers}});
+        let allowed_servers: Vec<&str> = match self.allowed_servers.as_slice() {
+            // `--allowed-servers=`
+            [only] if only.trim().is_empty() => Vec::new(),
+            servers => servers.iter().map(|server| server.trim()).collect(),
+        };
+        if allowed_servers.contains(&"") {
+            return Err(CommandError::new("--allowed-servers: one of the names is empty")
+                .with_help("write names with commas between them, or nothing for all servers"));
+        }
+        let mut arguments = json!({"code": code, "input": input, "options": {"allowed_servers": allowed_servers}});
         if let Some(language) = self.language.map(Into::into).or(language) {
             arguments["language"] = match language {
                 Language::JavaScript => "javascript".into(),

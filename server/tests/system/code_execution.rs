@@ -451,7 +451,8 @@ async fn invalid_requests_are_refused() {
         (json!({"code": "1", "options": {"timeout_ms": 0}}), "'options.timeout_ms' must be from 1 to 600000"),
         (json!({"code": "1", "options": {"timeout_ms": 600_001}}), "'options.timeout_ms' must be from 1 to 600000"),
         (json!({"code": "1", "options": {"max_tool_calls": -1}}), "'options.max_tool_calls' must be from 0"),
-        (json!({"code": "1", "options": {"allowed_servers": [1]}}), "'options.allowed_servers"),
+        (json!({"code": "1", "options": {"allowed_servers": ["a", 1]}}), "'options.allowed_servers[1]': wrong value"),
+        (json!({"code": "1", "options": {"allowed_servers": ["a", " "]}}), "'options.allowed_servers[1]' is empty"),
     ] {
         let (answer, is_error) = ask(&hub, request).await;
         let text = answer.as_str().expect("a text");
@@ -463,6 +464,41 @@ async fn invalid_requests_are_refused() {
 /// The configuration enables it, under its own name; the policy applies to it.
 #[tokio::test]
 async fn over_mcp() {
+/// No list, an empty one and an empty text allow all servers, on the command line and in requests.
+#[tokio::test]
+async fn an_empty_list_of_servers_allows_all() {
+    let folder = Folder::new();
+    let mocks = folder.file("mocks.json", TOOLS);
+    let hub = hub(&mocks, |_| ());
+    let script = "call_tool('api', 'ping', {}).ok && call_tool('gitlab', 'get_user', {}).ok";
+    for servers in [json!(null), json!([]), json!(""), json!(["api", "gitlab"])] {
+        let (answer, _) = ask(&hub, json!({"code": script, "options": {"allowed_servers": servers}})).await;
+        assert_eq!(answer, json!({"ok": true, "value": true}), "{servers}");
+    }
+    for servers in [json!(["api"]), json!("api")] {
+        let (answer, _) = ask(&hub, json!({"code": script, "options": {"allowed_servers": servers}})).await;
+        assert_eq!(answer["error"]["code"], "SERVER_NOT_ALLOWED", "{servers}");
+    }
+    hub.close().await;
+    let code = format!("--code={script}");
+    let run = async |flags: &[&str]| {
+        let words = ["code", "exec", &code, "--mock-tools", &mocks, "--log-level=error"];
+        codecall(&words.into_iter().chain(flags.iter().copied()).collect::<Vec<_>>()).await
+    };
+    for flags in [&[][..], &["--allowed-servers="], &["--allowed-servers", ""], &["--allowed-servers=api, gitlab"]] {
+        let ran = run(flags).await;
+        let answer: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        assert_eq!((ran.code, &answer["value"]), (Some(0), &json!(true)), "{flags:?}: {ran:?}");
+    }
+    let one = run(&["--allowed-servers=api"]).await;
+    assert!(one.code == Some(1) && one.stdout.contains("SERVER_NOT_ALLOWED"), "{one:?}");
+    let wrong = run(&["--allowed-servers=api,"]).await;
+    assert!(
+        wrong.code == Some(2) && wrong.stderr.contains("--allowed-servers: one of the names is empty"),
+        "{wrong:?}"
+    );
+}
+
     let folder = Folder::new();
     let mocks = folder.file("mocks.json", TOOLS);
     let server = Server::start(&["--mock-tools", &mocks]).await;

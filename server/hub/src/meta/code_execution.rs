@@ -41,7 +41,8 @@ struct Options {
     #[schemars(range(min = 0))]
     max_tool_calls: Option<f64>,
     /// The only servers whose tools it may call; empty: all
-    allowed_servers: Option<Vec<String>>,
+    #[schemars(with = "Option<Vec<String>>")]
+    allowed_servers: Option<StringOrList>,
 }
 
 impl MetaTool for CodeExecution {
@@ -143,10 +144,20 @@ impl CodeExecution {
                 .map_err(|problem| invalid(&problem))?;
         }
         Ok(ExecuteRequest {
+        let servers = match options.allowed_servers {
+            None => Vec::new(),
+            // As `--allowed-servers=` of the command.
+            Some(StringOrList::One(none)) if none.trim().is_empty() => Vec::new(),
+            Some(servers) => servers.into_vec(),
+        };
+        if let Some(at) = servers.iter().position(|server| server.trim().is_empty()) {
+            let advice = "give the names of servers, or an empty list for all";
+            return Err(invalid(&format!("'options.allowed_servers[{at}]' is empty; {advice}")));
+        }
             language: language.map(Into::into),
             dialect: Dialect::Sync,
             context: Some(Value::Object(input).to_string()),
-            allowed_apps: options.allowed_servers.filter(|servers| !servers.is_empty()),
+            allowed_apps: Some(servers).filter(|servers| !servers.is_empty()),
             ..ExecuteRequest::new(code, policy(&config.policy, settings))
         })
     }
