@@ -103,7 +103,11 @@ impl Code {
         running.hub.close().await;
         let answer = answer.ok_or_else(|| CommandError::new("the configuration disables 'code_execution'"))?;
         match answer.content {
-            AnswerContent::Structured(value) => {
+            AnswerContent::Structured(mut value) => {
+                // The log of the command has them, as that of the reference.
+                if let Some(answer) = value.as_object_mut() {
+                    answer.remove("logs");
+                }
                 output::print_json_line(&output::indent(&value.to_string()))?;
                 Ok(CommandStatus::from_success(!answer.is_error))
             }

@@ -327,7 +327,10 @@ async fn every_example_through_the_meta_tool() {
     let mocks = folder.file("mocks.json", TOOLS);
     let hub = hub(&mocks, |_| ());
     for Example { name, request, gives } in examples() {
-        let (answer, is_error) = ask(&hub, request).await;
+        let (mut answer, is_error) = ask(&hub, request).await;
+        // On the command line, the log has them.
+        let logs = answer.as_object_mut().and_then(|answer| answer.remove("logs"));
+        assert_eq!(logs, (name == "console").then(|| json!(["to the log of the server 1"])), "{name}");
         check(name, &answer, &gives);
         assert_eq!(is_error, gives.is_err(), "{name}");
     }
@@ -461,9 +464,6 @@ async fn invalid_requests_are_refused() {
     hub.close().await;
 }
 
-/// The configuration enables it, under its own name; the policy applies to it.
-#[tokio::test]
-async fn over_mcp() {
 /// No list, an empty one and an empty text allow all servers, on the command line and in requests.
 #[tokio::test]
 async fn an_empty_list_of_servers_allows_all() {
@@ -499,6 +499,9 @@ async fn an_empty_list_of_servers_allows_all() {
     );
 }
 
+/// The configuration enables it, under its own name; the policy applies to it.
+#[tokio::test]
+async fn over_mcp() {
     let folder = Folder::new();
     let mocks = folder.file("mocks.json", TOOLS);
     let server = Server::start(&["--mock-tools", &mocks]).await;

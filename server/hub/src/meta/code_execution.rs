@@ -73,6 +73,7 @@ impl MetaTool for CodeExecution {
                 "ok": {"type": "boolean"},
                 "value": {},
                 "warnings": {"type": "array", "items": {"type": "string"}},
+                "logs": {"type": "array", "items": {"type": "string"}},
                 "truncated": execute::truncated_schema(),
                 "toolCalls": {"type": "integer"},
                 "calls": {"type": "array", "items": {"type": "object"}},
@@ -143,7 +144,6 @@ impl CodeExecution {
             settings.max_tool_calls = parse_integer("max_tool_calls", calls, &(0..=u64::from(u32::MAX)))
                 .map_err(|problem| invalid(&problem))?;
         }
-        Ok(ExecuteRequest {
         let servers = match options.allowed_servers {
             None => Vec::new(),
             // As `--allowed-servers=` of the command.
@@ -154,6 +154,7 @@ impl CodeExecution {
             let advice = "give the names of servers, or an empty list for all";
             return Err(invalid(&format!("'options.allowed_servers[{at}]' is empty; {advice}")));
         }
+        Ok(ExecuteRequest {
             language: language.map(Into::into),
             dialect: Dialect::Sync,
             context: Some(Value::Object(input).to_string()),
@@ -186,6 +187,13 @@ pub fn policy(configured: &Policy, settings: Settings) -> Policy {
 fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
     let ((calls, omitted), tool_calls) = (finished.calls(), finished.tool_calls());
     let outcome = finished.outcome;
+    let logs = outcome.logs;
+    let with_logs = |mut answer: Value| {
+        if !logs.is_empty() {
+            answer["logs"] = json!(logs);
+        }
+        answer
+    };
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
             Ok(value) => {
@@ -199,7 +207,7 @@ fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
                 if let Some(truncated) = truncated {
                     answer["truncated"] = truncated;
                 }
-                return Answer::ok(answer);
+                return Answer::ok(with_logs(answer));
             }
             Err(_) => {
                 let message = "The result is nested too deeply; return less of it, or a flat form";
@@ -220,7 +228,7 @@ fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
     if omitted > 0 {
         answer["omittedCalls"] = omitted.into();
     }
-    Answer::structured(answer, true)
+    Answer::structured(with_logs(answer), true)
 }
 
 /// Returns one of the six codes of this tool.
