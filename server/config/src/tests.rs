@@ -183,7 +183,10 @@ fn mistakes_name_the_key_and_never_the_value() {
         ),
         ("[includeTools]\ndeny = [3]", "includeTools.deny[0]: wrong value, expected a text or a table"),
         ("[includeTools]\ndeny = [{ nam = \"x\" }]", "includeTools.deny[0]: unknown key 'nam'; did you mean 'name'?"),
-        ("[includeTools]\nallow = [{}]", "includeTools.allow[0]: must have one of name, app, source and tag"),
+        (
+            "[includeTools]\nallow = [{}]",
+            "includeTools.allow[0]: must have one of name, app, source, tag and description",
+        ),
         ("[tools.x]\nvisible = true", "tools.x: unknown key 'visible'; "),
         ("[tools.x]\nappId = \"codecall\"", "tools.x.appId: this name is the server's own"),
         (

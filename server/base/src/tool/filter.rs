@@ -1,4 +1,4 @@
-//! Filters of tools by name, app, source and tag.
+//! Filters of tools by name, app, source, tag and description.
 
 use super::ToolDefinition;
 use schemars::JsonSchema;
@@ -56,6 +56,8 @@ pub struct ToolPattern {
     pub source: Option<String>,
     /// Pattern of one of the tags.
     pub tag: Option<String>,
+    /// Pattern of the whole description: `*refund*` matches one that contains the word.
+    pub description: Option<String>,
 }
 
 impl ToolFilter {
@@ -63,8 +65,10 @@ impl ToolFilter {
     /// which tags or own names it selects names no app.
     #[must_use]
     pub fn names_app(&self, app: &str) -> bool {
-        let is_denied =
-            |pattern: &ToolPattern| pattern.tag.is_none() && pattern.source.is_none() && pattern.is_of_all(app);
+        let is_denied = |pattern: &ToolPattern| {
+            let has_more = pattern.tag.is_some() || pattern.source.is_some() || pattern.description.is_some();
+            !has_more && pattern.is_of_all(app)
+        };
         let names = |patterns: &Vec<ToolPattern>| patterns.iter().any(|pattern| pattern.names_app(app));
         self.allow.as_ref().is_none_or(names) && !self.deny.iter().any(is_denied)
     }
@@ -106,6 +110,7 @@ impl ToolPattern {
             && is(&self.app, &tool.app)
             && is(&self.source, tool.source)
             && self.tag.as_ref().is_none_or(|p| tool.tags.iter().any(|tag| matches_ignoring_case(p, tag)))
+            && is(&self.description, &tool.description)
     }
 }
 
@@ -145,7 +150,7 @@ impl<'de> Deserialize<'de> for ToolPattern {
             type Value = ToolPattern;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a name, or some of name, app, source and tag")
+                f.write_str("a name, or some of name, app, source, tag and description")
             }
 
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ToolPattern, E> {
@@ -156,7 +161,7 @@ impl<'de> Deserialize<'de> for ToolPattern {
                 let pattern = ToolPattern::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 if pattern == ToolPattern::default() {
                     // It would match every tool, which is probably a mistake.
-                    return Err(serde::de::Error::custom("must have one of name, app, source and tag"));
+                    return Err(serde::de::Error::custom("must have one of name, app, source, tag and description"));
                 }
                 Ok(pattern)
             }
@@ -229,6 +234,9 @@ mod tests {
             (r#"{"allow": ["users:*"], "deny": ["users:delete"]}"#, true),
             (r#"{"allow": ["orders:*", "list"]}"#, false),
             (r#"{"allow": [{"tag": "read"}]}"#, false),
+            (r#"{"allow": [{"description": "*read*"}]}"#, false),
+            (r#"{"allow": [{"app": "users", "description": "*read*"}]}"#, true),
+            (r#"{"allow": ["*"], "deny": [{"app": "users", "description": "*"}]}"#, true),
             (r#"{"allow": ["*"], "deny": ["users:*"]}"#, false),
             (r#"{"deny": [{"app": "users"}]}"#, false),
         ] {
@@ -244,6 +252,7 @@ mod tests {
             name: "list".into(),
             source: "mcp",
             tags: vec!["read".into()],
+            description: "List users.\nDeprecated: use `find`.".into(),
             ..ToolDefinition::default()
         };
         for (pattern, expected) in [
@@ -258,6 +267,10 @@ mod tests {
             (r#""*:list""#, true),
             (r#""use*""#, true),
             (r#""list:*""#, false),
+            (r#"{"description": "list*"}"#, true),
+            (r#"{"description": "*deprecated*"}"#, true),
+            (r#"{"description": "deprecated"}"#, false),
+            (r#"{"app": "orders", "description": "*deprecated*"}"#, false),
         ] {
             let pattern: ToolPattern = serde_json::from_str(pattern).expect("a pattern");
             assert_eq!(pattern.matches(&tool), expected, "{pattern:?}");
