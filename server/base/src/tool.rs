@@ -9,6 +9,7 @@ mod name;
 mod result;
 mod spelling;
 
+use crate::text::truncate;
 pub use agentscript::{ErrorCode, ToolError};
 pub use approval::Approval;
 pub use description::ToolDescription;
@@ -66,6 +67,29 @@ pub struct Example {
     pub description: String,
     /// The script.
     pub code: String,
+}
+
+/// Maximum length of the result in an example of a call, in bytes of JSON.
+const MAX_EXAMPLE_OUTPUT_BYTES: usize = 300;
+
+impl Example {
+    /// Creates the example of one call of the tool with this full name, with the result that it gives, if that is known.
+    #[must_use]
+    pub fn of_call(tool: &str, description: &str, input: &Map<String, Value>, output: Option<&Value>) -> Self {
+        let name = tool.replace('\\', "\\\\").replace('\'', "\\'");
+        let input = Value::Object(input.clone());
+        let gives = output.map_or_else(String::new, |output| {
+            // In a comment these would end the line.
+            let text = output.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+            let cut = truncate(&text, MAX_EXAMPLE_OUTPUT_BYTES);
+            format!(" // gives {cut}{}", if cut.len() < text.len() { "…" } else { "" })
+        });
+        let description = match description.trim() {
+            "" => format!("Call {tool}"),
+            description => description.to_owned(),
+        };
+        Self { description, code: format!("return await callTool('{name}', {input});{gives}") }
+    }
 }
 
 impl ToolDefinition {

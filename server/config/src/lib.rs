@@ -99,7 +99,7 @@ pub use stateless::StatelessConfig;
 pub use store::{DEFAULT_WORKSPACE, MASTER_KEY_FILE_VARIABLE, STORE_VARIABLE, StoreConfig};
 pub use structured::Structured;
 pub use tokens::{HttpJwt, HttpToken, JwtAlgorithm, RequestRate};
-pub use tools::{Expose, Mode, Quarantine, ToolMetadata, ToolPolicy};
+pub use tools::{Expose, Mode, Quarantine, ToolExample, ToolMetadata, ToolPolicy};
 
 /// The configuration of CodeCall.
 // `Deserialize` reads the keys that are not skipped here; `read.rs` reads the others.

@@ -4,6 +4,7 @@ use super::mcp_servers::check_app;
 use codecall_base::tool::{Example, NameStyle, ToolFilter};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -38,9 +39,14 @@ pub struct ToolPolicy {
 
 impl ToolPolicy {
     pub(super) fn check(&self) -> Result<(), String> {
-        self.metadata.iter().try_for_each(|(pattern, metadata)| match &metadata.app_id {
-            Some(app) => check_app(&format!("tools.{pattern}.appId"), app),
-            None => Ok(()),
+        self.metadata.iter().try_for_each(|(pattern, metadata)| {
+            for (at, example) in metadata.examples.iter().enumerate() {
+                example.check().map_err(|problem| format!("tools.{pattern}.examples[{at}]: {problem}"))?;
+            }
+            match &metadata.app_id {
+                Some(app) => check_app(&format!("tools.{pattern}.appId"), app),
+                None => Ok(()),
+            }
         })
     }
 
@@ -147,8 +153,44 @@ pub struct ToolMetadata {
     /// Additional tags, for searches and filters.
     pub tags: Vec<String>,
     /// Examples of its use, shown before those of its server.
-    pub examples: Vec<Example>,
+    pub examples: Vec<ToolExample>,
     /// The app that it belongs to: `crm` makes `users:list` `crm:list`.
     #[schemars(extend("x-default" = "its server's"))]
     pub app_id: Option<String>,
+}
+
+/// An example of the use of a tool. Give either `code` or `input`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolExample {
+    /// What the example shows.
+    pub description: Option<String>,
+    /// The script.
+    pub code: Option<String>,
+    /// The input of one call of the tool.
+    pub input: Option<Map<String, Value>>,
+    /// The result of the call of `input`.
+    pub output: Option<Value>,
+}
+
+impl ToolExample {
+    /// Returns it as the example of the tool with this full name.
+    #[must_use]
+    pub fn of_tool(&self, tool: &str) -> Example {
+        let description = self.description.as_deref().unwrap_or_default();
+        match (&self.code, &self.input) {
+            (Some(code), _) => Example { description: description.to_owned(), code: code.clone() },
+            (None, Some(input)) => Example::of_call(tool, description, input, self.output.as_ref()),
+            (None, None) => Example::of_call(tool, description, &Map::new(), self.output.as_ref()),
+        }
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match (&self.code, &self.input) {
+            (Some(_), None) if self.output.is_some() => Err("'output' belongs to 'input', not to 'code'"),
+            (Some(_), None) if self.description.is_none() => Err("an example with 'code' needs 'description'"),
+            (Some(_), None) | (None, Some(_)) => Ok(()),
+            (Some(_), Some(_)) | (None, None) => Err("give either 'code' or 'input'"),
+        }
+    }
 }

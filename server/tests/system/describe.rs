@@ -2,6 +2,7 @@
 
 use super::support::isolated;
 use agentscript::{CompileOptions, Event, Inputs, Language, Policy, Preset, Progress};
+use codecall::config::Format;
 use codecall::meta;
 use codecall::tool::{Example, ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
@@ -226,6 +227,50 @@ async fn examples_of_the_author() {
     let generated = "const result = await callTool(\"users:get\", {});\nreturn result;";
     assert_eq!(with(&["return 1", "return (", "eval('2')", "return 3"]).await, ["return 1", "return 3", generated]);
     assert_eq!(with(&["1", "2", "3", "4", "5", "6"]).await, ["1", "2", "3", "4", "5"]);
+}
+
+/// An example of a server or of the configuration may be one call and its result.
+#[tokio::test]
+async fn examples_are_scripts_or_calls() {
+    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    let given = json!([
+        {"input": {"id": 1}, "output": {"name": "Ada"}},
+        {"description": "A misfit", "input": {"id": "x"}},
+        {"description": "Of the server", "code": "return await callTool('users:get', { id: 2 })"},
+    ]);
+    let tool = json!({"name": "get", "inputSchema": schema, "_meta": {"codecall": {"examples": given}}});
+    let tool = codecall::upstream::mcp::definition("users", serde_json::from_value(tool).expect("a tool"));
+    let described = async |metadata: Value| {
+        let config = json!({"tools": {"users:get": metadata}}).to_string();
+        let config = Config::parse(&config, Format::Json, &|_| None).expect("a configuration");
+        let upstream: Arc<dyn Upstream> = Arc::new(Shown { app: "users".into(), tools: vec![Arc::new(tool.clone())] });
+        let hub = Hub::start(config, vec![upstream]).expect("starts");
+        let name = hub.catalogue().snapshot().rows()[0].name.clone();
+        let answer = describe(&hub, json!({"toolNames": [name]})).await;
+        let examples = answer["tools"][0]["usageExamples"].as_array().expect("a list").clone();
+        let pair = |example: &Value| [example["description"].clone(), example["code"].clone()];
+        examples.iter().take(3).map(pair).collect::<Vec<_>>()
+    };
+    let call = |name: &str| format!("return await callTool('{name}', {{\"id\":1}}); // gives {{\"name\":\"Ada\"}}");
+    let own = [json!("Of the server"), json!("return await callTool('users:get', { id: 2 })")];
+    let plain = described(json!({})).await;
+    assert_eq!(plain[..2], [[json!("Call users:get"), json!(call("users:get"))], own]);
+    let metadata = json!({"appId": "crm", "examples": [{"description": "First", "input": {"id": 3}, "output": [1]}]});
+    let moved = described(metadata).await;
+    let first = "return await callTool('crm:get', {\"id\":3}); // gives [1]";
+    assert_eq!(moved[0], [json!("First"), json!(first)]);
+    assert_eq!(moved[1], [json!("Call users:get"), json!(call("crm:get"))], "its own examples have its new name");
+    for (example, problem) in [
+        (json!({"code": "1", "input": {}}), "tools.a.examples[1]: give either 'code' or 'input'"),
+        (json!({"description": "x"}), "tools.a.examples[1]: give either 'code' or 'input'"),
+        (json!({"description": "x", "code": "1", "output": 1}), "tools.a.examples[1]: 'output' belongs to 'input'"),
+        (json!({"code": "1"}), "tools.a.examples[1]: an example with 'code' needs 'description'"),
+        (json!({"input": 1}), "tools.a.examples[1].input: wrong value"),
+    ] {
+        let config = json!({"tools": {"a": {"examples": [{"input": {}}, example]}}}).to_string();
+        let refused = Config::parse(&config, Format::Json, &|_| None).expect_err(problem);
+        assert!(refused.contains(problem), "{refused}");
+    }
 }
 
 #[tokio::test]

@@ -174,8 +174,11 @@ pub fn definition(app: &str, mut tool: Tool) -> ToolDefinition {
         _ => Map::new(),
     };
     let extensions = tool.meta.as_ref().and_then(|meta| meta.0.get("codecall")).cloned().unwrap_or_default();
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let list = |key: &str| extensions.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let full_name = match app {
+        "" => tool.name.to_string(),
+        app => format!("{app}:{}", tool.name),
+    };
     ToolDefinition {
         app: app.to_owned(),
         name: tool.name.into_owned(),
@@ -186,11 +189,7 @@ pub fn definition(app: &str, mut tool: Tool) -> ToolDefinition {
         output_is_advisory: false,
         annotations,
         tags: list("tags").iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
-        examples: list("examples")
-            .iter()
-            .map(|example| Example { description: text(example, "description"), code: text(example, "code") })
-            .filter(|example| !example.code.is_empty())
-            .collect(),
+        examples: list("examples").iter().filter_map(|given| example(&full_name, given)).collect(),
         source: "mcp",
         oddities: oddities.named,
         received: oddities.received,
@@ -199,6 +198,16 @@ pub fn definition(app: &str, mut tool: Tool) -> ToolDefinition {
         enabled_in_code_call: None,
         approval: None,
     }
+}
+
+/// Converts an example of a server: a script, or the input of one call with its output. `None`: it is neither.
+fn example(tool: &str, given: &Value) -> Option<Example> {
+    let text = |key: &str| given.get(key).and_then(Value::as_str).unwrap_or_default();
+    if !text("code").is_empty() {
+        return Some(Example { description: text("description").to_owned(), code: text("code").to_owned() });
+    }
+    let input = given.get("input")?.as_object()?;
+    Some(Example::of_call(tool, text("description"), input, given.get("output")))
 }
 
 /// Converts the result of a tool call.
@@ -355,13 +364,26 @@ mod tests {
         let tool: Tool = serde_json::from_value(json!({
             "name": "list", "inputSchema": {"type": "object", "properties": {"z": {}, "a": {}}},
             "annotations": {"readOnlyHint": true, "title": "List"},
-            "_meta": {"codecall": {"tags": ["x"], "examples": [{"description": "d", "code": "c"}, {"description": "none"}]}},
+            "_meta": {"codecall": {"tags": ["x"], "examples": [{"description": "d", "code": "c"}, {"description": "none"},
+                {"input": {"id": "it's"}, "output": {"name": "a\u{2028}b"}}, {"description": "all", "input": {}},
+                {"input": [1]}, 5, {"code": 5}]}},
         }))
         .expect("a tool");
         let tool = definition("users", tool);
         assert_eq!((tool.full_name().as_str(), tool.title.as_deref()), ("users:list", Some("List")));
         assert_eq!(tool.tags, ["x"]);
-        assert_eq!(tool.examples.len(), 1);
+        let examples: Vec<(&str, &str)> = tool.examples.iter().map(|one| (&*one.description, &*one.code)).collect();
+        assert_eq!(
+            examples,
+            [
+                ("d", "c"),
+                (
+                    "Call users:list",
+                    r#"return await callTool('users:list', {"id":"it's"}); // gives {"name":"a\u2028b"}"#
+                ),
+                ("all", "return await callTool('users:list', {});"),
+            ]
+        );
         assert_eq!(tool.annotations["readOnlyHint"], true);
         assert_eq!(
             tool.input_schema["properties"].to_string(),

@@ -6,7 +6,7 @@
 use codecall_base::hidden;
 use codecall_base::redact::Redactor;
 use codecall_base::text::truncate;
-use codecall_base::tool::{NameStyle, RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
+use codecall_base::tool::{Example, NameStyle, RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
 use codecall_config::{Expose, Mode, ToolMetadata, ToolPolicy};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -85,13 +85,21 @@ impl<'a> Policy<'a> {
                     definition.tags.push(tag.clone());
                 }
             }
-            examples.splice(0..0, metadata.examples.iter().cloned());
+            examples.splice(0..0, metadata.examples.iter());
             if let Some(app) = &metadata.app_id {
                 definition.app.clone_from(app);
             }
         }
-        examples.append(&mut definition.examples);
-        definition.examples = examples;
+        let (before, name) = (tool.full_name(), definition.full_name());
+        if before != name {
+            // Its own examples call it by the name that it has at its server.
+            for quote in ['\'', '"'] {
+                let [old, new] = [&before, &name].map(|name| format!("{quote}{name}{quote}"));
+                definition.examples.iter_mut().for_each(|example| example.code = example.code.replace(&old, &new));
+            }
+        }
+        let examples: Vec<Example> = examples.into_iter().map(|example| example.of_tool(&name)).collect();
+        definition.examples.splice(0..0, examples);
         self.secrets.redact_definition(&mut definition);
         Arc::new(definition)
     }
