@@ -13,6 +13,7 @@ use codecall_base::offload;
 use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_hub::hub::Hub;
 use codecall_hub::meta;
+use codecall_tools::pipeline::shared_name;
 use futures_util::FutureExt as _;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
@@ -87,7 +88,11 @@ impl Called {
             more => format!(", and {more} more in the list of tools"),
         };
         let broken = hub.pipeline().broken_reason(name).map(|reason| format!("{reason}. ")).unwrap_or_default();
-        let message = format!("Unknown tool '{name}'. {broken}The tools of this server are {}{more}", known.join(", "));
+        let snapshot = hub.catalogue().snapshot();
+        let meant = snapshot.meant_by(name);
+        let shared = if meant.len() > 1 { format!("{}. ", shared_name(name, &meant)) } else { String::new() };
+        let message =
+            format!("Unknown tool '{name}'. {shared}{broken}The tools of this server are {}{more}", known.join(", "));
         ErrorData::invalid_params(message, Some(json!({"tools": known})))
     }
 }

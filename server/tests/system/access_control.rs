@@ -1,6 +1,7 @@
 //! Attempts to call a forbidden tool: one that the configuration removes, one that the request does not allow, and the
 //! meta-tools. All are refused, whatever the script does around the call, and none of these tools is ever called.
 
+use crate::support::{Folder, Server, codecall};
 use agentscript::Policy;
 use codecall::meta;
 use codecall::runs::ExecuteRequest;
@@ -455,4 +456,77 @@ async fn a_dry_run_reaches_no_tool() {
     // Without the dry run, the same script calls them.
     assert_eq!(world.ask("codecall_execute", json!({"script": script})).await["status"], "ok");
     assert_eq!(world.called(), ["shop:list", "shop:list", "shop:list", "vault:open"]);
+}
+
+/// A joined name of two tools is a name of neither, whoever makes the call; the error names both.
+#[tokio::test]
+async fn a_joined_name_of_two_tools_means_neither() {
+    let tool = |name: &str| json!({"name": name, "responses": [{"input": null, "output": name}]});
+    let folder = Folder::new();
+    let tools = ["my:app_list", "my_app:list", "my_app:get", "a:b.c", "a.b:c", "x:one", "y:one", "solo:only"];
+    let tools: Vec<Value> = tools.map(tool).into();
+    let mocks = folder.file("mocks.json", json!({ "tools": tools }).to_string());
+    let config = folder.file("config.json", json!({"structured": false}).to_string());
+    let server = Server::start(&["--config", &config, "--mock-tools", &mocks]).await;
+    for (name, meant) in
+        [("my_app_list", ["my:app_list", "my_app:list"]), ("a.b.c", ["a.b:c", "a:b.c"]), ("one", ["x:one", "y:one"])]
+    {
+        let invoked = server.ask("codecall_invoke", json!({"tool": name, "input": {}})).await;
+        let script = format!("try {{ return await callTool('{name}', {{}}) }} catch (error) {{ return error }}");
+        let script = script.replace("return error", "return { code: error.code, message: error.message }");
+        let caught = server.execute(&script).await;
+        for error in [&invoked["error"], &caught["result"]] {
+            assert_eq!(error["code"], "TOOL_NOT_FOUND", "{name}: {error}");
+            let message = error["message"].as_str().expect("a message");
+            let expected = format!("The name '{name}' means 2 tools: '{}', '{}'.", meant[0], meant[1]);
+            assert!(message.starts_with(&expected), "{message}");
+        }
+        let described = server.ask("codecall_describe", json!({"toolNames": [name]})).await;
+        assert_eq!(described["notFound"], json!([name]), "{described}");
+        assert!(described["warnings"][0].as_str().is_some_and(|text| text.contains(meant[1])), "{described}");
+        let direct = server.call(name, json!({})).await.expect_err("no tool").to_string();
+        assert!(direct.contains(meant[0]) && direct.contains(meant[1]), "{direct}");
+    }
+    for (name, full) in [
+        ("my:app_list", "my:app_list"),
+        ("my_app.list", "my_app:list"),
+        ("my_app_get", "my_app:get"),
+        ("app_list", "my:app_list"),
+        ("solo_only", "solo:only"),
+    ] {
+        let invoked = server.ask("codecall_invoke", json!({"tool": name, "input": {}})).await;
+        assert_eq!(invoked["result"], full, "{name}: {invoked}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn filters_match_descriptions() {
+    let tool = |name: &str, description: &str| json!({"name": name, "description": description, "responses": []});
+    let folder = Folder::new();
+    let tools = [
+        tool("shop:list", "List orders."),
+        tool("shop:drop", "Delete an order.\nDEPRECATED"),
+        tool("bank:pay", "Pay. Deprecated since May"),
+        tool("bank:plain", ""),
+    ];
+    let mocks = folder.file("mocks.json", json!({ "tools": tools }).to_string());
+    for (include, expected) in [
+        (json!({"deny": [{"description": "*deprecated*"}]}), vec!["bank:plain", "shop:list"]),
+        (json!({"allow": [{"description": "*order*"}]}), vec!["shop:drop", "shop:list"]),
+        (
+            json!({"allow": [{"app": "shop", "description": "*deprecated"}, "bank:plain"]}),
+            vec!["bank:plain", "shop:drop"],
+        ),
+    ] {
+        let config = folder.file("config.json", json!({ "includeTools": include }).to_string());
+        let listed = codecall(&["tools", "--config", &config, "--mock-tools", &mocks]).await;
+        let names: Vec<&str> = listed
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+            .filter(|name| name.contains(':'))
+            .collect();
+        assert_eq!(names, expected, "{include}: {listed:?}");
+    }
 }

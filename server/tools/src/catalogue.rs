@@ -500,6 +500,12 @@ impl Document for Arc<Entry> {
     }
 }
 
+/// Returns the other names that contain the app of a tool, as `names` of the configuration lists them.
+fn joined_names(tool: &ToolDefinition) -> impl Iterator<Item = String> {
+    let separators: &[char] = if tool.app.is_empty() { &[] } else { &['.', '_'] };
+    separators.iter().map(|separator| format!("{}{separator}{}", tool.app, tool.name))
+}
+
 /// The tools of one moment, by name.
 #[derive(Default)]
 pub struct Snapshot {
@@ -526,6 +532,11 @@ impl Snapshot {
         listed: Listed,
     ) -> Self {
         let mut names = ToolNames::default();
+        // `my_app_list` is a name of `list` of `my_app`, and of `app_list` of `my`: then it is a name of neither.
+        let mut joined: HashMap<String, u32> = HashMap::new();
+        rows.iter()
+            .flat_map(|row| joined_names(&row.definition))
+            .for_each(|name| *joined.entry(name).or_default() += 1);
         for row in &rows {
             let ToolDefinition { app, name, .. } = &*row.definition;
             let tool = names.add(row.name.as_str());
@@ -534,10 +545,8 @@ impl Snapshot {
                 names.add_spelling(tool, name.as_str());
             }
             if !app.is_empty() {
-                // As `names` of the configuration lists them.
-                for separator in ['.', '_'] {
-                    let spelling = format!("{app}{separator}{name}");
-                    if owners.allow(app, &spelling) {
+                for spelling in joined_names(&row.definition) {
+                    if owners.allow(app, &spelling) || joined.get(&spelling).is_some_and(|tools| *tools > 1) {
                         names.add_spelling(tool, spelling);
                     }
                 }
@@ -614,6 +623,16 @@ impl Snapshot {
     #[must_use]
     pub fn is_indexed(&self) -> bool {
         self.index.get().is_some()
+    }
+
+    /// Returns the full names of the tools that a name means: none, one, or those that share it. This reads all tools.
+    #[must_use]
+    pub fn meant_by(&self, name: &str) -> Vec<&str> {
+        let is_meant = |row: &Arc<Entry>| {
+            let tool = &row.definition;
+            tool.name == name || row.name == name || joined_names(tool).any(|joined| joined == name)
+        };
+        self.rows.iter().filter(|row| is_meant(row)).map(|row| row.name.as_str()).collect()
     }
 
     /// A tool by its full name, by `app.tool`, or by its own name where only one has it.

@@ -24,6 +24,7 @@ mod trace;
 use crate::catalogue::{Catalogue, Entry, Snapshot};
 use crate::seen::Seen;
 use admission::check_name_length;
+pub use admission::shared_name;
 pub use bound::{MAX_MESSAGE_BYTES, text as bounded};
 pub use cache::canonical;
 use client::CallClient;

@@ -5,6 +5,7 @@ use codecall_base::offload;
 use codecall_base::text::nearest;
 use codecall_base::tool::is_reserved;
 use codecall_tools::catalogue::{Entry, Snapshot};
+use codecall_tools::pipeline::shared_name;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -181,6 +182,10 @@ impl Describe {
 fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
     if is_reserved(name) {
         return None;
+    }
+    let meant = snapshot.meant_by(name);
+    if meant.len() > 1 {
+        return Some(shared_name(name, &meant));
     }
     let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
     let near: Vec<String> = near.into_iter().map(|name| format!("'{name}'")).collect();

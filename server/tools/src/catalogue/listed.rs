@@ -47,8 +47,11 @@ impl Listed {
             return;
         }
         let spellings = [":", ".", "_", "__"].map(|separator| format!("{}{separator}{}", tool.app, tool.name));
-        for spelling in spellings.into_iter().filter(|spelling| owners.allow(&tool.app, spelling)) {
-            self.spellings.entry(spelling).and_modify(|other| *other = None).or_insert_with(|| Some(name.to_owned()));
+        for spelling in spellings {
+            let is_own = owners.allow(&tool.app, &spelling);
+            let own = || is_own.then(|| name.to_owned());
+            // A name of two tools belongs to neither, also where only one of them may have it.
+            self.spellings.entry(spelling).and_modify(|other| *other = None).or_insert_with(own);
         }
     }
 

@@ -73,6 +73,10 @@ impl Pipeline {
             );
             return Err(ToolError::new(ErrorCode::ToolQuarantined, message));
         }
+        let meant = snapshot.meant_by(name);
+        if meant.len() > 1 {
+            return Err(ToolError::new(ErrorCode::ToolNotFound, shared_name(name, &meant)));
+        }
         if let Some(broken) = self.catalogue.broken_tool(name) {
             return Err(broken.to_error());
         }
@@ -141,6 +145,17 @@ impl Pipeline {
         let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
         Err(ToolError::new(ErrorCode::AccessDenied, message))
     }
+}
+
+/// Maximum number of tools that are named as those that share a name.
+const MAX_SHARING: usize = 5;
+
+/// Says that several tools share a name.
+#[must_use]
+pub fn shared_name(name: &str, tools: &[&str]) -> String {
+    let named: Vec<String> = tools.iter().take(MAX_SHARING).map(|tool| format!("'{tool}'")).collect();
+    let more = if tools.len() > MAX_SHARING { ", …" } else { "" };
+    format!("The name '{name}' means {} tools: {}{more}. Write one of these names", tools.len(), named.join(", "))
 }
 
 /// Refuses a name that no tool can have, and truncates it.
