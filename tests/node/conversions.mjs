@@ -7,7 +7,7 @@
 // Arguments, receivers, items and options are objects whose conversions are logged, and change the receiver or throw.
 // Callbacks, iterators, comparators, `toJSON` and the like do the same. Each call is compared with its log, its result
 // or error, and the receiver after it. Prints differences that `conversions/differences.mjs` does not explain.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,11 +33,17 @@ return await outcomes([
 ${cases.map((one) => one.source).join(',\n')}
 ]);`;
 
+/** The outcome of a script here, also of one that fails. */
+function outcomeOf(script) {
+  const file = join(folder, `${(files += 1)}.js`);
+  writeFileSync(file, script);
+  const { stdout } = spawnSync(command[0], [...command.slice(1), file], { maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'inherit'] });
+  return JSON.parse(stdout.toString());
+}
+
 /** The outcomes of cases here; of a batch that fails as a whole each by itself. */
 function run(cases) {
-  const file = join(folder, `${(files += 1)}.js`);
-  writeFileSync(file, scriptOf(cases));
-  const outcome = JSON.parse(execFileSync(command[0], [...command.slice(1), file], { maxBuffer: 1 << 30 }).toString());
+  const outcome = outcomeOf(scriptOf(cases));
   if (Array.isArray(outcome.result)) return outcome.result;
   if (cases.length === 1) return [`${outcome.status}: ${outcome.error?.message}`];
   const middle = cases.length >> 1;
@@ -46,9 +52,7 @@ function run(cases) {
 
 /** Those built-ins that are here, too; a script that names another one may be refused. */
 function there(targets) {
-  const file = join(folder, `${(files += 1)}.js`);
-  writeFileSync(file, `return [${targets.map(({ exists }) => `() => ${exists}`).join(',\n')}].map((exists) => { try { return exists(); } catch { return false; } });`);
-  const outcome = JSON.parse(execFileSync(command[0], [...command.slice(1), file], { maxBuffer: 1 << 30 }).toString());
+  const outcome = outcomeOf(`return [${targets.map(({ exists }) => `() => ${exists}`).join(',\n')}].map((exists) => { try { return exists(); } catch { return false; } });`);
   if (outcome.result) return targets.filter((_, index) => outcome.result[index]);
   if (targets.length === 1) return [];
   const middle = targets.length >> 1;

@@ -73,7 +73,9 @@ function generator(seed) {
     search: () => pick(['', '?', '??', '#'])  + query(),
     hash: () => pick(['', '#', '##', '?']) + some(3, part),
   };
-  const setters = () => Array.from({ length: below(4) }, () => { const name = pick(SETTERS); return [name, value[name]()]; });
+  // Some values are objects, whose conversion changes the URL.
+  const effect = () => pick([['search', '?x=1'], ['search', ''], ['hash', '#y'], ['pathname', '/new'], ['host', 'new.host'], ['username', 'me'], ['href', 'http://new/?a=b'], ['append', 'z']]);
+  const setters = () => Array.from({ length: below(4) }, () => { const name = pick(SETTERS); return [name, value[name](), ...(random() < 0.2 ? [effect()] : [])]; });
   const operation = () => [pick(['append', 'set', 'delete', 'has', 'get', 'getAll', 'sort', 'search']), pick(['a', 'b', part()]), pick(['', 'c', part()]), below(2)];
   const operations = () => Array.from({ length: below(4) }, operation);
   const valid = () => { for (;;) { const text = address(); if (URL.canParse(text)) return text; } };
@@ -125,11 +127,12 @@ const line = ([kind, input, given, steps]) => {
     if (kind === 'url') {
       const url = given === null ? new URL(input) : new URL(input, given);
       const lines = [canParse(input, given), show(url)];
-      for (const [name, value] of steps) {
+      for (const [name, text, effect] of steps) {
         // Node ends where it can make a URL that it cannot read.
         if (!URL.canParse(url.href)) break;
         // Node 20 loses what follows a path of a URL without a host.
         if (name === 'pathname' && /^[^:]+:\\/(?!\\/)[^]*[?#]/.test(url.href)) continue;
+        const value = effect === undefined ? text : { toString() { if (effect[0] === 'append') url.searchParams.append(effect[1], ''); else url[effect[0]] = effect[1]; return text; } };
         try {
           url[name] = value;
         } catch (error) {

@@ -60,6 +60,20 @@ pub struct UrlState {
     pub url: Url,
     /// Its `searchParams`, `undefined` until it is read.
     pub params: Value,
+    /// Whether `searchParams` has pairs that are in the query here, but that Node writes to it later: without a query,
+    /// Node waits until one is read, or until the URL changes.
+    pub has_new_pairs: bool,
+}
+
+impl UrlState {
+    /// The URL as Node has it, without what it writes later.
+    fn read(&self) -> Url {
+        let mut url = self.url.clone();
+        if self.has_new_pairs {
+            url.query = None;
+        }
+        url
+    }
 }
 
 fn call_url(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
@@ -134,7 +148,11 @@ fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, O
 }
 
 fn make(vm: &mut Vm, url: Url) -> Value {
-    vm.heap.new_with_slots(InternalSlots::Url(Box::new(UrlState { url, params: Value::UNDEFINED })))
+    vm.heap.new_with_slots(InternalSlots::Url(Box::new(UrlState {
+        url,
+        params: Value::UNDEFINED,
+        has_new_pairs: false,
+    })))
 }
 
 /// The error about a string that is no URL.
@@ -186,45 +204,85 @@ fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
     Ok(vm.string(&text))
 }
 
-/// Change a part of a URL; invalid values are ignored.
-fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
-    let (text, _hold, too_long) = text(vm, arg(arguments, 0))?;
+/// Change a part of a URL; the URL as it was before, where Node takes the value.
+fn change(vm: &mut Vm, this: Value, value: Value, set: impl FnOnce(&mut Url, &str) -> bool) -> Result<Option<Url>> {
     let before = state(vm, this)?.url.length();
     vm.work(4 + before / 8)?;
-    // The URL as text, and parsed again.
-    let _copy = vm.hold(before.saturating_mul(4))?;
+    // The URL as it was, as text, and parsed again.
+    let _copy = vm.hold(before.saturating_mul(5))?;
+    // Node reads the URL before it converts the value: changes by the conversion are lost where Node takes the value.
+    let read = if value.is_object() { Some(state(vm, this)?.read()) } else { None };
+    let (text, _hold, too_long) = text(vm, value)?;
+    let current = &mut state(vm, this)?.url;
+    let before = current.length();
     // A value that makes the URL too long is ignored.
-    if !too_long && before + text.len() <= MAX_URL_BYTES {
-        set(&mut state(vm, this)?.url, &text);
+    if too_long || before + text.len() > MAX_URL_BYTES {
+        return Ok(None);
     }
-    params::refresh(vm, this)?;
-    let after = state(vm, this)?.url.length();
+    let mut url = read.as_ref().unwrap_or(current).parsed_again();
+    if !set(&mut url, &text) {
+        return Ok(None);
+    }
+    let after = url.length();
+    let old = std::mem::replace(current, url);
     vm.heap.meter.add_bytes(after.saturating_sub(before));
+    Ok(Some(old))
+}
+
+/// Change a part beside the query.
+fn change_part(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str) -> bool) -> Result {
+    let value = arg(arguments, 0);
+    if change(vm, this, value, set)?.is_some() {
+        write_pairs(vm, this, value)?;
+    }
     Ok(Value::UNDEFINED)
 }
 
-/// Change a part of a URL that is parsed again before.
-fn change_part(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
-    change(vm, this, arguments, |url, text| {
-        url.parse_again();
-        set(url, text);
-    })
+/// Change the query, or all of the URL; whether Node takes the value. Another query becomes that of `searchParams`, too.
+fn change_query(vm: &mut Vm, this: Value, value: Value, set: impl FnOnce(&mut Url, &str) -> bool) -> Result<bool> {
+    let Some(old) = change(vm, this, value, set)? else { return Ok(false) };
+    let state = state(vm, this)?;
+    if state.url.query().unwrap_or_default() == old.query().unwrap_or_default() {
+        write_pairs(vm, this, value)?;
+    } else {
+        state.has_new_pairs = false;
+        params::refresh(vm, this)?;
+    }
+    Ok(true)
+}
+
+/// Write new pairs of `searchParams` to the query, as Node does after each change of the URL.
+fn write_pairs(vm: &mut Vm, this: Value, value: Value) -> Result<()> {
+    let state = state(vm, this)?;
+    let has_new_pairs = std::mem::take(&mut state.has_new_pairs);
+    let params = state.params;
+    // Without a conversion, the query has them already.
+    if has_new_pairs && value.is_object() {
+        params::write_query(vm, params)?;
+    }
+    Ok(())
+}
+
+/// Note that Node writes new pairs of `searchParams` to the query when the query is read.
+fn read_query(vm: &mut Vm, this: Value) -> Result<()> {
+    state(vm, this)?.has_new_pairs = false;
+    Ok(())
 }
 
 /// `url.toString()`, `url.toJSON()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    read_query(vm, this)?;
     part(vm, this, Url::href)
 }
 
 fn get_href(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    read_query(vm, this)?;
     part(vm, this, Url::href)
 }
 
 fn set_href(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let text = vm.to_string(arg(arguments, 0))?;
-    let mut valid = false;
-    change(vm, this, &[text], |url, text| valid = url.set_href(text))?;
-    if valid {
+    if change_query(vm, this, text, Url::set_href)? {
         return Ok(Value::UNDEFINED);
     }
     let error = vm.new_error(Class::TypeError, "Invalid URL");
@@ -294,11 +352,13 @@ fn set_pathname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    read_query(vm, this)?;
     part(vm, this, Url::search)
 }
 
 fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change_part(vm, this, arguments, Url::set_search)
+    change_query(vm, this, arg(arguments, 0), Url::set_search)?;
+    Ok(Value::UNDEFINED)
 }
 
 /// `url.searchParams`: always the same object.

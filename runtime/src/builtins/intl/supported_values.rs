@@ -4,6 +4,7 @@
 
 use crate::builtins::arg;
 use crate::charge::Buffer;
+use crate::outcome::MAX_MESSAGE_BYTES;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -13,7 +14,7 @@ const VALUES: &str = include_str!("supported_values.txt");
 /// `Intl.supportedValuesOf(key)`
 pub fn supported_values_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let key = vm.to_string(arg(arguments, 0))?;
-    let key = vm.short_text(key, 100)?;
+    let key = vm.short_text(key, MAX_MESSAGE_BYTES)?;
     let line = VALUES.lines().find_map(|line| line.split_once(' ').filter(|(known, _)| *known == key));
     let Some((_, values)) = line else {
         return Err(vm.range_error(&format!("Invalid key : {key}"))); // bounded: it is cut

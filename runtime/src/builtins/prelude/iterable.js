@@ -30,8 +30,16 @@ function Object_fromEntries(receiver, entries) {
 
 function Params_new(receiver, pairs) {
   const list = [];
-  for (const pair of $each(pairs)) list.push(Iterable_items(pair));
+  for (const pair of $each(pairs)) list.push(Params_pair(pair));
   return new URLSearchParams(list);
+}
+
+// Node converts each pair before it reads the next one, and each item of a pair that is no array.
+function Params_pair(pair) {
+  if (!$isScriptIterable(pair) || Array.isArray(pair)) return $queryPair(pair);
+  const texts = [];
+  for (const part of $each(pair)) texts.push(`${part}`);
+  return $queryPair(texts);
 }
 
 // A synchronous iterator as an asynchronous one (ECMAScript 27.1.4).

@@ -53,7 +53,7 @@ pub const METHODS: &[Row] = &[
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[native("$searchParams", 2, check_for_each)];
+pub const INTRINSICS: &[Row] = &[native("$searchParams", 2, check_for_each), native("$queryPair", 1, query_pair)];
 
 /// A name and a value.
 type Pair = (String, String);
@@ -163,27 +163,53 @@ fn parse(vm: &mut Vm, query: &str) -> Result<Pairs> {
     Ok(pairs)
 }
 
+/// The pairs of a list. Node converts each of them before it reads the next one.
 fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
     let mut pairs = Pairs::default();
-    for item in vm.iterate_to_list(list)? {
+    let list = vm.iterate(list)?;
+    while let Some(item) = vm.iterator_next(list)? {
         vm.work(1)?;
-        let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_list(item)? } else { Buffer::new() };
-        // All are converted, even if they are too many.
-        let mut first = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
-        for (index, &part) in parts.iter().enumerate() {
-            let text = text_of(vm, part)?;
-            if let Some(index) = first.get_mut(index) {
-                *index = text;
-            }
-        }
-        if parts.len() != 2 {
-            return Err(coded(vm, "ERR_INVALID_TUPLE", "Each query pair must be an iterable [name, value] tuple"));
-        }
-        let [(name, name_hold), (value, value_hold)] = first;
-        drop((name_hold, value_hold));
-        pairs.push(vm, (name, value))?;
+        let pair = pair_of(vm, item)?;
+        pairs.push(vm, pair)?;
     }
     Ok(pairs)
+}
+
+/// A pair: of an array with two items, or of another iterable, all items of which are converted before they are counted.
+fn pair_of(vm: &mut Vm, item: Value) -> Result<Pair> {
+    let mut texts = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
+    let mut count = 0;
+    if item.is(Kind::Array) {
+        count = vm.heap.length(item);
+        if count == 2 {
+            for (index, text) in texts.iter_mut().enumerate() {
+                let part = vm.get_index(item, Value::number(index as f64))?;
+                *text = text_of(vm, part)?;
+            }
+        }
+    } else if item.is_object() && vm.is_iterable(item) {
+        let parts = vm.iterate(item)?;
+        while let Some(part) = vm.iterator_next(parts)? {
+            vm.work(1)?;
+            let text = text_of(vm, part)?;
+            if let Some(index) = texts.get_mut(count) {
+                *index = text;
+            }
+            count += 1;
+        }
+    }
+    if count != 2 {
+        return Err(coded(vm, "ERR_INVALID_TUPLE", "Each query pair must be an iterable [name, value] tuple"));
+    }
+    Ok(texts.map(|(text, _)| text).into())
+}
+
+/// `$queryPair(pair)`: an array of both texts.
+fn query_pair(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (name, value) = pair_of(vm, arg(arguments, 0))?;
+    vm.reserve(2 * (name.len() + value.len()))?;
+    let pair = vec![vm.string(&name), vm.string(&value)]; // bounded: two
+    Ok(vm.heap.new_array(pair))
 }
 
 /// The own properties of an object; names that are the same without lone surrogates are one.
@@ -284,8 +310,17 @@ fn optional(vm: &mut Vm, arguments: &[Value]) -> Result<Option<String>> {
     }
 }
 
-/// Write the pairs to the URL that they belong to.
+/// Note that pairs have changed, and write them to the URL that they belong to.
 fn changed(vm: &mut Vm, this: Value) -> Result {
+    if let Some(url) = receiver(vm, this)?.url {
+        let state = state(vm, url)?;
+        state.has_new_pairs |= state.url.query().is_none();
+    }
+    write_query(vm, this)
+}
+
+/// Write the pairs to the URL that they belong to.
+pub fn write_query(vm: &mut Vm, this: Value) -> Result {
     let Some(url) = receiver(vm, this)?.url else { return Ok(Value::UNDEFINED) };
     let (query, _hold) = serialized(vm, this)?;
     let before = state(vm, url)?.url.length();
@@ -296,7 +331,7 @@ fn changed(vm: &mut Vm, this: Value) -> Result {
     // The URL as text, and parsed again.
     let _copy = vm.hold(before.saturating_mul(4))?;
     let url = &mut state(vm, url)?.url;
-    url.parse_again();
+    *url = url.parsed_again();
     if url.query().is_some() {
         // Node removes the query first, and with it spaces at the end of an opaque path.
         url.set_search("");

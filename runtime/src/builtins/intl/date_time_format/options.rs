@@ -247,7 +247,9 @@ impl DateTimeFormat {
                 index.and_then(|index| fields(&parse(letters[index])).next())
             };
             if let Some(mut field) = field {
-                explicit.get_or_insert(name);
+                if kind != Kind::Fraction {
+                    explicit.get_or_insert(name);
+                }
                 if kind == Kind::Hour {
                     field.letter = LETTERS[cycle];
                 }
@@ -261,7 +263,10 @@ impl DateTimeFormat {
             complete(&mut request, wanted, LETTERS[cycle]);
             with_cycle(symbols.generator(data).best(&request), cycle)
         } else {
-            if let Some(name) = explicit {
+            // V8 names the digits of seconds last.
+            let fraction =
+                || request.iter().any(|field| field.kind() == Kind::Fraction).then_some("fractionalSecondDigits");
+            if let Some(name) = explicit.or_else(fraction) {
                 let style = if styles[0].is_some() { "dateStyle" } else { "timeStyle" };
                 return Err(vm.type_error(&format!("Can't set option {name} when {style} is used")));
             }
