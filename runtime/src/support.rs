@@ -4,7 +4,7 @@ use crate::atom::{Atom, SYMBOLS, known};
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::execute::function_of;
-use crate::heap::{Action, NativeClosure};
+use crate::heap::{Action, InternalSlots, NativeClosure};
 use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
@@ -111,11 +111,19 @@ impl Vm {
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
             Kind::HostFunction => u32::from(self.realm.script.linker.row(function.payload()).length),
-            Kind::NativeClosure => self
-                .applied(function)
-                .map_or(1, |(target, own)| self.callable_length(target).saturating_sub(own.len() as u32 - 1)),
+            Kind::NativeClosure => match self.applied(function) {
+                Some((target, own)) => self.callable_length(target).saturating_sub(own.len() as u32 - 1),
+                None if self.is_comparator(function) => 2,
+                None => 1,
+            },
             _ => 1,
         }
+    }
+
+    /// Whether a native closure is the `compare` of a collator.
+    fn is_comparator(&self, function: Value) -> bool {
+        let NativeClosure { data: [owner, ..], .. } = self.heap.native_closures[function.index()];
+        matches!(self.heap.internal_slots_of(owner), Some(InternalSlots::Collator(_)))
     }
 
     /// The target of a bound function, and its name with its first arguments.

@@ -3,7 +3,7 @@
 mod legacy;
 
 use self::legacy::{Decoded, Legacy};
-use super::url::coded;
+use super::url::{coded, natively_coded};
 use super::{Body, Global, Row, arg, getter, native};
 use crate::atom::known;
 use crate::charge::Buffer;
@@ -14,7 +14,7 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
-use encoding_rs::{CoderResult, Decoder, Encoding, ISO_8859_16, REPLACEMENT, UTF_8, X_USER_DEFINED};
+use encoding_rs::{CoderResult, Decoder, Encoding, ISO_8859_16, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
 use std::fmt;
 
 /// The two constructors.
@@ -49,6 +49,8 @@ pub struct Decoding {
     encoding: &'static Encoding,
     fatal: bool,
     ignore_bom: bool,
+    /// Whether a call was a part of a stream: Node decodes some encodings in another way then, with other errors.
+    has_streamed: bool,
     /// Between two calls of a stream.
     decoder: Option<Running>,
 }
@@ -64,8 +66,8 @@ enum Running {
 impl Clone for Decoding {
     /// The same, at the beginning of a stream.
     fn clone(&self) -> Self {
-        let &Self { encoding, fatal, ignore_bom, .. } = self;
-        Self { encoding, fatal, ignore_bom, decoder: None }
+        let &Self { encoding, fatal, ignore_bom, has_streamed, .. } = self;
+        Self { encoding, fatal, ignore_bom, has_streamed, decoder: None }
     }
 }
 
@@ -112,33 +114,35 @@ fn call_decoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 
 /// `new TextDecoder(label, {fatal, ignoreBOM})`
 fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let encoding = match arg(arguments, 0) {
-        Value::UNDEFINED => UTF_8,
-        label => {
-            let label = vm.to_string(label)?;
-            match Encoding::for_label(vm.charged_bytes(label)?) {
-                // Node has no tables of these.
-                Some(encoding) if [X_USER_DEFINED, ISO_8859_16, REPLACEMENT].contains(&encoding) => {
-                    let name = encoding.name().to_ascii_lowercase();
-                    return Err(unsupported(vm, &name));
-                }
-                Some(encoding) => encoding,
-                None => {
-                    let label = vm.to_text_lossy(label);
-                    return Err(unsupported(vm, &label));
-                }
-            }
-        }
+    let label = match arg(arguments, 0) {
+        Value::UNDEFINED => vm.string("utf-8"),
+        label => vm.to_string(label)?,
     };
     let options = arg(arguments, 1);
-    if !options.is_nullish() && !options.is_object() {
-        let received = vm.received(options)?;
-        let message = format!("The \"options\" argument must be of type object. Received {received}");
-        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
-    }
+    check_options(vm, options)?;
+    let encoding = match Encoding::for_label(vm.charged_bytes(label)?) {
+        // Node has no tables of these.
+        Some(encoding) if [X_USER_DEFINED, ISO_8859_16, REPLACEMENT].contains(&encoding) => {
+            let name = encoding.name().to_ascii_lowercase();
+            return Err(unsupported(vm, &name));
+        }
+        Some(encoding) => encoding,
+        None => {
+            let label = vm.to_text_lossy(label);
+            return Err(unsupported(vm, &label));
+        }
+    };
     let (fatal, ignore_bom) = (flag(vm, options, "fatal")?, flag(vm, options, "ignoreBOM")?);
-    let decoding = Decoding { encoding, fatal, ignore_bom, decoder: None };
+    let decoding = Decoding { encoding, fatal, ignore_bom, has_streamed: false, decoder: None };
     Ok(vm.heap.new_with_slots(InternalSlots::TextDecoder(Box::new(decoding))))
+}
+
+/// Options are an object or nothing.
+fn check_options(vm: &mut Vm, options: Value) -> Result<()> {
+    if options.is_nullish() || options.is_object() {
+        return Ok(());
+    }
+    Err(wrong_type(vm, "The \"options\" argument must be of type object", options))
 }
 
 #[cold]
@@ -232,12 +236,9 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let Some(InternalSlots::TextDecoder(_)) = vm.heap.internal_slots_of(this) else {
         return Err(coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type TextDecoder"));
     };
-    let source = arg(arguments, 0);
-    if !source.is_undefined() && !vm.is_bytes(source) {
-        let message = "The \"list\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView.";
-        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", message));
-    }
-    let stream = flag(vm, arg(arguments, 1), "stream")?;
+    let (source, options) = (arg(arguments, 0), arg(arguments, 1));
+    let stream = flag(vm, options, "stream")?;
+    check_input(vm, this, source, options, stream)?;
     // Reading the option may have run a function that resized the buffer.
     let length = if source.is_undefined() { 0 } else { vm.heap.view_bytes(source).len() }; // charged: a number
     let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) else {
@@ -257,7 +258,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         room.clear();
         if !decoder.decode(&bytes[from..to], last && !stream, &mut room) && fatal {
             let message = format!("The encoded data was not valid for encoding {name}"); // bounded: a name of ours
-            return Err(coded(vm, "ERR_ENCODING_INVALID_ENCODED_DATA", &message));
+            return Err(natively_coded(vm, "ERR_ENCODING_INVALID_ENCODED_DATA", &message));
         }
         out.extend_from_slice(vm, room.as_bytes())?;
         from = to;
@@ -269,6 +270,30 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         state.decoder = Some(decoder);
     }
     Ok(vm.string_of(out))
+}
+
+/// The arguments of `decode`, in the order and with the errors that depend on how Node decodes the encoding.
+fn check_input(vm: &mut Vm, this: Value, source: Value, options: Value, stream: bool) -> Result<()> {
+    let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) else { return Ok(()) };
+    state.has_streamed |= stream;
+    let quick = if state.has_streamed { None } else { Some(state.encoding) };
+    let expected = match quick {
+        Some(encoding) if encoding == UTF_8 => {
+            "\"list\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or"
+        }
+        Some(encoding) if encoding == WINDOWS_1252 => {
+            "\"input\" argument must be an instance of ArrayBuffer, SharedArrayBuffer, or"
+        }
+        Some(_) | None => {
+            check_options(vm, options)?;
+            "\"input\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or"
+        }
+    };
+    if source.is_undefined() || vm.is_bytes(source) {
+        return Ok(());
+    }
+    // bounded: one of three texts
+    Err(natively_coded(vm, "ERR_INVALID_ARG_TYPE", &format!("The {expected} ArrayBufferView.")))
 }
 
 impl Running {

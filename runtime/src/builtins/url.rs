@@ -176,11 +176,22 @@ fn describe_invalid(vm: &mut Vm, error: Value, input: Value) {
 /// A `TypeError` with one of Node's codes.
 #[cold]
 pub fn coded(vm: &mut Vm, code: &str, message: &str) -> Thrown {
+    let error = error_with_code(vm, code, message);
+    vm.heap.add_flags(error, CODED);
+    Thrown::value(error)
+}
+
+/// A `TypeError` with a code of Node's native functions, which is not part of its text.
+#[cold]
+pub fn natively_coded(vm: &mut Vm, code: &str, message: &str) -> Thrown {
+    Thrown::value(error_with_code(vm, code, message))
+}
+
+fn error_with_code(vm: &mut Vm, code: &str, message: &str) -> Value {
     let error = vm.new_error(Class::TypeError, message);
     let code = vm.string(code);
     vm.heap.set_own(error, known::CODE, code);
-    vm.heap.add_flags(error, CODED);
-    Thrown::value(error)
+    error
 }
 
 /// The internal slots of a receiver.

@@ -17,10 +17,6 @@ const DIFFERENCES = [
     test: (name, node, here) => /^(String#localeCompare|(Number|BigInt)#toLocaleString)$/.test(name) && here.startsWith('RangeError: Incorrect locale information provided'),
   },
   {
-    reason: '`new TextDecoder` looks at the encoding before the options',
-    test: (name, node, here) => name === 'new TextDecoder' && node.includes('The "options" argument') && here.includes('encoding is not supported'),
-  },
-  {
     reason: '`new Headers` reads all of an iterable before the first pair of it',
     test: (name, node, here, call) => name === 'new Headers' && call.includes('new Headers(iterable('),
   },
