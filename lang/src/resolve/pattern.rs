@@ -153,7 +153,11 @@ impl<'p> Resolver<'_, 'p> {
             Some((Key::Text(name, _), _)) => Some(self.texts.intern(name)),
             Some((Key::Computed(_), _)) | None => None,
         };
-        let object = self.required_object(value, first, mode, span, out);
+        let object = if is_checked(properties, rest) {
+            self.required_object(value, first, mode, span, out)
+        } else {
+            self.slot_of(value, span, out)
+        };
         let mut taken = Vec::new();
         for (key, target) in properties {
             let value = self.taken_property(key, object, rest.is_some().then_some(&mut taken), mode.bind, out);
@@ -182,19 +186,24 @@ impl<'p> Resolver<'_, 'p> {
         span: Span,
         out: &mut Vec<Stmt<'p>>,
     ) -> Slot {
-        let at = value.span;
-        let known = match value.kind {
-            ExprKind::Temp(slot) => Some(slot),
-            _ => None,
-        };
+        let (at, known) = (value.span, known_slot(&value));
         let required = ExprKind::RequireObject { value: self.arena.alloc(value), first, origin: mode.origin };
-        let Some(slot) = known else {
+        match known {
+            Some(slot) => {
+                effect(required, span, out);
+                slot
+            }
+            None => self.slot_of(expr(required, at), span, out),
+        }
+    }
+
+    /// A slot with the value.
+    fn slot_of(&mut self, value: Expr<'p>, span: Span, out: &mut Vec<Stmt<'p>>) -> Slot {
+        known_slot(&value).unwrap_or_else(|| {
             let slot = self.temp();
-            effect(ExprKind::SetTemp(slot, self.arena.alloc(expr(required, at))), span, out);
-            return slot;
-        };
-        effect(required, span, out);
-        slot
+            effect(ExprKind::SetTemp(slot, self.arena.alloc(value)), span, out);
+            slot
+        })
     }
 
     /// The value of a property of a pattern; its key is noted for the rest.
@@ -236,6 +245,26 @@ impl<'p> Resolver<'_, 'p> {
         };
         expr(kind, span)
     }
+}
+
+/// Whether a value is checked before an object pattern takes it apart. Where the first target is a member, V8 evaluates
+/// its object and key first, and the access to the value throws.
+fn is_checked(properties: &[(Key<'_>, ast::Pattern<'_>)], rest: Option<&Pattern<'_>>) -> bool {
+    let first = match properties.first() {
+        Some((Key::Text(..), target)) => target,
+        Some((Key::Computed(_), _)) => return true,
+        None => match rest {
+            Some(rest) => rest,
+            None => return true,
+        },
+    };
+    let target = if let PatternKind::Default(target, _) = &first.kind { target } else { first };
+    !matches!(target.kind, PatternKind::Member(_))
+}
+
+/// The slot that a value is in already.
+fn known_slot(value: &Expr<'_>) -> Option<Slot> {
+    if let ExprKind::Temp(slot) = value.kind { Some(slot) } else { None }
 }
 
 /// `value === undefined`

@@ -153,7 +153,7 @@ impl Lowering<'_, '_> {
             }
             ExprKind::ObjectRest(slot, taken) => {
                 let taken = self.nodes(taken.iter()).into();
-                Built::from_node(ObjectRest { object: slot.0 as usize, taken })
+                Built::from_node(ObjectRest { object: slot.0 as usize, taken, at })
             }
             ExprKind::Iterator(value, origin) => {
                 Built::from_node(MakeIterator { value: self.value(value).node(), origin: *origin, at })

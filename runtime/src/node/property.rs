@@ -288,11 +288,16 @@ pub struct ObjectRest {
     pub object: usize,
     /// Keys that are excluded.
     pub taken: Box<[Expression]>,
+    /// Offset in the source.
+    pub at: u32,
 }
 
 impl Node for ObjectRest {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = fp[self.object].get();
+        if object.is_nullish() {
+            return Err(self.refuse(vm, object));
+        }
         let mut taken = Vec::with_capacity(self.taken.len());
         for key in &self.taken {
             let key = key.eval(vm, fp)?;
@@ -301,5 +306,13 @@ impl Node for ObjectRest {
         let rest = vm.heap.new_object();
         vm.copy_properties(object, rest, &taken)?;
         Ok(rest)
+    }
+}
+
+impl ObjectRest {
+    #[cold]
+    fn refuse(&self, vm: &mut Vm, object: Value) -> Thrown {
+        let message = format!("Cannot read properties of {}", vm.to_text_lossy(object));
+        vm.type_error(&message).at(vm, self.at)
     }
 }
