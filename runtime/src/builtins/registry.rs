@@ -200,7 +200,7 @@ impl Registry {
             (Family::Map, collections::MAP_METHODS),
             (Family::Set, collections::SET_METHODS),
             (Family::Promise, promise::METHODS),
-            (Family::ArrayBuffer, bytes::BUFFER_METHODS),
+            (Family::ArrayBuffer, bytes::array_buffer::BUFFER_METHODS),
             (Family::Uint8Array, bytes::VIEW_METHODS),
             (Family::TextEncoder, encoding::ENCODER_METHODS),
             (Family::TextDecoder, encoding::DECODER_METHODS),
