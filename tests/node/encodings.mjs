@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Compares `TextDecoder` with that of the Node that runs this: each label with all bytes, all pairs of bytes, and random bytes.
-// `encodings.mjs [TEXTS] [SEED] [COMMAND...]`
+// `encodings.mjs [--some] [TEXTS] [SEED] [COMMAND...]`
+//   --some:  only pairs whose bytes begin, end or change characters
 //   TEXTS:   the number of random texts of each encoding (2000)
 //   SEED:    the seed (1)
 //   COMMAND: runs a file and prints its outcome as JSON (`target/debug/codecall run --preset experimental`)
@@ -9,7 +10,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const [texts = '2000', seed = '1', ...given] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const isSome = words[0] === '--some' && words.splice(0, 1).length > 0;
+const [texts = '2000', seed = '1', ...given] = words;
 const command = given.length > 0 ? given : ['target/debug/codecall', 'run', '--preset', 'experimental'];
 
 // One label of each encoding; `windows-1252` is not here, as Node 20 decodes it as ISO 8859-1 where errors are replaced.
@@ -26,6 +29,10 @@ const below = (n) => {
   return (state >> 8) % n;
 };
 const random = () => Array.from({ length: 1 + below(7) }, () => (below(6) === 0 ? below(256) : BYTES[below(BYTES.length)]));
+
+// The second bytes of pairs; pairs of some bytes have those as first ones, too.
+const SECONDS = isSome ? BYTES : Array.from({ length: 256 }, (_, byte) => byte);
+const sequences = (isWide, seconds) => Array.from({ length: 256 }, (_, first) => [[first], ...(isWide && (seconds.length === 256 || seconds.includes(first)) ? seconds : []).map((second) => [first, second])]).flat();
 
 // The script that both engines run; it gives a line for each case.
 const body = `
@@ -49,10 +56,7 @@ const decode = (label, bytes, streams) => {
 };
 const lines = labels.map((label) => attempt(() => new TextDecoder(label).encoding));
 for (const [label, isWide, texts] of encodings) {
-  for (let first = 0; first < 256; first += 1) {
-    lines.push(decode(label, [first]));
-    for (let second = 0; isWide && second < 256; second += 1) lines.push(decode(label, [first, second]));
-  }
+  for (const bytes of sequences(isWide, seconds)) lines.push(decode(label, bytes));
   for (const text of texts) lines.push(decode(label, text, true));
 }
 return lines;`;
@@ -62,7 +66,7 @@ let done = 0;
 let different = 0;
 for (const encoding of [undefined, ...ENCODINGS]) {
   const encodings = encoding === undefined ? [] : [[encoding, WIDE.test(encoding), Array.from({ length: Number(texts) }, random)]];
-  const script = `const labels = ${JSON.stringify(encoding === undefined ? LABELS : [])}; const encodings = ${JSON.stringify(encodings)};${body}`;
+  const script = `const labels = ${JSON.stringify(encoding === undefined ? LABELS : [])}; const encodings = ${JSON.stringify(encodings)}; const seconds = ${JSON.stringify(SECONDS)}; const sequences = ${sequences};${body}`;
   const wanted = new Function(`'use strict';${script}`)();
   const file = join(folder, 'cases.js');
   writeFileSync(file, script);
@@ -73,8 +77,7 @@ for (const encoding of [undefined, ...ENCODINGS]) {
     different += 1;
     if (different > 40) return;
     const [, isWide, random] = encodings[0] ?? [];
-    const pairs = isWide ? 257 : 1;
-    const bytes = random?.[index - 256 * pairs] ?? (index % pairs === 0 ? [index / pairs] : [Math.floor(index / pairs), (index % pairs) - 1]);
+    const bytes = [...sequences(isWide, SECONDS), ...(random ?? [])][index];
     console.log(`${encoding ?? JSON.stringify(LABELS[index])} ${encoding === undefined ? '' : bytes.map((byte) => byte.toString(16))}\n  node ${line}\n  here ${got[index]}`);
   });
   done += wanted.length;
