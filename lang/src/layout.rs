@@ -187,7 +187,7 @@ struct Layout<'s> {
     ended: Ended,
     /// A type that was erased in the parentheses just closed: an error unless `=>` follows.
     annotation: Option<Span>,
-    /// What stood before the parentheses just closed.
+    /// The kind of token before the parentheses just closed.
     generic: Generic,
     /// The same of the parenthesis that comes next.
     opening: Generic,

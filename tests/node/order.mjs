@@ -24,7 +24,7 @@ function generator(seed) {
   };
   const below = (n) => Math.floor(random() * n);
   const pick = (list) => list[below(list.length)];
-  // How operands of this case suspend, and whether it is in a generator.
+  // The way in which operands of this case suspend; `yield` needs a generator.
   let mode = 'plain';
   let effects = 0;
 

@@ -26,8 +26,8 @@ const AsyncFunction = (async () => {}).constructor;
 const counts = {};
 let differences = 0;
 
-// What tells programs apart, and not engines: an error is its name, a function is its kind, and so is its text, which has types
-// here and the layout of the compiler there.
+// Results tell programs apart, and not engines: an error is its name, a function is its kind. So is the text of a function, which has
+// types here and the layout of the compiler there.
 const RUN = `const run = async (program) => {
   const seen = (key, value) => typeof value === 'function' || typeof value === 'string' && /=>|function/.test(value) ? 'function' : typeof value === 'bigint' ? value + 'n' : value === undefined ? 'undefined' : Object.is(value, -0) ? '-0' : typeof value === 'number' && !isFinite(value) ? String(value) : value;
   try { return JSON.stringify(await program(), seen); } catch (error) { return 'throws ' + error.name; }

@@ -22,7 +22,7 @@ pub(super) struct Cursor<'s> {
     depth: u32,
     /// Whether `extends` begins no conditional type: it would take the `?` of another one.
     pub(super) extending: bool,
-    /// How many more tokens it may read.
+    /// The number of tokens that it may still read.
     budget: usize,
     /// Where type arguments begin that turned out to be none.
     pub(super) failed: Vec<u32>,

@@ -8,7 +8,7 @@ use crate::token::Token as T;
 const KEYWORDS: [&str; 10] =
     ["any", "bigint", "boolean", "never", "number", "object", "string", "symbol", "undefined", "unknown"];
 
-/// What a type is, as far as it depends on it whether `?` may stand behind it in a tuple.
+/// The shape of a type: in a tuple, `?` may stand behind some shapes only.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Shape {
     /// An operand, or an array of them.

@@ -20,7 +20,7 @@ pub(super) struct Types {
     pub(super) generic: Generic,
     /// Whether the statement is a declaration of variables.
     pub(super) declares: bool,
-    /// How many parentheses of assertions `<T>x` are open.
+    /// The number of open parentheses of assertions `<T>x`.
     asserts: u32,
     /// Index in the output of the first token of the operand of an assertion `x as T` that may come.
     operand: usize,
@@ -50,7 +50,7 @@ impl Generic {
 pub(super) struct Doubtful {
     /// Index in the output of the opening token of the bracket it is in.
     frame: usize,
-    /// How many `?` had no `:` behind it.
+    /// The number of `?` that had no `:` behind it.
     ternaries: u32,
     /// Index in the output of the `:`.
     colon: usize,

@@ -175,12 +175,12 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.log_line(WARN, &text)
 }
 
-/// What has an effect only on a terminal or with an inspector.
+/// A function whose effect needs a terminal or an inspector: here it has none.
 fn nothing(_: &mut Vm, _: Value, _: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
-/// What an entry of the tables of labels takes.
+/// Bytes that an entry of the tables of labels takes.
 const ENTRY: usize = 48;
 
 /// The label of a counter or a timer.

@@ -94,8 +94,9 @@ pub struct Registry {
     pub host_functions: Vec<(Dialect, u32)>,
     /// Functions that only the prelude can call.
     intrinsics: HashMap<&'static str, u32>,
-    /// What the language refuses of built-ins, by their numbers, and of values, by their families.
+    /// The properties of built-ins that the language refuses, by the numbers of the built-ins.
     refused_statics: HashMap<(u32, Atom), &'static Refused>,
+    /// The properties of values that the language refuses, by the families of the values.
     refused_members: HashMap<(Family, Atom), &'static Refused>,
 }
 
@@ -451,12 +452,12 @@ impl Registry {
         self.statics.get(&(owner, name)).copied()
     }
 
-    /// What the language refuses of a built-in.
+    /// The refusal of a property of a built-in, if the language refuses it.
     pub fn refused_static(&self, owner: u32, name: Atom) -> Option<&'static Refused> {
         self.refused_statics.get(&(owner, name)).copied()
     }
 
-    /// What the language refuses of the values of a family.
+    /// The refusal of a property of the values of a family, if the language refuses it.
     pub fn refused_member(&self, family: Family, name: Atom) -> Option<&'static Refused> {
         self.refused_members.get(&(family, name)).copied()
     }

@@ -55,9 +55,9 @@ pub enum Wrapping {
 pub struct Delegate {
     /// Holds the iterator.
     pub iterator: Slot,
-    /// What the generator was resumed with.
+    /// The value with which the generator was resumed.
     pub received: Slot,
-    /// How it was resumed: a [`Resumption`](crate::generator::Resumption), [`CLOSING`], or [`PASSING`].
+    /// The kind of its resumption: a [`Resumption`](crate::generator::Resumption), [`CLOSING`], or [`PASSING`].
     pub mode: Slot,
     /// The result of the inner iterator, or a value.
     pub result: Slot,

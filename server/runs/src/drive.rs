@@ -136,7 +136,7 @@ impl Pending {
     }
 }
 
-/// How the task of a call has ended; `None` if it has panicked.
+/// The end of the task of a call; `None` if the task has panicked.
 fn end_of(ended: Result<CallEnd, JoinError>) -> Option<CallEnd> {
     ended.inspect_err(|error| tracing::error!(%error, "a tool call has crashed")).ok()
 }

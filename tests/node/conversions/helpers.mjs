@@ -1,4 +1,4 @@
-// What the scripts of both engines begin with: values whose conversions are logged, and how results are shown.
+// The beginning of the scripts of both engines: values whose conversions are logged, and functions that show results.
 export const HELPERS = `const hasOwn = (value, key) => Object.hasOwn(value, key);
 let log = [];
 let names = new Map();

@@ -1,4 +1,4 @@
-// What the TypeScript compiler and Node make of a program.
+// The judgement of the TypeScript compiler and of Node on a program.
 import ts from 'typescript';
 
 const AsyncFunction = (async () => {}).constructor;
@@ -47,8 +47,8 @@ export function isJavaScript(text) {
 }
 
 /**
- * What is wanted of a program, `accept` or `refuse`, with its JavaScript; `either` where the compiler refuses it behind its
- * parser, or refuses what is JavaScript.
+ * The verdict on a program, `accept` or `refuse`, with its JavaScript. It is `either` where the compiler refuses the program
+ * behind its parser, or refuses what is JavaScript.
  */
 export function wanted(text) {
   const source = `${HEAD}${text}${TAIL}`;

@@ -119,7 +119,7 @@ static TABLES: [Table; 10] = [
     },
 ];
 
-/// What is made of each table when it is first used.
+/// The decoding tables, each of which is made of an entry of [`TABLES`] when that is first used.
 static MADE: [OnceLock<Made>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
 
 impl Table {

@@ -62,7 +62,7 @@ pub enum Resolved {
 }
 
 impl Wanted {
-    /// What messages name.
+    /// The name of the service in messages.
     fn service(self) -> &'static str {
         match self {
             Self::Date => "Date.prototype.toLocaleDateString",
