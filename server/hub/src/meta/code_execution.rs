@@ -41,8 +41,7 @@ struct Options {
     #[schemars(range(min = 0))]
     max_tool_calls: Option<f64>,
     /// The only servers whose tools it may call; empty: all
-    #[schemars(with = "Option<Vec<String>>")]
-    allowed_servers: Option<StringOrList>,
+    allowed_servers: Option<Vec<String>>,
 }
 
 impl MetaTool for CodeExecution {
@@ -145,10 +144,9 @@ impl CodeExecution {
                 .map_err(|problem| invalid(&problem))?;
         }
         let servers = match options.allowed_servers {
-            None => Vec::new(),
             // As `--allowed-servers=` of the command.
-            Some(StringOrList::One(none)) if none.trim().is_empty() => Vec::new(),
-            Some(servers) => servers.into_vec(),
+            Some(servers) if servers.iter().all(|server| server.trim().is_empty()) => Vec::new(),
+            servers => servers.unwrap_or_default(),
         };
         if let Some(at) = servers.iter().position(|server| server.trim().is_empty()) {
             let advice = "give the names of servers, or an empty list for all";

@@ -286,17 +286,17 @@ fn unknown_names(kind: &str, names: Option<&[String]>, known: &BTreeSet<&str>) -
 /// Returns the warning that a query has no tools: why, and what to do.
 fn no_match(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>, below: Option<f64>) -> String {
     let query = codecall_base::text::truncate(query, MAX_QUERY_BYTES);
+    if let Some(score) = below {
+        return format!(
+            "No tool fits '{query}' as well as 'search.similarityThreshold' of the configuration asks for; the best has {score}"
+        );
+    }
     match (indexed, before_filter, best) {
         (0, _, _) => "There are no tools at the moment".into(),
         (_, 0, _) => format!("No tool fits '{query}'; say in other words what the tool should do"),
         (_, others, None) => {
             format!("No tool fits '{query}' within 'filter' and 'excludeToolNames'; {others} do without them")
         }
-    if let Some(score) = below {
-        return format!(
-            "No tool fits '{query}' as well as 'search.similarityThreshold' of the configuration asks for; the best has {score}"
-        );
-    }
         (_, _, Some((_, score))) => {
             format!("No tool fits '{query}' as well as 'minScore' asks for; the best has {score}")
         }
