@@ -37,7 +37,7 @@ while IFS= read -r line; do
       esac
       ;;
     *'"name":"deep"'*) say "\"result\":{\"structuredContent\":{\"a\":$(deep)},\"content\":[]}" ;;
-    *'"name":"nameless"'*) printf '{"result":{"structuredContent":{"id":1,"a":%s},"content":[]}}\n' "$(deep)" ;;
+    *'"name":"nameless"'*) printf '{"jsonrpc":"2.0","result":{"structuredContent":{"id":1,"a":%s},"content":[]}}\n' "$(deep)" ;;
     *'"name":"utf8"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"\377\376"}]}}\n' "$id" ;;
     *'"name":"odd"'*) say '"error":"no"' ;;
     *'"name":"twice"'*) text first; text second; text third ;;

@@ -167,7 +167,7 @@ async fn a_script_tool_fetches_what_its_manifest_names() {
     let caught = invoke(&server, "tools:caught", json!({})).await;
     assert_eq!(caught["data"], json!(["TypeError: fetch failed", "FETCH_NOT_ALLOWED"]));
     let without = invoke(&server, "tools:without", json!({})).await;
-    assert_eq!(without["code"], "TOOL_NOT_FOUND", "it was refused when it was loaded: {without}");
+    assert_eq!(without["code"], "VALIDATION_ERROR", "it was refused when it was loaded: {without}");
     server.end().await;
 
     // The run of the tool is in the history, with its request, and can be replayed without the service.

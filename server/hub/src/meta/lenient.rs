@@ -47,14 +47,15 @@ fn of_type(value: Value, schema: &Value) -> Value {
     }
 }
 
-/// Converts the members of an object. A member that is `null` and not required is left out.
+/// Converts the members of an object. A member that is `null`, which its schema does not allow, is left out unless it is
+/// required.
 fn members_of(members: Map<String, Value>, schema: &Value) -> Map<String, Value> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return members };
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |key: &str| required.is_some_and(|names| names.iter().any(|name| name == key));
-    let members = members
-        .into_iter()
-        .filter(|(key, value)| !value.is_null() || is_required(key) || !properties.contains_key(key));
+    // Where any value is allowed, `null` is one.
+    let has_type = |key: &str| properties.get(key).is_some_and(|schema| schema.get("type").is_some());
+    let members = members.into_iter().filter(|(key, value)| !value.is_null() || is_required(key) || !has_type(key));
     members
         .map(|(key, value)| match properties.get(&key) {
             Some(schema) => {
@@ -95,7 +96,7 @@ mod tests {
     fn what_models_write_is_converted() {
         let schema = json!({"type": "object", "required": ["needed"], "properties": {
             "names": {"type": "array", "items": {"type": "string"}}, "count": {"type": "integer"},
-            "score": {"type": "number"}, "flag": {"type": "boolean"}, "text": {"type": "string"}, "needed": {},
+            "score": {"type": "number"}, "flag": {"type": "boolean"}, "text": {"type": "string"}, "needed": {}, "any": {},
             "filter": {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}},
         }});
         for (given, expected) in [
@@ -110,6 +111,7 @@ mod tests {
             (json!({"filter": "{\"tags\": \"x\"}"}), json!({"filter": {"tags": ["x"]}})),
             (json!({"filter": null, "needed": null, "other": null}), json!({"needed": null, "other": null})),
             (json!({"text": "3"}), json!({"text": "3"})),
+            (json!({"any": null}), json!({"any": null})),
             (json!("{\"count\": 1}"), json!({"count": 1})),
             (json!(null), json!({})),
             (json!({"names": 5}), json!({"names": 5})),

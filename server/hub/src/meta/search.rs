@@ -140,6 +140,7 @@ impl Criteria {
     fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, InvalidArguments> {
         let refused = |problem: &str| Err(InvalidArguments::new(tool, problem));
         let names_queries = arguments.queries.is_some();
+        let has_query = names_queries || arguments.query.is_some();
         let requested: Vec<String> = arguments.query.into_iter().chain(arguments.queries.unwrap_or_default()).collect();
         // Models fill what they leave out with empty texts and lists.
         let is_filled = |names: &Vec<String>| !names.is_empty();
@@ -148,7 +149,7 @@ impl Criteria {
         let may_list = app_ids.is_some() || tags.is_some();
         let requested: Vec<String> = requested.into_iter().filter(|query| !query.trim().is_empty()).collect();
         let lists = may_list && requested.is_empty();
-        if requested.is_empty() && !names_queries && !lists {
+        if !has_query && !lists {
             return refused("'query' is missing; without it, 'filter.appIds' must say whose tools to list");
         }
         if arguments.offset.is_some() && !lists {
