@@ -119,7 +119,7 @@ impl Catalogue {
         snapshot.redactor.is_same(&self.secrets.redactor())
     }
 
-    /// Counts up with every change of the tools that are listed beside the meta-tools.
+    /// Counts up with every change of the tools: of those that scripts can call, and of the list.
     #[must_use]
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
@@ -228,7 +228,10 @@ impl Catalogue {
         let mut next = Snapshot::new(rows, apps, unknown, &owners, listed).after(&current);
         next.redactor = redactor;
         next.pending = pending.into_values().collect();
-        let differs = !next.listed.is_same(&current.listed);
+        let is_same = |(row, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(row, other);
+        let differs = !next.listed.is_same(&current.listed)
+            || next.rows.len() != current.rows.len()
+            || !next.rows.iter().zip(&current.rows).all(is_same);
         *current = Arc::new(next);
         drop(current);
         // A list that is the same is no news: each client would fetch it again.

@@ -196,6 +196,8 @@ fn describe_entry(hub: &Hub, snapshot: &Arc<Snapshot>, entry: &Entry, format: Fo
     let mut value = entry.described();
     let seen = hub.pipeline().seen().of(&entry.definition);
     if let Some(members) = value.as_object_mut() {
+        // A schema that is not there is no `null`, which the output schema refuses.
+        members.retain(|_, member| !member.is_null());
         match (format, seen) {
             (Format::TypeScript, seen) => {
                 members.shift_remove("inputSchema");

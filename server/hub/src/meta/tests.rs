@@ -31,6 +31,18 @@ async fn ask(name: &str, arguments: Value) -> Answered {
     call(&hub, name, arguments, None, CancellationToken::new()).await.expect("there is such a tool").into()
 }
 
+/// Clients refuse an answer that its schema does not allow.
+#[tokio::test]
+async fn what_describe_gives_fits_its_schema() {
+    let schema = codecall_base::schema::Schema::new(&describe::Describe.output_schema()).expect("a schema");
+    for format in ["typescript", "json_schema"] {
+        let names = ["users:get", "users:list", "mail:fail", "none"];
+        let described = ask("codecall_describe", json!({"toolNames": names, "format": format})).await;
+        assert!(schema.fits(&described.value), "{}", described.value);
+        assert_eq!(described.value["tools"].as_array().map(Vec::len), Some(3));
+    }
+}
+
 #[test]
 fn descriptions_are_short() {
     let lengths: Vec<usize> = ALL.iter().map(|tool| tool.description().len()).collect();
