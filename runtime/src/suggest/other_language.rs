@@ -2,7 +2,7 @@
 
 /// Commands that begin a line of a shell and nothing else.
 const COMMANDS: &[&str] = &[
-    "awk", "bash", "cat", "cd", "chmod", "cp", "curl", "docker", "echo", "export", "find", "git", "grep", "head", "jq",
+    "awk", "bash", "cat", "cd", "chmod", "cp", "curl", "docker", "echo", "find", "git", "grep", "head", "jq",
     "kubectl", "ls", "mkdir", "mv", "node", "npm", "npx", "pip", "pwd", "python", "python3", "rm", "sed", "sh", "sudo",
     "tail", "touch", "uv", "uvx", "wget",
 ];
@@ -92,6 +92,8 @@ mod tests {
             "label: for (;;) {",
             "switch (x) { case 1:\n",
             "default:",
+            "export default () => 1, 2",
+            "export const a = ;",
         ] {
             assert_eq!(other_language(script), None, "{script}");
         }
