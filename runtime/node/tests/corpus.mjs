@@ -14,7 +14,7 @@ const { RunError, ToolError, Toolset, compile, run, runSync } = await import(
 
 /** What a script that depends on time mentions. */
 const TIME =
-  /setTimeout|setInterval|sleep|Date|performance|[tT]imeout|race|any\(|Abort|mcpLog|random|getRandomValues|randomUUID/;
+  /setTimeout|setInterval|sleep|Date|performance|console\.time|[tT]imeout|race|any\(|Abort|mcpLog|random|getRandomValues|randomUUID/;
 
 /** A case that takes longer runs only once. */
 const LONG_MS = 1000;

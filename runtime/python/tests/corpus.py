@@ -16,7 +16,7 @@ import agentscript
 
 #: What a script that depends on time mentions.
 TIME = re.compile(
-    r"setTimeout|setInterval|sleep|Date|performance|[tT]imeout|race|any\(|Abort|mcpLog|random|getRandomValues|randomUUID"
+    r"setTimeout|setInterval|sleep|Date|performance|console\.time|[tT]imeout|race|any\(|Abort|mcpLog|random|getRandomValues|randomUUID"
 )
 
 #: A case that takes longer, in seconds, runs only once.
