@@ -238,18 +238,21 @@ impl Issued {
     }
 }
 
-/// Whether two names are spellings of one tool: `app:tool`, `app.tool`, `app_tool`. A client may have to write the names of
-/// its tools in another way than a script.
+/// Whether two names are spellings of one tool: `app:tool`, `app.tool`, `app_tool`, or the name in the characters that every
+/// client accepts. A client may have to write the names of its tools in another way than a script.
 fn is_same_tool(one: &str, other: &str) -> bool {
+    let common = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let is_fitted = |name: &str, fitted: &str| name.chars().map(common).eq(fitted.chars());
     let is_separator = |byte: u8| matches!(byte, b':' | b'.' | b'_');
     let mut differences = one.bytes().zip(other.bytes()).filter(|(one, other)| one != other);
-    one.len() == other.len()
+    let differs_once = one.len() == other.len()
         && match (differences.next(), differences.next()) {
             (None, _) => true,
             (Some((one, other)), None) => is_separator(one) && is_separator(other),
             // `a:b_c` and `a_b:c` are tools of two apps.
             (Some(_), Some(_)) => false,
-        }
+        };
+    differs_once || is_fitted(one, other) || is_fitted(other, one)
 }
 
 impl fmt::Display for Issued {

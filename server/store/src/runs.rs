@@ -212,13 +212,20 @@ impl SqlRuns {
         let values: Vec<Value> = spellings.iter().map(|name| name.as_str().into()).collect();
         let mut rows = self.0.query(sql, values).await.map_err(|problem| self.0.error(&problem))?;
         if rows.is_empty() && !tool.contains([':', '.']) {
-            // A tool may be listed by its own name, without its app.
-            let pattern = format!("%:{}", escape_like(tool));
-            let sql = "SELECT DISTINCT tool FROM run_tools WHERE tool LIKE $1 ESCAPE '!'";
-            rows = self.0.query(sql, [pattern.as_str().into()]).await.map_err(|problem| self.0.error(&problem))?;
+            let sql = "SELECT DISTINCT tool FROM run_tools LIMIT 10000";
+            rows = self.0.query(sql, []).await.map_err(|problem| self.0.error(&problem))?;
+            rows.retain(|row| row.first().and_then(Value::text).is_some_and(|name| may_be_listed_as(name, tool)));
         }
         Ok(rows.iter().filter_map(|row| row.first()?.text().map(str::to_owned)).collect())
     }
+}
+
+/// Whether a tool may be in a list under a name: its own name without the app, or one with `_` for the characters that some
+/// client refuses.
+fn may_be_listed_as(full_name: &str, listed: &str) -> bool {
+    let common = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let own = full_name.split_once(':').map_or(full_name, |(_, own)| own);
+    [full_name, own].into_iter().any(|name| name == listed || name.chars().map(common).eq(listed.chars()))
 }
 
 /// Returns all spellings of a name of a tool: `app:tool`, `app.tool`, `app_tool`; also those of `app__tool`, as some lists

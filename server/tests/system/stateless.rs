@@ -377,16 +377,19 @@ async fn journals_of_clients_are_replayed() {
 /// A client that may not write a colon in the name of a tool writes another spelling into its history.
 #[tokio::test]
 async fn a_history_may_spell_names_in_another_way() {
-    let code = "const all = await callTool('users:list', {}); return all.length";
-    let tools = json!([{"name": "users:list", "inputSchema": {"type": "object"}}]);
-    for (name, is_same) in [
-        ("users:list", true),
-        ("users.list", true),
-        ("users_list", true),
-        ("users_lists", false),
-        ("user:slist", false),
-        ("userslist", false),
+    for (tool, name, is_same) in [
+        ("users:list", "users:list", true),
+        ("users:list", "users.list", true),
+        ("users:list", "users_list", true),
+        ("users:list", "users_lists", false),
+        ("users:list", "user:slist", false),
+        ("users:list", "userslist", false),
+        ("users:get.all", "users_get_all", true),
+        ("users:get.all", "users.get.all", true),
+        ("users:get_all", "users_get:all", false),
     ] {
+        let code = format!("const all = await callTool('{tool}', {{}}); return all.length");
+        let tools = json!([{"name": tool, "inputSchema": {"type": "object"}}]);
         let call = json!({"id": "c_0", "type": "function", "function": {"name": name, "arguments": "{}"}});
         let messages = json!([
             {"role": "assistant", "tool_calls": [call]},

@@ -522,6 +522,7 @@ async fn a_filter_finds_a_tool_by_each_spelling() {
         ("4", "post:send"),
         ("5", "a:b_c"),
         ("6", "a_b:c"),
+        ("7", "files:read.all"),
     ]
     .into_iter()
     .map(|(id, tool)| RecordedRun {
@@ -546,13 +547,16 @@ async fn a_filter_finds_a_tool_by_each_spelling() {
         ("a:b_c", "5"),
         ("a_b:c", "6"),
         ("a_b_c", "56"),
+        ("files_read_all", "7"),
+        ("files.read.all", "7"),
+        ("read_all", "7"),
         ("users*", "02"),
         ("users:*", "02"),
         ("users.*", "02"),
         ("users_*", "02"),
         ("users:get*", "0"),
         ("users.get*", "0"),
-        ("*", "0123456"),
+        ("*", "01234567"),
         ("get", ""),
         ("users:get", ""),
         ("nobody.get", ""),
