@@ -4,6 +4,7 @@ use crate::defaults::{defaults_fit, with_defaults};
 use crate::types::schema_of_parameter;
 use crate::{Manifest, ManifestFormat, Placed, Problem};
 use agentscript::{CompileOptions, Language, Policy};
+use agentscript_lang::Diagnostic;
 use agentscript_lang::ast::{Arena, Declares, ExprKind, Function, PatternKind, Script, StmtKind};
 use agentscript_lang::parse::parse;
 use codecall_base::error::path_in;
@@ -194,10 +195,19 @@ fn manifest(source: ToolSource<'_>) -> Result<Manifest, Problem> {
 /// Checks the code. Returns the offset behind the pattern of the first parameter of `execute`, or the end of the code.
 fn check_code(code: &str, language: Language, policy: &Policy) -> Result<usize, Vec<Problem>> {
     let options = CompileOptions { language: Some(language), ..CompileOptions::for_policy(policy) };
+    let problem = |diagnostic: &Diagnostic, source: &str| {
+        let problem = Problem::of_script(diagnostic, source);
+        match diagnostic.message.contains("'fetch'") {
+            true => {
+                problem.with_hint("name the hosts that it may reach in the manifest: hosts = [\"api.example.com\"]")
+            }
+            false => problem,
+        }
+    };
     let all = |source: &str| {
-        agentscript::compile(source, &options).map(drop).map_err(|error| {
-            error.diagnostics.iter().map(|diagnostic| Problem::of_script(diagnostic, source)).collect::<Vec<_>>()
-        })
+        agentscript::compile(source, &options)
+            .map(drop)
+            .map_err(|error| error.diagnostics.iter().map(|found| problem(found, source)).collect::<Vec<_>>())
     };
     all(code)?;
     let arena = Arena::for_source(code.len());

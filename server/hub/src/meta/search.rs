@@ -209,6 +209,10 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
         queries => hub.search().search(&snapshot, queries).await,
     };
     let mut warnings = hub.pipeline().troubles();
+    let waiting = snapshot.pending().len();
+    if waiting > 0 && rows.is_empty() {
+        warnings.push(format!("{waiting} tools wait for approval by a person: see 'codecall tools pending'"));
+    }
     warnings.extend(hub.pipeline().oddities());
     warnings.extend(found.warning);
     warnings.extend(unknown_names("app", criteria.apps.as_deref(), &snapshot.apps().collect()));

@@ -80,7 +80,12 @@ impl Pipeline {
         if let Some(broken) = self.catalogue.broken_tool(name) {
             return Err(broken.to_error());
         }
-        let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
+        // Some servers give their tools names with a colon, which are no names of tools here.
+        let of_server = snapshot.rows().iter().filter(|row| row.definition.name == name).map(|row| row.name.as_str());
+        let mut near: Vec<&str> = of_server.take(3).collect();
+        if near.is_empty() {
+            near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
+        }
         let near: Vec<String> = near.into_iter().map(|name| format!("'{name}'")).collect();
         let did_you_mean = || format!("Did you mean {}?", near.join(" or "));
         // A name without an app may be that of a tool that is not known, and of one that is.
