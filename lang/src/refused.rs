@@ -178,6 +178,9 @@ table! {
         "process" | "Deno" | "Bun" => "scripts see nothing of the host",
         "global" | "globalThis" | "window" | "self" | "frames" | "document" =>
             "there is no global object; name what you need directly, such as `Math` or `JSON`",
+        "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString"
+        | "valueOf" | "__defineGetter__" | "__defineSetter__" | "__lookupGetter__" | "__lookupSetter__" | "__proto__" =>
+            "there is no global object that has it; call it on a value, such as `String(value)` or `value.toString()`",
         "__dirname" | "__filename" => "scripts have no files",
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => "scripts have no network",
         "Response" => "`await fetch(url)` gives a response where a script has `fetch`; return plain data",

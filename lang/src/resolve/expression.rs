@@ -212,7 +212,9 @@ impl<'p> Resolver<'_, 'p> {
         while let E::Paren(next) = &inner.kind {
             inner = next;
         }
-        if let E::Name(_) = inner.kind {
+        if let E::Name(name) = inner.kind
+            && name != "this"
+        {
             let message = "Delete of an unqualified identifier in strict mode.";
             self.error(Diagnostic::syntax(message, inner.span));
         }
