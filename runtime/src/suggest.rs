@@ -13,6 +13,7 @@ use crate::builtins::family::Family;
 use crate::builtins::registry::registry;
 use crate::dialect::Dialect;
 use crate::error::Missing;
+use crate::node::OpKind;
 use crate::script::FENCE_TAGS;
 use crate::thrown::{Cause, Thrown};
 use crate::value::{Kind, Value};
@@ -30,6 +31,9 @@ impl Vm {
     /// The error for a callee that is no function, given its value and receiver.
     #[cold]
     pub fn not_a_function(&mut self, callee: Span, function: Value, this: Value) -> Thrown {
+        if self.stack.current.is_prelude() {
+            return self.not_a_callback(function);
+        }
         let text = self.callee_text(callee);
         let message = self.not_a_function_text(callee);
         let thrown = self.type_error(&message);
@@ -57,6 +61,22 @@ impl Vm {
             Missing::Method(self.family(this), name)
         };
         self.note_missing(thrown, missing)
+    }
+
+    /// The error for what the prelude cannot call: V8 shows a value, and the callee that is called by `call` or `apply`.
+    #[cold]
+    fn not_a_callback(&mut self, function: Value) -> Thrown {
+        let name = crate::execute::function_of(&self.realm.script.code, self.realm.prelude, self.stack.current).name;
+        let calls = name.is_some_and(|name| self.atom_text(name).starts_with("Function_"));
+        let callee = match self.calling_op() {
+            Some(OpKind::Call(call, _)) if calls => Some(call.callee_span),
+            _ => None,
+        };
+        let what = match callee {
+            Some(span) => agentscript_lang::callee_text(self.realm.script.source(), span),
+            None => self.describe(function),
+        };
+        self.type_error(&format!("{what} is not a function"))
     }
 
     /// The error for a name that nothing declares.

@@ -5,6 +5,7 @@ use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::execute::function_of;
 use crate::heap::{Action, InternalSlots, NativeClosure};
+use crate::node::OpKind;
 use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
@@ -149,6 +150,13 @@ impl Vm {
         Some((frame.code, self.offset_of(frame)))
     }
 
+    /// The operation of the script that the prelude works for.
+    pub(crate) fn calling_op(&self) -> Option<&OpKind> {
+        let frame = self.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
+        let function = function_of(&self.realm.script.code, self.realm.prelude, frame.code);
+        Some(&function.ops.get(frame.pc.checked_sub(1)? as usize)?.kind)
+    }
+
     /// The source position at which the main function waits.
     pub(crate) fn main_wait(&self) -> Option<(FunctionRef, u32)> {
         let main = FunctionRef::script(0);
@@ -160,7 +168,7 @@ impl Vm {
 
     /// The message for a callee that is no function.
     pub fn not_a_function_text(&self, callee: Span) -> String {
-        if !self.stack.current.is_prelude() && self.realm.script.code.iterated.contains(&callee) {
+        if self.realm.script.code.iterated.contains(&callee) {
             let text = agentscript_lang::iterated_callee_text(self.realm.script.source(), callee);
             format!("{text} is not a function or its return value is not iterable")
         } else {
@@ -170,9 +178,6 @@ impl Vm {
 
     /// The text of a callee as V8 prints it in messages.
     pub fn callee_text(&self, span: Span) -> String {
-        if self.stack.current.is_prelude() {
-            return "value".into();
-        }
         agentscript_lang::callee_text(self.realm.script.source(), span)
     }
 

@@ -7,11 +7,12 @@ use crate::builtins::iterator::Begun;
 use crate::code::{After, Function, Resumer};
 use crate::generator::{Resumed, Resumption};
 use crate::heap::{Iterator, Yields};
-use crate::node::{CLOSING, Delegate, GetIterator, Node, Spread};
+use crate::node::{CLOSING, Delegate, GetIterator, Node, OpKind, Spread};
 use crate::stack::Slots;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::Walk;
 use agentscript_lang::program::Slot;
 use std::cell::Cell;
 
@@ -135,6 +136,11 @@ impl Vm {
             }
             Yields::Script => {
                 let (object, next) = self.parts_of_record(source);
+                if !next.is_callable()
+                    && let Some(text) = self.spread_text()
+                {
+                    return Err(self.type_error(&format!("{text} is not iterable")).at(self, at));
+                }
                 // An iterator that throws is not closed.
                 self.heap.iterators[record.index()].position = 1;
                 self.call_into(context, (next, object, &[]), item, *pc, function, fp, at).map(Some)
@@ -225,6 +231,16 @@ impl Vm {
             fp[slot.0 as usize].set(self.array_of(items));
         }
         Ok(Done::Op)
+    }
+
+    /// The text of what the script spreads in an array, where the prelude takes its items.
+    #[cold]
+    fn spread_text(&self) -> Option<String> {
+        let span = match self.calling_op()? {
+            OpKind::List(_, Spread::Element(span), _) if self.stack.current.is_prelude() => *span,
+            _ => return None,
+        };
+        agentscript_lang::iterable_text(self.realm.script.source(), span, Walk::Spread)
     }
 
     // ---- yield* --------------------------------------------------------------------------------

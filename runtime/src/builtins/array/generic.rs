@@ -230,7 +230,20 @@ fn item(vm: &mut Vm, this: Value, index: f64) -> Result<Option<Value>> {
 pub fn put(vm: &mut Vm, this: Value, index: f64, item: Value) -> Result<()> {
     vm.work(1)?;
     let key = key(vm, index)?;
+    if !this.is_object() {
+        return write_to_wrapper(vm, this, key);
+    }
     vm.set_key(this, key, item)
+}
+
+/// A write to the object that a primitive value is in, which nothing else sees: only its own properties are fixed.
+#[cold]
+fn write_to_wrapper(vm: &mut Vm, this: Value, key: PropertyKey) -> Result<()> {
+    if !vm.has_own(this, key) {
+        return Ok(());
+    }
+    let key = vm.key_text(key);
+    Err(vm.type_error(&format!("Cannot assign to read only property '{key}' of object '[object String]'")))
 }
 
 /// Remove an item, if it is there; charged.
@@ -238,7 +251,14 @@ pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
     vm.work(1)?;
     let key = key(vm, index)?;
     // Deleting interns the index as a name, so missing ones are skipped.
-    if vm.has_own(this, key) { vm.delete(this, key).map(drop) } else { Ok(()) }
+    if !vm.has_own(this, key) {
+        return Ok(());
+    }
+    if this.is_string() {
+        let key = vm.key_text(key);
+        return Err(vm.type_error(&format!("Cannot delete property '{key}' of [object String]")));
+    }
+    vm.delete(this, key).map(drop)
 }
 
 /// Copy an item or hole to another index.
@@ -250,6 +270,9 @@ fn shift_item(vm: &mut Vm, this: Value, from: f64, to: f64) -> Result<()> {
 }
 
 fn set_length(vm: &mut Vm, this: Value, length: f64) -> Result<()> {
+    if !this.is_object() {
+        return write_to_wrapper(vm, this, PropertyKey::Name(known::LENGTH));
+    }
     vm.set(this, known::LENGTH, Value::number(length))
 }
 
