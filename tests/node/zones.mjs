@@ -14,7 +14,9 @@ const STEP = 15 * 24 * 60;
 const [FIRST, LAST] = [Date.UTC(1880, 0, 1) / MINUTE, Date.UTC(2038, 0, 1) / MINUTE];
 const pairs = new Map();
 const zoneLines = [];
-const aliases = readFileSync(process.argv[2], 'utf8').split('\n').filter(Boolean);
+// Names that only ICU has, of zones that have another one.
+const OF_ICU = 'ACT AET AGT ART AST BET BST CAT CNT CST CTT Canada/East-Saskatchewan EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST US/Pacific-New VST'.split(' ');
+const aliases = [...readFileSync(process.argv[2], 'utf8').split('\n').filter(Boolean), ...OF_ICU];
 const canonical = new Map(aliases.flatMap((name) => {
   try {
     return [[name, new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone]];

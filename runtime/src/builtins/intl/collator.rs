@@ -132,8 +132,10 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
         _ => None,
     });
     let tag_case = requested.keyword("kf").and_then(|value| CASE_FIRST.iter().position(|&word| word == value));
+    // As in V8, the order in a tag is shown beside other keywords, also where an option replaces it.
+    let has_others = tag_numeric.is_some() || tag_case.is_some();
     let mut locale = requested.tag(|key, value| match key {
-        "co" => kept.is_some(),
+        "co" => kept.is_some() || has_others && known(value).is_some(),
         "kn" => matches!(value, "" | "true" | "false"),
         "kf" => tag_case.is_some(),
         _ => false,

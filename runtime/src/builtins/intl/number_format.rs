@@ -11,7 +11,7 @@ mod symbols;
 mod units;
 
 use super::{SUPPORTED_LOCALES_OF, parts_value};
-use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::builtins::{Body, Global, Row, arg, bigint, getter, native};
 use crate::charge::{Buffer, Hold};
 use crate::convert::Hint;
 use crate::heap::{Action, InternalSlots};
@@ -244,11 +244,7 @@ impl NumberFormat {
 fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     let value = vm.to_primitive(value, Hint::Number)?;
     if value.is(Kind::BigInt) {
-        // With room for the digits, and for what is written of them.
-        let _hold = vm.hold(3 * vm.heap.bigints[value.index()].bits() as usize)?; // bounded: the number of bits
-        let text = crate::builtins::bigint::text(vm, value, 10)?;
-        vm.work(text.len())?;
-        return Ok(Decimal::parse(&text).map_or(Quantity::NaN, Quantity::Finite));
+        return integer(vm, value);
     }
     if value.is_string() {
         let bytes = vm.heap.str(value).bytes as usize;
@@ -256,6 +252,10 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
         // The text and its digits.
         let _hold = vm.hold(3 * bytes)?;
         let text = vm.heap.text(value).into_owned(); // charged: above
+        if has_prefix(&text) {
+            let exact = bigint::parse(vm, value)?.map(|exact| vm.heap.new_bigint(exact));
+            return exact.map_or(Ok(Quantity::NaN), |exact| integer(vm, exact));
+        }
         let number = text_number(&text);
         if number.is_finite() {
             vm.work(bytes / 16)?;
@@ -267,6 +267,20 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     }
     let number = vm.to_number(value)?;
     finite(vm, number)
+}
+
+/// A BigInt, exactly.
+fn integer(vm: &mut Vm, value: Value) -> Result<Quantity> {
+    // With room for the digits, and for what is written of them.
+    let _hold = vm.hold(3 * vm.heap.bigints[value.index()].bits() as usize)?; // bounded: the number of bits
+    let text = bigint::text(vm, value, 10)?;
+    vm.work(text.len())?;
+    Ok(Decimal::parse(&text).map_or(Quantity::NaN, Quantity::Finite))
+}
+
+/// Whether a text has a prefix of an integer in base 2, 8 or 16, such as `0x`.
+fn has_prefix(text: &str) -> bool {
+    matches!(text.trim_start_matches(is_space).as_bytes(), [b'0', b'b' | b'B' | b'o' | b'O' | b'x' | b'X', ..])
 }
 
 fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {

@@ -196,7 +196,7 @@ impl Picker<'_> {
         let value = option(self.vm, self.options, "unit")?;
         if value.is_undefined() {
             if style == Style::Unit {
-                return Err(self.vm.type_error("Invalid unit argument for Intl.NumberFormat() ''"));
+                return Err(self.vm.type_error(&format!("Invalid unit argument for {}() ''", self.service)));
             }
             return Ok(String::default());
         }
@@ -206,7 +206,7 @@ impl Picker<'_> {
         if is_unit {
             return Ok(text);
         }
-        Err(self.vm.range_error(&format!("Invalid unit argument for Intl.NumberFormat() '{text}'")))
+        Err(self.vm.range_error(&format!("Invalid unit argument for {}() '{text}'", self.service)))
     }
 
     fn increment(&mut self) -> Result<u32> {
