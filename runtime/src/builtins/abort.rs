@@ -55,8 +55,17 @@ pub const SIGNAL_METHODS: &[Row] = &[
 ];
 
 /// Properties of the event that listeners get.
-pub const EVENT_METHODS: &[Row] =
-    &[getter("type", event_type), getter("target", event_target), getter("currentTarget", event_target)];
+pub const EVENT_METHODS: &[Row] = &[
+    getter("type", event_type),
+    getter("target", event_target),
+    getter("currentTarget", event_target),
+    getter("timeStamp", event_time),
+    getter("isTrusted", |_, _, _| Ok(Value::TRUE)),
+    getter("bubbles", |_, _, _| Ok(Value::FALSE)),
+    getter("cancelable", |_, _, _| Ok(Value::FALSE)),
+    getter("composed", |_, _, _| Ok(Value::FALSE)),
+    getter("defaultPrevented", |_, _, _| Ok(Value::FALSE)),
+];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
@@ -78,6 +87,8 @@ pub struct SignalState {
     pub aborted: bool,
     /// Why.
     pub reason: Value,
+    /// When its event was made, in milliseconds since the run began.
+    pub time: f64,
     /// Its property `onabort`.
     pub on_abort: Value,
     /// What happens when it is aborted, in order.
@@ -102,6 +113,7 @@ impl Default for SignalState {
         Self {
             aborted: false,
             reason: Value::UNDEFINED,
+            time: 0.0,
             on_abort: Value::NULL,
             listeners: Vec::default(),
             dependents: Vec::default(),
@@ -308,6 +320,11 @@ fn event_target(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     }
 }
 
+fn event_time(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let signal = event_target(vm, this, &[])?;
+    Ok(Value::number(vm.signal_state(signal).map_or(0.0, |state| state.time)))
+}
+
 /// `$abort_target(controller)`: its signal.
 fn target(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     controller_signal(vm, arg(arguments, 0), &[])
@@ -325,12 +342,14 @@ fn default_reason(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// and the signals that are aborted with it; no event where it was aborted before.
 fn begin_abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (signal, reason) = (arg(arguments, 0), arg(arguments, 1));
+    let time = vm.script_time().as_secs_f64() * 1_000.0;
     let state = state(vm, signal)?;
     if std::mem::replace(&mut state.aborted, true) {
         let nothing = vm.heap.new_array(Vec::new()); // bounded: empty
         return Ok(vm.heap.new_array(vec![Value::UNDEFINED, nothing])); // bounded: two
     }
     state.reason = reason;
+    state.time = time;
     let dependents = std::mem::take(&mut state.dependents);
     let listeners = std::mem::take(&mut state.listeners);
     vm.work(dependents.len() + listeners.len())?;

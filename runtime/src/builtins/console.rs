@@ -208,8 +208,10 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    // Node looks up the label as it is given, and counters have texts.
+    let is_text = arguments.first().is_none_or(|label| label.is_undefined() || label.is_string());
     let label = label(vm, arguments)?;
-    if vm.output.console.counts.remove(&label).is_none() {
+    if !is_text || vm.output.console.counts.remove(&label).is_none() {
         vm.check_line(vm.atoms.text(label).len())?;
         let text = format!("Count for '{}' does not exist", crate::wtf8::lossy(vm.atoms.text(label))); // bounded: above
         return vm.log_line(WARN, &text);

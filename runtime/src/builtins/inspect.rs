@@ -339,6 +339,12 @@ impl Inspector<'_> {
                 // bounded: names of ours
                 (format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}"), "{".into())
             }
+            InternalSlots::AbortEvent(signal) => {
+                let time = number_text(self.vm.signal_state(*signal).map_or(0.0, |state| state.time));
+                let fields = "type: 'abort',\n  defaultPrevented: false,\n  cancelable: false";
+                // bounded: names of ours, and a number
+                (self.indented(format!("Event {{\n  {fields},\n  timeStamp: {time}\n}}"))?, "{".into())
+            }
             InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             // bounded: names of ours
             InternalSlots::Url(_)
@@ -346,7 +352,6 @@ impl Inspector<'_> {
             | InternalSlots::TextEncoder
             | InternalSlots::TextDecoder(_)
             | InternalSlots::Timeout(_)
-            | InternalSlots::AbortEvent(_)
             | InternalSlots::Headers(_)
             | InternalSlots::Response(_) => (String::default(), format!("{class} {{")), // bounded: as above
             InternalSlots::Generator(_) => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
