@@ -295,7 +295,11 @@ impl Vm {
             Some(held) => self.held(object, atom, held).map(Some),
             None if atom == known::STACK && self.heap.class(object).is_error() => {
                 match self.stack_string(object) {
-                    Ok(stack) => Ok(Some(stack)),
+                    // As in V8, it is the text of when it is first read.
+                    Ok(stack) => {
+                        self.heap.set_own(object, known::STACK, stack);
+                        Ok(Some(stack))
+                    }
                     Err(thrown) if matches!(*thrown.0, Cause::Stop(_)) => Err(thrown),
                     // A part of it cannot be converted.
                     Err(_) => Ok(None),
@@ -471,10 +475,9 @@ impl Vm {
         } else if object.is(Kind::Array) && !all && self.realm.templates.contains(&object) {
             vec![known::RAW]
         } else {
-            if object.is(Kind::Object) && self.heap.class(object).is_error() {
-                keys.push(PropertyKey::Name(known::STACK));
-            }
-            Vec::new()
+            let is_error = object.is(Kind::Object) && self.heap.class(object).is_error();
+            keys.extend(is_error.then_some(PropertyKey::Name(known::STACK)));
+            if is_error { vec![known::STACK] } else { Vec::new() }
         };
         let is_exception = object.is(Kind::Object) && self.heap.class(object) == Class::DomException;
         let hidden: Vec<Atom> =

@@ -230,6 +230,9 @@ impl Cloner {
             Kind::Uint8Array => {
                 let view = vm.heap.byte_views[value.index()];
                 let buffer = self.clone_of(vm, view.buffer)?;
+                if vm.heap.view_range(value).is_none() {
+                    return Err(clone_error(vm, "[object Object] could not be cloned."));
+                }
                 vm.heap.new_byte_view(buffer, view.offset, view.length)
             }
             Kind::Object => {
@@ -326,7 +329,8 @@ impl Cloner {
             let cause = self.clone_of(vm, cause)?;
             vm.heap.set_own(clone, known::CAUSE, cause);
         }
-        if let Some(stack) = vm.own(source, known::STACK)?.filter(|stack| stack.is_string()) {
+        if let Some(stack) = vm.own_property(source, PropertyKey::Name(known::STACK))?.filter(|stack| stack.is_string())
+        {
             vm.heap.set_own(clone, known::STACK, stack);
         }
         if let Some(trace) = vm.heap.traces.get(&source.payload()).cloned() {
