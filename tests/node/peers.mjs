@@ -4,12 +4,13 @@
 // SUITE is a name in `peers/suites.mjs`, FOLDER a checkout of its repository. COMMAND reads lines `{"script"}` and answers
 // each with a line, its outcome, such as `target/debug/batch` (`cargo build -p codecall-tests --bin batch`). What tests
 // assert is logged, not judged: Node is the judge. The statements that AgentScript refuses are left out of a program.
+// What differs between two runs of Node is not compared.
 // Prints the counts of each suite, the differences by reason (`peers/reasons.mjs`), and COUNT of those without one; FILE
 // gets all of them, a line of JSON each. The exit code is 1 if there is a difference without a reason.
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { difference } from './peers/compare.mjs';
+import { difference, differences, steady } from './peers/compare.mjs';
 import { accepted } from './peers/accepted.mjs';
 import { LineServer } from './peers/line-server.mjs';
 import { reasonOf } from './peers/reasons.mjs';
@@ -50,11 +51,15 @@ async function main() {
       if (!one.script) { counts[one.why] += 1; return; }
       counts.compared += 1;
       if (one.dropped === 0) counts.whole += 1;
-      const problem = await differs(one, node);
-      if (!problem) { counts.same += 1; return; }
+      const plain = await differ(one, node);
+      if (plain.length === 0) { counts.same += 1; return; }
       const labelled = await accepted(program, (script) => ours.ask({ script }), true);
-      if (labelled.script) problem.before = (await differs(labelled, node))?.before;
-      const reason = reasonOf({ ...problem, ...one, place: program.place });
+      const known = labelled.script ? await differ(labelled, node) : [];
+      const problems = known.length > 0 ? known : plain;
+      const reasonFor = (problem) => reasonOf({ ...problem, ...one, place: program.place });
+      // What has no reason counts, else what comes first.
+      const problem = problems.find((one) => !reasonFor(one)) ?? problems[0];
+      const reason = reasonFor(problem);
       if (reason) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       counts[reason ? 'explained' : 'unexplained'] += 1;
       const entry = { suite: name, place: program.place, reason, ...problem, script: one.script };
@@ -70,11 +75,15 @@ async function main() {
   process.exitCode = left.length > 0 ? 1 : 0;
 }
 
-/** How an outcome differs from Node's, also from that of a process in which no other program has left traces. */
-async function differs({ script, outcome }, node) {
-  if (!difference(outcome, await node.ask({ script }))) return null;
-  node.close();
-  return difference(outcome, await node.ask({ script }));
+/** The differences of an outcome from Node's, also from those of two processes in which no other program has left traces. */
+async function differ({ script, outcome }, node) {
+  if (!difference(outcome, await node.ask({ script }))) return [];
+  const answers = [];
+  for (let run = 0; run < 2; run += 1) {
+    node.close();
+    answers.push(await node.ask({ script }));
+  }
+  return differences(...steady(outcome, ...answers));
 }
 
 function workers(program) {

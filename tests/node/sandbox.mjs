@@ -390,7 +390,9 @@ async function resultOf(value, strict) {
   if (strict && settled !== undefined && !isPlainData(settled, new Set())) return unserializable;
   try {
     return { kind: 'result', text: JSON.stringify(settled) ?? 'null' };
-  } catch {
+  } catch (error) {
+    // What `toJSON` throws is an error of the script.
+    if (!/circular structure|serialize a BigInt|call stack/.test(error?.message)) throw error;
     return unserializable;
   }
 }

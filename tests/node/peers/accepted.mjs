@@ -2,6 +2,7 @@
 // sloppy code only assigns, lets it go on after an exception, and leaves out the statements that are refused.
 import { readFileSync } from 'node:fs';
 import { parseModule, parseScript } from '../parse.mjs';
+import { LABEL } from './compare.mjs';
 
 const ROUNDS = 12;
 // Functions of harnesses that evaluate their first argument.
@@ -116,7 +117,7 @@ function goingOn(text, labels) {
   const starts = [];
   const ends = [];
   const tree = parseScript(text);
-  const label = (node) => (labels ? `console.log(${JSON.stringify(text.slice(node.start, node.end).slice(0, 200))}); ` : '');
+  const label = (node) => (labels ? `console.log(${JSON.stringify(LABEL + text.slice(node.start, node.end).slice(0, 200))}); ` : '');
   const guard = (node) => { const { start, end } = node; starts.push([start, `try { ${label(node)}`]); ends.push([end, ' } catch ($error) { console.log("caught", $error); }']); };
   const top = new Set(tree.body);
   visit(tree, (node) => {
