@@ -7,7 +7,7 @@ use crate::operation::{Filter, Found, Key, Operation, Shared};
 use crate::{security, server};
 use codecall_base::text::truncate;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use url::Url;
 
 /// How a description is used.
@@ -73,6 +73,15 @@ const METHODS: [(&str, &str); 7] = [
 /// Methods that no tool has.
 const REFUSED: [&str; 2] = ["trace", "query"];
 
+/// Returns the method that a key of a path names, in any case.
+fn method(key: &str) -> Option<&'static str> {
+    METHODS.iter().find(|(member, _)| key.eq_ignore_ascii_case(member)).map(|(_, method)| *method)
+}
+
+fn is_refused(key: &str) -> bool {
+    REFUSED.iter().any(|member| key.eq_ignore_ascii_case(member))
+}
+
 /// Converts a description to operations.
 ///
 /// # Errors
@@ -82,14 +91,17 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
     let (context, root) = resolver.root();
     let server = match &settings.base_url {
         Some(base) => Ok(base.clone()),
-        None => server::first(&root["servers"], documents.url(), &settings.variables).unwrap_or_else(|| {
-            let own = documents.url().join("/").unwrap_or_else(|_| documents.url().clone());
-            server::check(own).map_err(|_| "the description names no server; give 'baseUrl'".to_owned())
-        }),
+        None => server::first(&root["servers"], documents.url(), &settings.variables)
+            .or_else(|| server::of_host(root, documents.url()))
+            .unwrap_or_else(|| {
+                let own = documents.url().join("/").unwrap_or_else(|_| documents.url().clone());
+                server::check(own).map_err(|_| "the description names no server; give 'baseUrl'".to_owned())
+            }),
     };
     let schemes = security::schemes(&resolver, context, root);
     let title = root["info"]["title"].as_str().map(|title| truncate(title.trim(), 200).to_owned());
     let mut api = Api { title, ..Api::default() };
+    documents.problems().iter().for_each(|problem| api.warn(problem.clone()));
     for name in &settings.secrets {
         match schemes.get(name) {
             Some(Ok(_)) => {}
@@ -102,25 +114,39 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
     }
     let shared =
         Shared { resolver: &resolver, settings, root, schemes: &schemes, base: documents.url(), server: &server };
-    let mut names = Names::default();
+    let (mut names, mut ids) = (Names::default(), HashSet::new());
     let mut count = 0;
     for (path, item) in root["paths"].as_object().into_iter().flatten() {
         if path.starts_with("x-") {
             continue;
         }
         let shown = truncate(path, 200);
-        let item = match resolver.follow(context, item) {
-            Ok(found) => found,
-            Err(reason) => {
+        let item = match (resolver.follow(context, item), item) {
+            (Ok((context, Value::Object(members))), _) => (context, members),
+            (Ok(_), _) => {
+                api.refuse(format!("{shown}: it is no object"));
+                continue;
+            }
+            // It may have operations of its own.
+            (Err(reason), Value::Object(members)) if members.keys().any(|key| method(key).is_some()) => {
+                api.warn(format!("{shown}: {reason}"));
+                (context, members)
+            }
+            (Err(reason), _) => {
                 api.refuse(format!("{shown}: {reason}"));
                 continue;
             }
         };
-        for method in REFUSED.iter().filter(|method| item.1.get(**method).is_some_and(Value::is_object)) {
-            api.refuse(format!("{} {shown}: this method is not supported", method.to_uppercase()));
+        for (key, _) in item.1.iter().filter(|(key, value)| is_refused(key) && value.is_object()) {
+            api.refuse(format!("{} {shown}: this method is not supported", truncate(key, 20).to_uppercase()));
         }
         for (member, method) in METHODS {
-            let Some(operation) = item.1.get(member).filter(|operation| operation.is_object()) else { continue };
+            let own = item.1.iter().find(|(key, _)| key.eq_ignore_ascii_case(member));
+            let Some((_, operation)) = own else { continue };
+            if !operation.is_object() {
+                api.refuse(format!("{method} {shown}: it is no object"));
+                continue;
+            }
             count += 1;
             if count > MAX_OPERATIONS {
                 api.refused += 1;
@@ -130,6 +156,7 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
             let id = operation.1["operationId"].as_str().map(str::trim).filter(|id| !id.is_empty());
             // Every operation gets a name, so that names do not depend on filters.
             let name = names.add(id, member, path);
+            let is_again = id.is_some_and(|id| !ids.insert(id));
             let tags =
                 operation.1["tags"].as_array().into_iter().flatten().take(100).filter_map(Value::as_str).collect();
             let key = Key { method, path, id, tags };
@@ -148,6 +175,9 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
             }
             let found = Found { key, name, item, operation };
             let mut notes = Vec::new();
+            if is_again {
+                notes.push("another operation has the same 'operationId'".to_owned());
+            }
             match Operation::read(&shared, &found, &mut notes) {
                 Ok(operation) => api.operations.push(operation),
                 Err(reason) => api.refuse(format!("{method} {shown}: {reason}")),
@@ -161,6 +191,9 @@ pub fn describe(documents: &Documents, settings: &Settings) -> Result<Api, Strin
         api.warn(format!(
             "the description has {count} operations; those after the first {MAX_OPERATIONS} are left out"
         ));
+    }
+    if !root["paths"].is_object() && !root["paths"].is_null() {
+        api.warn("'paths' is no object".into());
     }
     match server {
         Err(reason) if api.operations.is_empty() && api.refused > 0 => Err(reason),

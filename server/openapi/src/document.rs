@@ -16,6 +16,8 @@ pub struct Documents {
     known: HashMap<String, Result<usize, String>>,
     /// Addresses that documents refer to and that were neither added nor refused.
     missing: BTreeSet<String>,
+    /// What of the documents was left out or mended.
+    problems: Vec<String>,
 }
 
 impl Documents {
@@ -24,8 +26,8 @@ impl Documents {
     /// # Errors
     /// It is not a description of OpenAPI 3.
     pub fn new(url: Url, root: Value) -> Result<Self, String> {
-        check_version(&root)?;
-        let mut documents = Self { documents: Vec::new(), known: HashMap::new(), missing: BTreeSet::new() };
+        let problems = check_version(&root)?.into_iter().collect();
+        let mut documents = Self { documents: Vec::new(), known: HashMap::new(), missing: BTreeSet::new(), problems };
         documents.add(url, Ok(root));
         Ok(documents)
     }
@@ -63,6 +65,18 @@ impl Documents {
         }
     }
 
+    /// Reports what of the document at `url` was left out or mended when it was parsed.
+    pub fn report(&mut self, url: &Url, problems: Vec<String>) {
+        let is_root = *url == self.documents[0].0;
+        let of = if is_root { String::new() } else { format!("{}: ", truncate(url.as_str(), 200)) };
+        self.problems.extend(problems.into_iter().map(|problem| format!("{of}{problem}")));
+    }
+
+    /// Returns what of the documents was left out or mended.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
     /// Returns the address of the description.
     #[must_use]
     pub fn url(&self) -> &Url {
@@ -76,7 +90,8 @@ impl Documents {
     }
 }
 
-fn check_version(root: &Value) -> Result<(), String> {
+/// Returns what is missing, although the description can be used.
+fn check_version(root: &Value) -> Result<Option<String>, String> {
     let version = match &root["openapi"] {
         Value::String(version) => version.trim().to_owned(),
         // `openapi: 3.1` in YAML.
@@ -86,10 +101,13 @@ fn check_version(root: &Value) -> Result<(), String> {
                 "it is a description of Swagger 2.0; convert it to OpenAPI 3, for example with swagger2openapi".into(),
             );
         }
+        _ if root["paths"].is_object() => {
+            return Ok(Some("'openapi' is missing; it is read as a description of OpenAPI 3.0".into()));
+        }
         _ => return Err("it is not a description of OpenAPI: 'openapi' is missing".into()),
     };
     match version.split('.').take(2).collect::<Vec<_>>().as_slice() {
-        ["3", "0" | "1" | "2"] | ["3"] => Ok(()),
+        ["3", "0" | "1" | "2"] | ["3"] => Ok(None),
         _ => Err(format!("it has version '{}' of OpenAPI; 3.0 and 3.1 can be read", truncate(&version, 20))),
     }
 }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+pub mod charset;
 mod describe;
 mod document;
 mod input;
@@ -23,11 +24,12 @@ mod schema;
 mod security;
 mod server;
 mod style;
+mod yaml;
 
 pub use describe::{Api, LeftOut, Settings, describe};
 pub use document::Documents;
 pub use operation::{Filter, Operation};
-pub use read::parse;
+pub use read::{Parsed, parse};
 pub use request::{Credential, Request};
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub(crate) struct Found<'a> {
     pub key: Key<'a>,
     pub name: String,
     /// The path item.
-    pub item: (Context<'a>, &'a Value),
+    pub item: (Context<'a>, &'a Map<String, Value>),
     pub operation: (Context<'a>, &'a Value),
 }
 
@@ -130,11 +130,11 @@ impl Operation {
         let parameters: Vec<Described<'_>> = parameters.into_iter().filter(|parameter| !hidden(parameter)).collect();
         let input =
             Input::new(shared.resolver, &parameters, operation.get("requestBody").map(|body| (*context, body)), notes)?;
-        let (accept, output) = shared.responses(*context, &operation["responses"]);
+        let (accept, output) = shared.responses(*context, &operation["responses"], notes);
         let definition = ToolDefinition {
             app: shared.settings.app.clone(),
             name: found.name.clone(),
-            title: text(operation, "summary").filter(|text| text.len() <= 200).map(str::to_owned),
+            title: text(operation.get("summary")).filter(|text| text.len() <= 200).map(str::to_owned),
             description: description(key, operation, item.1, &parameters, &accept),
             input_schema: input.schema,
             output_schema: output,
@@ -159,12 +159,12 @@ impl Operation {
 }
 
 impl<'a> Shared<'_, 'a> {
-    fn server_of(&self, item: &Value, operation: &Value) -> Result<Url, String> {
+    fn server_of(&self, item: &Map<String, Value>, operation: &Value) -> Result<Url, String> {
         if let Some(base) = &self.settings.base_url {
             return Ok(base.clone());
         }
-        let first = |of: &Value| server::first(&of["servers"], self.base, &self.settings.variables);
-        first(operation).or_else(|| first(item)).unwrap_or_else(|| self.server.clone())
+        let first = |servers: Option<&Value>| server::first(servers?, self.base, &self.settings.variables);
+        first(operation.get("servers")).or_else(|| first(item.get("servers"))).unwrap_or_else(|| self.server.clone())
     }
 
     /// Returns the parameters of an operation, with those of its path that it does not replace.
@@ -174,12 +174,15 @@ impl<'a> Shared<'_, 'a> {
         templates: &[&'a str],
         notes: &mut Vec<String>,
     ) -> Result<Vec<Described<'a>>, String> {
-        let lists = [found.operation, found.item].map(|(context, of)| (context, of["parameters"].as_array()));
+        let lists =
+            [(found.operation.0, found.operation.1.get("parameters")), (found.item.0, found.item.1.get("parameters"))];
+        if lists.iter().any(|(_, list)| list.is_some_and(|list| !list.is_array() && !list.is_null())) {
+            notes.push("'parameters' is no list".into());
+        }
         let mut seen = HashSet::new();
         let mut parameters: Vec<Described<'_>> = Vec::new();
         for (context, list) in lists {
-            let list = list.into_iter().flatten();
-            for value in list {
+            for value in list.and_then(Value::as_array).into_iter().flatten() {
                 if seen.len() > MAX_PARAMETERS || !self.resolver.work(1) {
                     return Err(format!("it has more than {MAX_PARAMETERS} parameters"));
                 }
@@ -232,7 +235,12 @@ impl<'a> Shared<'_, 'a> {
     }
 
     /// Returns the header `Accept`, and the schema of a JSON response.
-    fn responses(&self, context: Context<'a>, responses: &'a Value) -> (String, Option<Value>) {
+    fn responses(
+        &self,
+        context: Context<'a>,
+        responses: &'a Value,
+        notes: &mut Vec<String>,
+    ) -> (String, Option<Value>) {
         let is_success = |status: &str| status.starts_with('2');
         if !self.resolver.work(responses.as_object().map_or(0, Map::len)) {
             return ("application/json, */*;q=0.5".to_owned(), None);
@@ -246,7 +254,19 @@ impl<'a> Shared<'_, 'a> {
         let mut types: Vec<&str> = Vec::new();
         let mut output = None;
         for (_, response) in successes.into_iter().take(5) {
-            let Ok((context, response)) = self.resolver.follow(context, response) else { continue };
+            let (context, response) = match self.resolver.follow(context, response) {
+                Ok(found) => found,
+                Err(reason) => {
+                    notes.push(format!("a response: {reason}"));
+                    continue;
+                }
+            };
+            // As in Swagger 2.0.
+            if let Some(schema) =
+                response.get("schema").filter(|_| output.is_none() && response.get("content").is_none())
+            {
+                output = Some(self.output(context, schema, notes));
+            }
             for (media_type, content) in response["content"].as_object().into_iter().flatten().take(10) {
                 let is_plain = media_type.bytes().all(|b| b.is_ascii_graphic() || b == b' ') && media_type.len() < 200;
                 if !is_plain || types.contains(&media_type.as_str()) {
@@ -254,7 +274,7 @@ impl<'a> Shared<'_, 'a> {
                 }
                 types.push(media_type);
                 if output.is_none() && body::is_json(media_type) {
-                    output = content.get("schema").map(|schema| self.output(context, schema));
+                    output = content.get("schema").map(|schema| self.output(context, schema, notes));
                 }
             }
         }
@@ -268,12 +288,19 @@ impl<'a> Shared<'_, 'a> {
         (accept, output.flatten())
     }
 
-    fn output(&self, context: Context<'a>, schema: &'a Value) -> Option<Value> {
-        let (context, schema) = self.resolver.follow(context, schema).ok()?;
+    fn output(&self, context: Context<'a>, schema: &'a Value, notes: &mut Vec<String>) -> Option<Value> {
+        let (context, schema) = match self.resolver.follow(context, schema) {
+            Ok(found) => found,
+            Err(reason) => {
+                notes.push(format!("its output schema: {reason}"));
+                return None;
+            }
+        };
         let (direction, detail) = (Direction::Output, Detail::Structure);
         let mut converter = Converter::new(self.resolver, direction, detail, MAX_OUTPUT_SCHEMA_BYTES);
         let mut out = converter.schema(context, schema);
         let definitions = converter.definitions();
+        notes.extend(converter.problem().map(|problem| format!("its output schema: {problem}")));
         let members = out.as_object_mut()?;
         if members.is_empty() {
             return None;
@@ -302,8 +329,8 @@ fn templates(path: &str) -> Result<Vec<&str>, String> {
     Ok(names)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value[key].as_str().map(str::trim).filter(|text| !text.is_empty())
+fn text(value: Option<&Value>) -> Option<&str> {
+    value?.as_str().map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// Annotations of MCP. Reading is what RFC 9110 calls safe.
@@ -324,10 +351,16 @@ fn annotations(method: &str) -> Map<String, Value> {
 }
 
 /// Returns the description of a tool: the texts of the operation, its method and path, and how its results are paged.
-fn description(key: &Key<'_>, operation: &Value, item: &Value, parameters: &[Described<'_>], accept: &str) -> String {
-    let (summary, long) = (text(operation, "summary"), text(operation, "description"));
+fn description(
+    key: &Key<'_>,
+    operation: &Value,
+    item: &Map<String, Value>,
+    parameters: &[Described<'_>],
+    accept: &str,
+) -> String {
+    let (summary, long) = (text(operation.get("summary")), text(operation.get("description")));
     let (summary, long) = match (summary, long) {
-        (None, None) => (text(item, "summary"), text(item, "description")),
+        (None, None) => (text(item.get("summary")), text(item.get("description"))),
         given => given,
     };
     let mut parts: Vec<String> = Vec::new();

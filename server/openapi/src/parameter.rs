@@ -127,6 +127,12 @@ impl<'a> Described<'a> {
         let content = value["content"].as_object().and_then(|content| content.iter().next());
         let (schema, is_json) = match content {
             Some((media_type, content)) => (content.get("schema"), crate::body::is_json(media_type)),
+            // As in Swagger 2.0, the parameter itself is the schema.
+            None if value.get("schema").is_none()
+                && ["type", "enum", "items"].iter().any(|key| value.get(key).is_some()) =>
+            {
+                (Some(value), false)
+            }
             None => (value.get("schema"), false),
         };
         let default = match place {
@@ -139,7 +145,8 @@ impl<'a> Described<'a> {
             Place::Header => &[Style::Simple],
             Place::Cookie => &[Style::Form],
         };
-        let style = value["style"].as_str().and_then(Style::named).filter(|style| allowed.contains(style));
+        let (other, explode) = collection(value);
+        let style = value["style"].as_str().and_then(Style::named).or(other).filter(|style| allowed.contains(style));
         let style = style.unwrap_or(default);
         Ok(Self {
             name,
@@ -149,7 +156,7 @@ impl<'a> Described<'a> {
             description: value["description"].as_str().unwrap_or_default().trim(),
             schema: schema.map(|schema| (context, schema)),
             style,
-            explode: value["explode"].as_bool().unwrap_or(style == Style::Form),
+            explode: value["explode"].as_bool().or(explode).unwrap_or(style == Style::Form),
             allow_reserved: value["allowReserved"] == true,
             is_json,
         })
@@ -175,5 +182,16 @@ impl<'a> Described<'a> {
     pub fn parameter(&self, key: String) -> Parameter {
         let &Self { place, style, explode, allow_reserved, is_json, .. } = self;
         Parameter { key, name: self.name.to_owned(), place, style, explode, allow_reserved, is_json }
+    }
+}
+
+/// Returns how a list is written that has a `collectionFormat`, as in Swagger 2.0.
+fn collection(value: &Value) -> (Option<Style>, Option<bool>) {
+    match value["collectionFormat"].as_str() {
+        Some("csv") => (None, Some(false)),
+        Some("ssv") => (Some(Style::SpaceDelimited), Some(false)),
+        Some("pipes") => (Some(Style::PipeDelimited), Some(false)),
+        Some("multi") => (None, Some(true)),
+        Some(_) | None => (None, None),
     }
 }

@@ -74,7 +74,7 @@ impl<'r, 'a> Converter<'r, 'a> {
         self.is_shortened
     }
 
-    /// Returns the first reference that could not be resolved. In its place any value is accepted.
+    /// Returns the first reference that could not be resolved, or type that is unknown. In its place any value is accepted.
     pub fn problem(&mut self) -> Option<String> {
         self.problem.take()
     }
@@ -138,7 +138,7 @@ impl<'r, 'a> Converter<'r, 'a> {
             out.shift_remove("additionalProperties");
         }
         exclusive_bounds(members, &mut out);
-        fit_enum(&mut out);
+        fit_values(&mut out);
         match members.get("nullable") {
             Some(Value::Bool(true)) => nullable(out),
             Some(_) | None => Value::Object(out),
@@ -157,7 +157,14 @@ impl<'r, 'a> Converter<'r, 'a> {
         let is_full = self.detail == Detail::Full;
         match key {
             "$ref" | "$dynamicRef" => self.reference(context, value.as_str()?),
-            "type" => types(value),
+            "type" => {
+                let types = types(value);
+                if types.is_none() {
+                    let problem = format!("the type {} is unknown", truncate(&value.to_string(), 60));
+                    self.problem.get_or_insert(problem);
+                }
+                types
+            }
             "properties" | "patternProperties" => Some(self.properties(context, value, absent, is_open)),
             "dependentSchemas" if is_full => Some(self.properties(context, value, &mut HashSet::new(), is_open)),
             "required" => self.charge(weight(value)).then(|| names(value))?,
@@ -310,24 +317,27 @@ impl<'r, 'a> Converter<'r, 'a> {
     }
 }
 
+/// Returns the type that a description means by a name, also by one of other languages.
+pub fn known_type(name: &str) -> Option<&'static str> {
+    let name = name.trim().to_ascii_lowercase();
+    let name = match name.as_str() {
+        "int" | "long" | "int32" | "int64" => "integer",
+        "float" | "double" | "decimal" => "number",
+        "bool" => "boolean",
+        "file" | "date" | "datetime" | "date-time" | "uuid" | "binary" | "text" => "string",
+        name => name,
+    };
+    TYPES.iter().find(|known| **known == name).copied()
+}
+
 /// Returns the valid types of `type`.
 fn types(value: &Value) -> Option<Value> {
-    let known = |name: &str| {
-        let name = match name {
-            "int" | "long" | "int32" | "int64" => "integer",
-            "float" | "double" | "decimal" => "number",
-            "bool" => "boolean",
-            "file" | "date" | "datetime" | "date-time" | "uuid" | "binary" | "text" => "string",
-            name => name,
-        };
-        TYPES.iter().find(|known| **known == name).copied()
-    };
     match value {
-        Value::String(name) => known(name).map(Value::from),
+        Value::String(name) => known_type(name).map(Value::from),
         Value::Array(names) => {
             let mut types: Vec<&str> = Vec::new();
             for name in names {
-                let name = known(name.as_str()?)?;
+                let name = known_type(name.as_str()?)?;
                 if !types.contains(&name) {
                     types.push(name);
                 }
@@ -378,19 +388,35 @@ fn exclusive_bounds(members: &Map<String, Value>, out: &mut Map<String, Value>) 
     }
 }
 
-/// Makes the values of `enum` fit the type: YAML reads `- 1` as a number, whatever `type` says.
-fn fit_enum(out: &mut Map<String, Value>) {
-    let Some(kind) = out.get("type").and_then(Value::as_str).map(str::to_owned) else { return };
-    let Some(Value::Array(values)) = out.get_mut("enum") else { return };
-    for value in values {
-        let fitting = match (kind.as_str(), &*value) {
-            ("string", Value::Number(_) | Value::Bool(_)) => Value::String(value.to_string()),
-            ("integer" | "number", Value::String(text)) => match text.parse::<Number>() {
-                Ok(number) => Value::Number(number),
-                Err(_) => continue,
-            },
-            _ => continue,
-        };
+/// Makes the values of a schema fit its type: authors write `1` for the string, and `"1"` for the number.
+fn fit_values(out: &mut Map<String, Value>) {
+    let mut kinds = match out.get("type") {
+        Some(Value::String(kind)) => vec![kind.clone()],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => return,
+    };
+    kinds.retain(|kind| kind != "null");
+    let [kind] = kinds.as_slice() else { return };
+    for key in ["enum", "examples"] {
+        if let Some(Value::Array(values)) = out.get_mut(key) {
+            values.iter_mut().for_each(|value| fit(value, kind));
+        }
+    }
+    for key in ["const", "default"] {
+        if let Some(value) = out.get_mut(key) {
+            fit(value, kind);
+        }
+    }
+}
+
+fn fit(value: &mut Value, kind: &str) {
+    let fitting = match (kind, &*value) {
+        ("string", Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
+        ("integer" | "number", Value::String(text)) => text.trim().parse::<Number>().ok().map(Value::Number),
+        ("boolean", Value::String(text)) if text == "true" || text == "false" => Some((text == "true").into()),
+        _ => None,
+    };
+    if let Some(fitting) = fitting {
         *value = fitting;
     }
 }

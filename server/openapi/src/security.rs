@@ -23,7 +23,9 @@ pub type Schemes = BTreeMap<String, Result<Scheme, String>>;
 
 /// Reads the schemes of a description.
 pub fn schemes<'a>(resolver: &Resolver<'a>, context: Context<'a>, root: &'a Value) -> Schemes {
-    let schemes = root["components"]["securitySchemes"].as_object();
+    // The second is that of Swagger 2.0.
+    let places = [&root["components"]["securitySchemes"], &root["securityDefinitions"]];
+    let schemes = places.into_iter().find_map(Value::as_object);
     let scheme = |(name, value): (&String, &'a Value)| {
         let scheme = resolver.follow(context, value).and_then(|(_, value)| scheme(value));
         (name.clone(), scheme)
@@ -43,6 +45,7 @@ fn scheme(value: &Value) -> Result<Scheme, String> {
             }
             _ => Err("its key is sent nowhere".into()),
         },
+        "basic" => Ok(Scheme::Basic),
         "oauth2" | "openidconnect" => Ok(Scheme::Bearer),
         "http" => match text("scheme").to_ascii_lowercase().as_str() {
             "bearer" => Ok(Scheme::Bearer),

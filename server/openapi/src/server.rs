@@ -14,6 +14,19 @@ pub fn first(servers: &Value, base: &Url, variables: &BTreeMap<String, String>) 
     Some(address(server, base, variables))
 }
 
+/// Returns the address that `host`, `basePath` and `schemes` name, as in Swagger 2.0; `None` if there is no host.
+///
+/// # Errors
+/// It is not one of HTTP.
+pub fn of_host(root: &Value, base: &Url) -> Option<Result<Url, String>> {
+    let host = root["host"].as_str().map(str::trim).filter(|host| !host.is_empty())?;
+    let schemes: Vec<&str> = root["schemes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let scheme = if schemes.contains(&"http") && !schemes.contains(&"https") { "http" } else { "https" };
+    let path = root["basePath"].as_str().unwrap_or("/").trim();
+    let server = serde_json::json!({ "url": format!("{scheme}://{host}/{}", path.trim_start_matches('/')) });
+    Some(address(&server, base, &BTreeMap::new()))
+}
+
 fn address(server: &Value, base: &Url, variables: &BTreeMap<String, String>) -> Result<Url, String> {
     let template = server["url"].as_str().unwrap_or("/");
     let mut text = String::new();

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use url::Url;
 
+mod odd;
+
 fn documents(description: Value) -> Documents {
     let url = Url::parse("https://api.example.com/openapi.json").expect("an address");
     Documents::new(url, description).expect("a description")
@@ -291,7 +293,9 @@ fn schemas_of_3_0_become_2020_12() {
         "Kind": {"type": "string", "enum": ["a", "b"], "nullable": true},
         "Node": {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}, "value": {}}},
     }});
-    let operation = only(description);
+    let api = api(description);
+    assert_eq!(api.warnings, ["POST /x ('post_x'): the type \"unknown\" is unknown"]);
+    let operation = &api.operations[0];
     let input = &operation.definition.input_schema;
     assert_eq!(
         input["properties"]["body"],
@@ -414,7 +418,8 @@ fn operations_are_selected() {
     let ids = Filter { ids: filter(&["list*"]), ..Filter::default() };
     assert_eq!(only(ids, Filter { methods: filter(&["put"]), ..Filter::default() }), "listUsers listOrders");
     let warnings = describe(&documents, &everything).expect("operations").warnings;
-    assert_eq!(warnings, ["TRACE /users: this method is not supported"]);
+    let again = "PUT /orders ('put_orders'): another operation has the same 'operationId'";
+    assert_eq!(warnings, ["TRACE /users: this method is not supported", again]);
 }
 
 #[test]

@@ -662,3 +662,46 @@ async fn tokens_of_a_client() {
     assert!(!answer.to_string().contains("another-1234567890"), "{answer}");
     server.end().await;
 }
+
+/// A description with odd parts, and responses in other charsets: what is good is used, the rest is named.
+#[tokio::test]
+async fn charsets_and_odd_descriptions() {
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    let bodies: [(&str, Vec<u8>); 6] = [
+        ("application/json", b"\xef\xbb\xbf{\"a\":\"\xc3\xa9\"}".to_vec()),
+        ("application/json", wide("{\"a\":\"é\"}")),
+        ("application/json; charset=utf-16", [vec![0xfe, 0xff], wide("{\"a\":\"é\"}")].concat()),
+        ("application/problem+json; charset=ISO-8859-1", b"{\"a\":\"\xe9\"}".to_vec()),
+        ("text/plain; charset=utf-16be", wide("é")),
+        ("text/plain; charset=shift_jis", vec![0x93, 0xfa]),
+    ];
+    let route = move |uri: Uri| async move {
+        let at: usize = uri.path().trim_start_matches('/').parse().unwrap_or_default();
+        respond(200, bodies[at].0, bodies[at].1.clone())
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(route)).await });
+    let folder = Folder::new();
+    let description = "openapi: 3.0.3\ninfo: { title: Odd, version: 1.10 }\npaths:\n  /{n}:\n    get:\n      operationId: get\n      parameters:\n        - { name: n, in: path, required: yes, schema: { type: integer, maximum: .inf } }\n        - { name: code, in: query, schema: { type: string, enum: [0123, 08, 1e3, no, 1.10] } }\n  /broken: { get: { parameters: [ { $ref: '#/nowhere' } ] } }\n";
+    // As editors of Windows write it.
+    let bytes: Vec<u8> = std::iter::once(0xfeff).chain(description.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let spec = folder.path("odd.yaml");
+    std::fs::write(&spec, bytes).expect("written");
+    let odd = json!({"spec": spec, "baseUrl": format!("http://{address}"), "allowPrivate": [address]});
+    let config = folder.file("config.json", json!({"openapi": {"odd": odd}}).to_string());
+    let server = Server::start(&["--config", &config]).await;
+    let script = "const all = []; for (let n = 0; n < 6; n++) all.push(await odd.get({ n, code: ['0123', '08', '1e3', 'no', '1.10'][n % 5] })); return all";
+    let object = json!({"a": "é"});
+    assert_eq!(results(&server, script).await, json!([object, object, object, object, "é", "日"]));
+    let mut command = Command::new(PROGRAM);
+    let ran = finish(command.args(["status", "--json", "--config", &config]), "").await;
+    assert_eq!(
+        ran.json()["servers"][0]["oddities"],
+        json!([
+            "line 8: JSON has no number '.inf'; it is left out",
+            "GET /broken: the reference '#/nowhere' leads to nothing"
+        ]),
+        "{ran:?}"
+    );
+}

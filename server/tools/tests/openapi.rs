@@ -61,7 +61,7 @@ fn read(path: &Path, app: &str) -> Result<(Api, Duration), String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let began = Instant::now();
     let url = Url::from_file_path(path.canonicalize().map_err(|error| error.to_string())?).map_err(|()| "a path")?;
-    let mut documents = Documents::new(url, parse(&bytes)?)?;
+    let mut documents = Documents::new(url, parse(&bytes, "")?.value)?;
     for url in documents.missing() {
         documents.add(url, Err("only one document is read here".into()));
     }

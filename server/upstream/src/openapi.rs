@@ -66,6 +66,8 @@ struct Service {
     tools: Vec<Arc<ToolDefinition>>,
     operations: HashMap<String, Arc<Operation>>,
     connection: Option<Arc<Connection>>,
+    /// What of the description was left out or mended: the first of them, and how many more there are.
+    warnings: Vec<String>,
 }
 
 /// Tokens by the names of their security schemes.
@@ -148,6 +150,10 @@ impl Upstream for OpenApi {
             State::Starting => Some(format!("The description of '{}' is still being read", self.shared.app)),
             State::Failed(reason) => Some(reason.clone()),
         }
+    }
+
+    fn oddities(&self) -> Vec<String> {
+        self.shared.service().warnings.clone()
     }
 
     fn is_starting(&self) -> bool {
@@ -309,7 +315,8 @@ impl Shared {
                     .into(),
             );
         }
-        self.log(&api);
+        let warnings = self.warnings_of(&api);
+        self.log(&api, &warnings);
         let tools: Vec<_> = api.operations.iter().map(|operation| Arc::clone(&operation.definition)).collect();
         let by_name = |operation: Operation| (operation.definition.name.clone(), Arc::new(operation));
         let service = Service {
@@ -317,18 +324,26 @@ impl Shared {
             tools,
             operations: api.operations.into_iter().map(by_name).collect(),
             connection: Some(Arc::new(Connection { client, headers })),
+            warnings,
         };
         Ok((service, seen))
     }
 
-    fn log(&self, api: &Api) {
-        let (app, left_out) = (&self.app, api.left_out);
-        for warning in api.warnings.iter().take(MAX_LOGGED) {
-            let warning = self.secrets.redactor().redact_text(warning).to_string();
-            tracing::warn!(app, "{warning}");
-        }
+    /// Returns what of a description was left out or mended, as it is shown.
+    fn warnings_of(&self, api: &Api) -> Vec<String> {
+        let shown = api.warnings.iter().take(MAX_LOGGED);
+        let mut warnings: Vec<String> =
+            shown.map(|warning| self.secrets.redactor().redact_text(warning).to_string()).collect();
         if api.warned > MAX_LOGGED {
-            tracing::warn!(app, "there are {} more warnings on its description", api.warned - MAX_LOGGED);
+            warnings.push(format!("there are {} more warnings on its description", api.warned - MAX_LOGGED));
+        }
+        warnings
+    }
+
+    fn log(&self, api: &Api, warnings: &[String]) {
+        let (app, left_out) = (&self.app, api.left_out);
+        for warning in warnings {
+            tracing::warn!(app, "{warning}");
         }
         tracing::info!(
             app,

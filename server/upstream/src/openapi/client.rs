@@ -43,6 +43,15 @@ pub struct Validators {
     last_modified: Option<String>,
 }
 
+/// The text at an address.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub bytes: Vec<u8>,
+    /// Its `Content-Type`; empty if there is none.
+    pub media_type: String,
+    pub validators: Validators,
+}
+
 /// Why there is no response.
 #[derive(Debug)]
 pub enum Refusal {
@@ -98,17 +107,17 @@ impl Client {
 
     /// Gets the text at an address.
     pub async fn get(&self, url: Url, max_bytes: usize) -> Result<Vec<u8>, String> {
-        let (bytes, _) = self.get_if_changed(url, &Validators::default(), max_bytes).await?.unwrap_or_default();
-        Ok(bytes)
+        let answer = self.get_if_changed(url, &Validators::default(), max_bytes).await?;
+        Ok(answer.unwrap_or_default().bytes)
     }
 
-    /// Gets the text at an address, with its validators. `None`: these `validators` say that it has not changed.
+    /// Gets the text at an address. `None`: these `validators` say that it has not changed.
     pub async fn get_if_changed(
         &self,
         url: Url,
         validators: &Validators,
         max_bytes: usize,
-    ) -> Result<Option<(Vec<u8>, Validators)>, String> {
+    ) -> Result<Option<Answer>, String> {
         let own = [(IF_NONE_MATCH, &validators.etag), (IF_MODIFIED_SINCE, &validators.last_modified)];
         let headers = own.into_iter().filter_map(|(name, value)| Some((name.to_string(), value.clone()?))).collect();
         let request = Request { method: "GET", url, headers, body: None, credentials: Vec::new() };
@@ -124,8 +133,9 @@ impl Client {
         }
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let validators = Validators { etag: header(ETAG), last_modified: header(LAST_MODIFIED) };
+        let media_type = super::response::media_type(response.headers());
         let bytes = super::response::bytes(response, max_bytes).await.map_err(|error| error.to_string())?;
-        Ok(Some((bytes, validators)))
+        Ok(Some(Answer { bytes, media_type, validators }))
     }
 
     /// Sends a request, with `headers` of the configuration, and follows its redirects. Another server gets neither

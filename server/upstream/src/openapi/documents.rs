@@ -1,13 +1,12 @@
 //! Reads the documents of a description: those in the folder of a file, or at the origin of an address. Finds out whether
 //! they have changed.
 
-use super::client::{Client, Validators};
+use super::client::{Answer, Client, Validators};
 use codecall_base::files;
 use codecall_base::offload;
 use codecall_config::OpenApiConfig;
-use codecall_openapi::Documents;
 use codecall_openapi::limits::MAX_BYTES;
-use serde_json::Value;
+use codecall_openapi::{Documents, Parsed};
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -51,7 +50,8 @@ pub async fn read(config: &OpenApiConfig, client: &Client) -> Result<(Documents,
     let mut left = MAX_BYTES;
     let (root, version) = source.document(&url, &mut left).await?;
     let mut seen = Seen(vec![(url.clone(), version)]);
-    let mut documents = Documents::new(url, root)?;
+    let mut documents = Documents::new(url.clone(), root.value)?;
+    documents.report(&url, root.problems);
     loop {
         let missing = documents.missing();
         if missing.is_empty() {
@@ -61,7 +61,12 @@ pub async fn read(config: &OpenApiConfig, client: &Client) -> Result<(Documents,
             let read = source.document(&url, &mut left).await;
             let version = read.as_ref().map_or(Version::Missing, |(_, version)| version.clone());
             seen.0.push((url.clone(), version));
-            documents.add(url, read.map(|(document, _)| document));
+            let (document, problems) = match read {
+                Ok((Parsed { value, problems }, _)) => (Ok(value), problems),
+                Err(reason) => (Err(reason), Vec::new()),
+            };
+            documents.add(url.clone(), document);
+            documents.report(&url, problems);
         }
     }
 }
@@ -78,7 +83,7 @@ impl Seen {
                 (Ok(path), _) => file_version(path).await,
                 (Err(()), Version::Response(validators, digest)) => {
                     match client.get_if_changed(url.clone(), validators, MAX_BYTES).await? {
-                        Some((bytes, validators)) => {
+                        Some(Answer { bytes, validators, .. }) => {
                             let now = Sha256::digest(&bytes).into();
                             // Other validators of the same text are no change.
                             let is_same = now == *digest;
@@ -106,8 +111,8 @@ async fn file_version(path: PathBuf) -> Version {
 
 impl Source<'_> {
     /// Reads a document of at most `left` bytes, which decreases by its length.
-    async fn document(&self, url: &Url, left: &mut usize) -> Result<(Value, Version), String> {
-        let (bytes, version) = match self {
+    async fn document(&self, url: &Url, left: &mut usize) -> Result<(Parsed, Version), String> {
+        let (bytes, media_type, version) = match self {
             Self::Folder(folder) => {
                 let path = url.to_file_path().map_err(|()| "only files beside the description are read")?;
                 let path = path.canonicalize().map_err(|error| error.to_string())?;
@@ -119,22 +124,23 @@ impl Source<'_> {
                 let max = u64::try_from(*left).unwrap_or(u64::MAX);
                 let reading = tokio::task::spawn_blocking(move || files::read(&path, max));
                 let bytes = reading.await.map_err(|_| "reading was interrupted")?.map_err(|error| error.to_string())?;
-                (bytes, version)
+                (bytes, String::new(), version)
             }
             Self::Origin(origin, client) => {
                 if url.origin() != *origin {
                     return Err("only documents of the server of the description are read".into());
                 }
                 let response = client.get_if_changed(url.clone(), &Validators::default(), *left).await?;
-                let (bytes, validators) = response.unwrap_or_default();
+                let Answer { bytes, media_type, validators } = response.unwrap_or_default();
                 let digest = Sha256::digest(&bytes).into();
-                (bytes, Version::Response(validators, digest))
+                (bytes, media_type, Version::Response(validators, digest))
             }
         };
         *left = left.saturating_sub(bytes.len());
         // YAML may be a hundred times as long.
         let work = bytes.len().saturating_mul(10);
-        let parsed = offload::run(work, || codecall_openapi::parse(&bytes)).await.map_err(|busy| busy.to_string())?;
+        let parsed = offload::run(work, || codecall_openapi::parse(&bytes, &media_type)).await;
+        let parsed = parsed.map_err(|busy| busy.to_string())?;
         Ok((parsed?, version))
     }
 }

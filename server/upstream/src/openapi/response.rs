@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use codecall_base::offload;
 use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
+use codecall_openapi::charset;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use reqwest::{Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -43,6 +44,11 @@ pub async fn bytes(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
+/// Returns `Content-Type`; empty if there is none.
+pub fn media_type(headers: &HeaderMap) -> String {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
 /// Converts the response to a call.
 pub async fn read(
     response: Response,
@@ -64,7 +70,7 @@ pub async fn read(
     if is_head && !is_failure {
         return Ok(ToolResult::Data(json!({"status": status.as_u16(), "headers": shown_headers(&headers)})));
     }
-    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let media_type = media_type(&headers);
     let size = body.len();
     let content = offload::run(size, move || Content::new(body, &media_type)).await?;
     if is_failure {
@@ -89,12 +95,16 @@ impl Content {
         }
         let is_json = essence == "application/json" || essence == "text/json" || essence.ends_with("+json");
         if (is_json || essence.is_empty())
-            && let Ok(value) = serde_json::from_slice(&body)
+            && let Some(value) = charset::json(&body, media_type)
         {
             return Self::Json(value);
         }
         if is_json || is_text(&essence) {
-            return Self::Text(decoded(&body, media_type));
+            match charset::decode(&body, media_type) {
+                Some(text) => return Self::Text(text.into_owned()),
+                // The charset is unknown: the caller gets its name, and all bytes.
+                None => return Self::Bytes(body, media_type.to_owned()),
+            }
         }
         match (essence.as_str(), String::from_utf8(body)) {
             ("", Ok(text)) => Self::Text(text),
@@ -143,16 +153,6 @@ fn is_text(essence: &str) -> bool {
         || essence.ends_with("+xml") && !essence.starts_with("image/")
         || essence.ends_with("+yaml")
         || TEXTS.contains(&essence)
-}
-
-/// Decodes a text with the `charset` of its media type, by default UTF-8.
-fn decoded(body: &[u8], media_type: &str) -> String {
-    let charset = media_type.split(';').skip(1).find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
-    });
-    let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
-    encoding.unwrap_or(encoding_rs::UTF_8).decode(body).0.into_owned()
 }
 
 /// Converts a response that is not a success. Redirects that were followed do not come here.
