@@ -113,6 +113,13 @@ impl Init {
                 let names = written.different.join(", ");
                 lines.push(format!("not added, because it has other servers with these names: {names}"));
             }
+            if !written.settings.is_empty() {
+                lines.push(format!("settings: {}", written.settings.join(", ")));
+            }
+            if !written.different_settings.is_empty() {
+                let keys = written.different_settings.join(", ");
+                lines.push(format!("not changed, because it has other values: {keys}"));
+            }
             for (path, backup) in &changed {
                 lines.push(format!("{}: starts CodeCall; as it was: {}", path.display(), backup.display()));
             }
@@ -268,6 +275,18 @@ fn report(found: &[Found], plan: &Plan) -> Result<(), CommandError> {
         let (name, path) = (skipped.name.clone(), skipped.path.display().to_string());
         rows.push(vec![name, "skipped".into(), skipped.client.into(), path, skipped.reason.clone()]);
     }
+    for planned in &plan.settings {
+        let setting = &planned.setting;
+        let value = if setting.is_secret() { "(secret)".to_owned() } else { setting.value.to_string() };
+        let note = format!("{} = {value}", setting.path());
+        let path = planned.path.display().to_string();
+        rows.push(vec![setting.from.clone(), "setting taken over".into(), planned.client.into(), path, note]);
+    }
+    for left in &plan.left {
+        let path = left.path.display().to_string();
+        let what = "setting not taken over".to_owned();
+        rows.push(vec![left.key.clone(), what, left.client.into(), path, left.reason.clone()]);
+    }
     output::print_table(&["server", "", "client", "file", "note"], rows)
 }
 
@@ -297,6 +316,15 @@ fn print_json(
     };
     let skipped = |skipped: &codecall_clients::Skipped| json!({ "name": skipped.name, "client": skipped.client, "file": shown(&skipped.path), "reason": skipped.reason });
     let duplicate = |same: &codecall_clients::Duplicate| json!({ "name": same.name, "client": same.client, "file": shown(&same.path), "sameAs": same.same });
+    let setting = |planned: &codecall_clients::PlannedSetting| {
+        let key = planned.setting.path();
+        json!({
+            "key": planned.setting.from, "client": planned.client, "file": shown(&planned.path),
+            "value": if planned.setting.is_secret() { json!("[secret]") } else { planned.setting.value.clone() },
+            "added": written.settings.contains(&key), "differs": written.different_settings.contains(&key), "as": key,
+        })
+    };
+    let left = |left: &codecall_clients::Left| json!({ "key": left.key, "client": left.client, "file": shown(&left.path), "reason": left.reason });
     let change = |(path, backup): &(PathBuf, PathBuf)| json!({ "file": shown(path), "backup": shown(backup) });
     let report = json!({
         "config": shown(path),
@@ -304,6 +332,8 @@ fn print_json(
         "servers": plan.servers.iter().map(server).collect::<Vec<_>>(),
         "duplicates": plan.duplicates.iter().map(duplicate).collect::<Vec<_>>(),
         "skipped": plan.skipped.iter().map(skipped).collect::<Vec<_>>(),
+        "settings": plan.settings.iter().map(setting).collect::<Vec<_>>(),
+        "settingsLeft": plan.left.iter().map(left).collect::<Vec<_>>(),
         "changed": changed.iter().map(change).collect::<Vec<_>>(),
     });
     output::print_json(&report.to_string())

@@ -4,6 +4,7 @@ use crate::Platform;
 use crate::client::Scope as Whose;
 use crate::find::{Found, Surroundings};
 use crate::launch;
+use crate::mcpproxy;
 use crate::variables::{Scope, translate};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -17,6 +18,8 @@ pub struct Server {
     pub needs: Vec<Need>,
     /// What is different from how the client starts it.
     pub notes: Vec<String>,
+    /// How many of its tools may be called at once.
+    pub limit: Option<u64>,
 }
 
 /// A variable of the environment that a server needs.
@@ -74,6 +77,21 @@ const IGNORED: &[&str] = &[
     "tool_timeout_sec",
     "working_dir",
 ];
+/// Keys of mcpproxy that are handled apart, or that need no counterpart.
+const OF_MCPPROXY: &[&str] = &[
+    "isolation",
+    "docker_isolation",
+    "docker",
+    "oauth",
+    "skip_quarantine",
+    "auto_approve_tool_changes",
+    "trust_mode",
+    "reconnect_on_use",
+    "init_timeout",
+    "max_concurrent_requests",
+    "source_registry_id",
+    "source_registry_provenance",
+];
 /// Keys that are ours, with their other names.
 const SAME: [(&str, &[&str]); 8] = [
     ("command", &["command"]),
@@ -123,7 +141,8 @@ impl<'a> Converter<'a> {
     }
 
     fn convert(mut self, table: Map<String, Value>) -> Result<Server, String> {
-        check_kind(&table)?;
+        let is_mcpproxy = self.found.client.id == mcpproxy::ID;
+        check_kind(&table, is_mcpproxy)?;
         let mut keys = Map::new();
         for (key, names) in SAME {
             if let Some(value) = names.iter().find_map(|name| table.get(*name)) {
@@ -152,12 +171,17 @@ impl<'a> Converter<'a> {
             self.notes.push("the client has it in quarantine".into());
             keys.insert("enabled".into(), false.into());
         }
-        let is_known = |name: &str| IGNORED.contains(&name) || SAME.iter().any(|(_, names)| names.contains(&name));
+        let limit = if is_mcpproxy { self.of_mcpproxy(&table, &mut keys)? } else { None };
+        let is_known = |name: &str| {
+            IGNORED.contains(&name)
+                || SAME.iter().any(|(_, names)| names.contains(&name))
+                || is_mcpproxy && OF_MCPPROXY.contains(&name)
+        };
         let unknown: Vec<&str> = table.keys().map(String::as_str).filter(|name| !is_known(name)).collect();
         if !unknown.is_empty() {
             self.notes.push(format!("not taken over: {}", unknown.join(", ")));
         }
-        Ok(Server { keys, needs: self.needs, notes: self.notes })
+        Ok(Server { keys, needs: self.needs, notes: self.notes, limit })
     }
 
     /// A value with its references translated. Numbers among texts become texts.
@@ -255,6 +279,77 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
+    /// What mcpproxy says of a server, in its entry or for all. Returns how many of its tools may be called at once.
+    fn of_mcpproxy(
+        &mut self,
+        table: &Map<String, Value>,
+        keys: &mut Map<String, Value>,
+    ) -> Result<Option<u64>, String> {
+        let root = &self.found.settings;
+        let mut lost = Vec::new();
+        if let Some(why) = mcpproxy::isolation(root, table) {
+            lost.push(format!("{why}, which CodeCall does not; 'confine' limits what a process may do"));
+        }
+        if let Some(quarantine) = mcpproxy::quarantine(table) {
+            keys.insert("quarantine".into(), quarantine.into());
+        }
+        if let Some(timeout) = table.get("init_timeout").or_else(|| root.get("init_timeout")) {
+            match mcpproxy::milliseconds(timeout) {
+                Some(0) => {}
+                Some(ms) => drop(keys.insert("startTimeoutMs".into(), ms.into())),
+                None => self.note("not taken over: init_timeout, which is no duration".into()),
+            }
+        }
+        let defaults = root.get("server_concurrency_defaults");
+        let limit = table.get("max_concurrent_requests");
+        let limit = limit.or_else(|| defaults?.get("max_concurrent_requests"));
+        let number = limit.and_then(Value::as_u64).filter(|limit| u32::try_from(*limit).is_ok());
+        if limit.is_some() && number.is_none() {
+            lost.push("its 'max_concurrent_requests' is no whole number".to_owned());
+        }
+        if keys.contains_key("command") {
+            self.environment_of_mcpproxy(keys)?;
+        } else if let Some(oauth) = table.get("oauth") {
+            let (auth, others) = authorization(oauth)?;
+            if !auth.is_empty() {
+                keys.insert("auth".into(), auth.into());
+            }
+            if !others.is_empty() {
+                lost.push(format!("these keys of 'oauth' are not taken over: {}", others.join(", ")));
+            }
+        }
+        if !lost.is_empty() {
+            keys.insert("enabled".into(), false.into());
+            lost.into_iter().for_each(|lost| self.note(format!("it is disabled: {lost}")));
+        }
+        Ok(number.filter(|limit| *limit > 0))
+    }
+
+    /// Variables of all servers.
+    fn environment_of_mcpproxy(&mut self, keys: &mut Map<String, Value>) -> Result<(), String> {
+        let Some(environment) = self.found.settings.get("environment") else { return Ok(()) };
+        if let Some(custom) = environment.get("custom_vars").filter(|custom| !custom.is_null()) {
+            let custom = self.value("env", custom)?;
+            let own = keys.entry("env").or_insert_with(|| Value::Object(Map::new()));
+            if let (Value::Object(custom), Some(own)) = (custom, own.as_object_mut()) {
+                for (name, value) in custom {
+                    own.entry(name).or_insert(value);
+                }
+            }
+            if own_is_empty(keys.get("env")) {
+                keys.shift_remove("env");
+            }
+        }
+        let is_name =
+            |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let names = environment.get("allowed_system_vars").and_then(Value::as_array).into_iter().flatten();
+        let names: Vec<Value> = names.filter_map(Value::as_str).filter(is_name).map(Value::from).collect();
+        if !names.is_empty() {
+            keys.insert("inheritEnv".into(), names.into());
+        }
+        Ok(())
+    }
+
     fn timeouts(&mut self, table: &Map<String, Value>, keys: &mut Map<String, Value>) {
         let seconds = table.get("startup_timeout_sec").and_then(Value::as_f64).map(|seconds| seconds * 1000.0);
         let start = seconds.or_else(|| table.get("startup_timeout_ms").and_then(Value::as_f64));
@@ -290,8 +385,44 @@ impl<'a> Converter<'a> {
     }
 }
 
+fn own_is_empty(env: Option<&Value>) -> bool {
+    env.and_then(Value::as_object).is_some_and(Map::is_empty)
+}
+
+/// Converts the `oauth` of mcpproxy to our `auth`. Also returns the keys that have no counterpart.
+fn authorization(oauth: &Value) -> Result<(Map<String, Value>, Vec<String>), String> {
+    let Some(oauth) = oauth.as_object() else { return Err("its 'oauth' has the wrong type".into()) };
+    let (mut auth, mut others) = (Map::new(), Vec::new());
+    for (key, value) in oauth {
+        let is_empty =
+            matches!(value, Value::Null | Value::Bool(_)) || *value == "" || *value == Value::Array(Vec::new());
+        let port = value.as_str().and_then(|address| {
+            let rest =
+                address.strip_prefix("http://127.0.0.1:").or_else(|| address.strip_prefix("http://localhost:"))?;
+            rest.split('/').next()?.parse::<u16>().ok().filter(|port| *port > 0)
+        });
+        match (key.as_str(), value, port) {
+            // PKCE is always used.
+            ("pkce_enabled", _, _) => {}
+            _ if is_empty || *value == Value::Object(Map::new()) => {}
+            ("client_id", Value::String(id), _) if !id.contains("${") => {
+                auth.insert("clientId".into(), id.clone().into());
+            }
+            ("client_secret", Value::String(secret), _) if !secret.contains("${") => {
+                auth.insert("clientSecret".into(), secret.clone().into());
+            }
+            ("scopes", Value::Array(scopes), _) if scopes.iter().all(Value::is_string) => {
+                auth.insert("scopes".into(), value.clone());
+            }
+            ("redirect_uri", _, Some(port)) => drop(auth.insert("redirectPort".into(), port.into())),
+            _ => others.push(key.clone()),
+        }
+    }
+    Ok((auth, others))
+}
+
 /// Refuses what cannot be reached, or not without what only the client has.
-fn check_kind(table: &Map<String, Value>) -> Result<(), String> {
+fn check_kind(table: &Map<String, Value>, is_mcpproxy: bool) -> Result<(), String> {
     let kind = ["type", "transport", "protocol"].iter().find_map(|key| table.get(*key).and_then(Value::as_str));
     match kind {
         Some("sse") => return Err("it speaks HTTP with SSE (protocol 2024-11-05), which is not supported".into()),
@@ -299,7 +430,7 @@ fn check_kind(table: &Map<String, Value>) -> Result<(), String> {
         Some(_) | None => {}
     }
     let has = |key: &str| table.get(key).is_some_and(|value| *value != Value::Object(Map::new()) && *value != false);
-    if table.contains_key("url") && ["oauth", "auth"].iter().any(|key| has(key)) {
+    if !is_mcpproxy && table.contains_key("url") && ["oauth", "auth"].iter().any(|key| has(key)) {
         return Err("it signs in with OAuth, which is not supported".into());
     }
     if has("headersHelper") {

@@ -2,6 +2,7 @@
 
 use crate::change::backup_of;
 use crate::client::{CLIENTS, Client, File, Place, Platform, Scope};
+use crate::mcpproxy;
 use crate::read::{self, Document};
 use codecall_base::files;
 use serde_json::{Map, Value};
@@ -40,6 +41,8 @@ pub struct Found {
     pub servers: Result<Vec<(String, Value)>, String>,
     /// `inputs` of the file: values that the client asks for.
     pub inputs: Vec<Value>,
+    /// The whole file, of a client that has settings beside its servers; else empty.
+    pub settings: Map<String, Value>,
 }
 
 /// Finds the files of all clients. Files that do not exist are left out, and those without servers, unless they were
@@ -56,11 +59,24 @@ pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => Err(error.to_string()),
             };
-            let found =
-                |servers, inputs| Found { client, scope: file.scope, path: path.clone(), keys, servers, inputs };
+            let found = |servers, inputs, settings| Found {
+                client,
+                scope: file.scope,
+                path: path.clone(),
+                keys,
+                servers,
+                inputs,
+                settings,
+            };
             let found = match document {
-                Ok(document) => found(Ok(servers(&document, file, surroundings)), inputs(&document, file)),
-                Err(problem) => found(Err(problem), Vec::new()),
+                Ok(document) => {
+                    let settings = match &document.value {
+                        Value::Object(root) if client.id == mcpproxy::ID => root.clone(),
+                        _ => Map::new(),
+                    };
+                    found(Ok(servers(&document, file, surroundings)), inputs(&document, file), settings)
+                }
+                Err(problem) => found(Err(problem), Vec::new(), Map::new()),
             };
             // In the home itself, the user's file is that of the folder too. A file that cannot be read is shown once.
             let is_known = |known: &Found| {
@@ -68,7 +84,8 @@ pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
             };
             // One that was changed can be changed back.
             let is_changed = || backup_of(&found.path).exists();
-            if found.servers.as_ref().is_ok_and(|servers| servers.is_empty() && !is_changed())
+            let is_empty = |servers: &Vec<_>| servers.is_empty() && found.settings.is_empty();
+            if found.servers.as_ref().is_ok_and(|servers| is_empty(servers) && !is_changed())
                 || all.iter().any(is_known)
             {
                 continue;
@@ -77,6 +94,37 @@ pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
         }
     }
     all
+}
+
+/// Names of files that only a client has, with the client; others, such as `settings.json`, say nothing.
+const NAMES: [(&str, &str); 4] = [
+    ("claude_desktop_config.json", "Claude Desktop"),
+    (".claude.json", "Claude Code"),
+    (".mcp.json", "Claude Code"),
+    ("mcp_config.json", "mcpproxy or Windsurf"),
+];
+/// Keys of mcpproxy that no other file has.
+const OF_MCPPROXY: [&str; 6] =
+    ["listen", "data_dir", "docker_isolation", "tools_limit", "tool_response_limit", "enable_tray"];
+
+/// Returns the client that a file is of, although it is given as a configuration of ours: by its name, or by what only
+/// that client writes.
+#[must_use]
+pub fn client_of(path: &Path) -> Option<&'static str> {
+    let text = files::read_text(path, files::MAX_CONFIG_BYTES).ok()?;
+    let root = read::document(path, &text).map(|document| document.value).unwrap_or_default();
+    let has = |key: &str| root.get(key).is_some();
+    if root["mcpServers"].is_array() || OF_MCPPROXY.iter().filter(|key| has(key)).count() > 1 {
+        return Some("mcpproxy");
+    }
+    let name = path.file_name()?;
+    if let Some((_, client)) = NAMES.iter().find(|(known, _)| name == *known) {
+        return Some(client);
+    }
+    // `servers` and its like are no keys of ours.
+    let is_foreign = |file: &File| file.keys.first().is_some_and(|key| *key != "mcpServers" && has(key));
+    let is_ours = has("mcpServers") || has("openapi") || has("vm");
+    CLIENTS.iter().find(|client| !is_ours && client.files.iter().any(is_foreign)).map(|client| client.name)
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

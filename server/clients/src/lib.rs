@@ -15,6 +15,7 @@ mod client;
 mod convert;
 mod find;
 pub mod launch;
+pub mod mcpproxy;
 mod plan;
 mod read;
 mod variables;
@@ -22,6 +23,7 @@ mod write;
 
 pub use client::{CLIENTS, Client, Platform, Scope};
 pub use convert::{Conversion, Need, Server};
-pub use find::{Found, Surroundings, find};
-pub use plan::{Duplicate, Plan, Planned, Skipped, plan};
+pub use find::{Found, Surroundings, client_of, find};
+pub use mcpproxy::Setting;
+pub use plan::{Duplicate, Left, Plan, Planned, PlannedSetting, Skipped, plan};
 pub use write::{Written, write};

@@ -2,6 +2,7 @@
 
 use crate::convert::{Conversion, Server, convert};
 use crate::find::{Found, Surroundings};
+use crate::mcpproxy::{self, Setting};
 use codecall_base::tool::is_reserved;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -15,6 +16,34 @@ pub struct Plan {
     pub skipped: Vec<Skipped>,
     /// Servers that several files have.
     pub duplicates: Vec<Duplicate>,
+    /// Settings beside the servers.
+    pub settings: Vec<PlannedSetting>,
+    /// Settings that are not taken over.
+    pub left: Vec<Left>,
+}
+
+/// A setting that is taken over.
+#[derive(Clone, Debug)]
+pub struct PlannedSetting {
+    /// The setting.
+    pub setting: Setting,
+    /// The client.
+    pub client: &'static str,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A setting that is not taken over.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// Its key in the file.
+    pub key: String,
+    /// The client.
+    pub client: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
 }
 
 /// A server that is taken over.
@@ -98,6 +127,7 @@ pub fn plan(found: &[Found], surroundings: &Surroundings<'_>) -> Plan {
                 Conversion::Server(server) => plan.add(name, server, file, surroundings),
             }
         }
+        plan.add_settings(file);
     }
     plan
 }
@@ -112,6 +142,23 @@ impl Plan {
         let same = self.duplicates.iter().filter(|same| is_here(&same.path, &same.place));
         let same = same.filter(|same| is_there(&same.same)).map(|same| &same.name);
         planned.chain(same).cloned().collect()
+    }
+
+    fn add_settings(&mut self, file: &Found) {
+        if file.settings.is_empty() {
+            return;
+        }
+        let (client, path) = (file.client.name, &file.path);
+        let mut settings = mcpproxy::settings(&file.settings);
+        let of_file = self.servers.iter().filter(|planned| planned.path == *path);
+        let limits = of_file.filter_map(|planned| Some((planned.name.clone(), planned.server.limit?)));
+        settings.limit_calls(&file.settings, &limits.collect::<Vec<_>>());
+        for setting in settings.taken.into_iter().filter(|setting| !setting.key.is_empty()) {
+            self.settings.push(PlannedSetting { setting, client, path: path.clone() });
+        }
+        for (key, reason) in settings.left {
+            self.left.push(Left { key, client, path: path.clone(), reason });
+        }
     }
 
     fn add(&mut self, original: &str, server: Server, file: &Found, surroundings: &Surroundings<'_>) {

@@ -1,9 +1,9 @@
 //! Writes our configuration, or adds to one that exists.
 
-use crate::plan::{Plan, Planned, STARTING};
+use crate::plan::{Plan, Planned, PlannedSetting, STARTING};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 const HEAD: &str = "\
 # The configuration of CodeCall, begun by `codecall init`.
@@ -37,6 +37,10 @@ pub struct Written {
     /// The names of servers of which the file has others with the same name; these are not changed, and those are not
     /// added.
     pub different: Vec<String>,
+    /// The keys of settings that were added.
+    pub settings: Vec<String>,
+    /// The keys of settings of which the file has other values; these are not changed.
+    pub different_settings: Vec<String>,
 }
 
 impl Written {
@@ -55,7 +59,11 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
     let text = existing.unwrap_or(HEAD);
     let mut document: DocumentMut = text.parse().map_err(|_| "not valid TOML".to_owned())?;
     // Comments at the end stay before what is added.
-    let end = document.trailing().as_str().unwrap_or_default().to_owned();
+    let mut end = document.trailing().as_str().unwrap_or_default().to_owned();
+    let before: Value = toml::from_str(text).map_err(|_| "not valid TOML".to_owned())?;
+    let (settings, different_settings) = add_settings(&mut document, &before, plan);
+    // Those of a new file stay above its settings.
+    let head = if existing.is_none() && !settings.is_empty() { std::mem::take(&mut end) + "\n" } else { String::new() };
     let servers = document.entry("mcpServers").or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -63,7 +71,6 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
     });
     let servers = servers.as_table_like_mut().ok_or("'mcpServers' is not a table")?;
     let known: BTreeSet<String> = servers.iter().map(|(name, _)| name.to_owned()).collect();
-    let before: Value = toml::from_str(text).map_err(|_| "not valid TOML".to_owned())?;
     let (mut added, mut kept, mut different) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &plan.servers {
         if known.contains(&planned.name) {
@@ -81,11 +88,43 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
         servers.insert(&planned.name, Item::Table(entry(planned, before)));
         added.push(planned.name.clone());
     }
-    if added.is_empty() {
-        return Ok(Written { text: text.to_owned(), added, kept, different });
+    if added.is_empty() && settings.is_empty() {
+        return Ok(Written { text: text.to_owned(), added, kept, different, settings, different_settings });
     }
-    document.set_trailing("");
-    Ok(Written { text: document.to_string(), added, kept, different })
+    if !added.is_empty() || !head.is_empty() {
+        document.set_trailing("");
+    }
+    Ok(Written { text: format!("{head}{document}"), added, kept, different, settings, different_settings })
+}
+
+/// Adds the settings of a plan. Returns the keys that were added, and those that have other values.
+fn add_settings(document: &mut DocumentMut, before: &Value, plan: &Plan) -> (Vec<String>, Vec<String>) {
+    let (mut added, mut different) = (Vec::new(), Vec::new());
+    for PlannedSetting { setting, client, path } in &plan.settings {
+        let name = setting.path();
+        let known = setting.key.iter().try_fold(before, |at, key| at.get(key));
+        if known.is_some() || added.contains(&name) {
+            if known.is_none_or(|known| *known != setting.value) {
+                different.push(name);
+            }
+            continue;
+        }
+        let Some((last, tables)) = setting.key.split_last() else { continue };
+        let table = tables.iter().try_fold(document.as_table_mut() as &mut dyn TableLike, |table, key| {
+            table.entry(key).or_insert_with(|| Item::Table(Table::new())).as_table_like_mut()
+        });
+        let Some(table) = table else {
+            different.push(name);
+            continue;
+        };
+        table.insert(last, Item::Value(toml(&setting.value)));
+        if let Some(mut key) = table.key_mut(last) {
+            let from = format!("# From {client}: {} ({}).\n", line(&setting.from), line(&path.display().to_string()));
+            key.leaf_decor_mut().set_prefix(from);
+        }
+        added.push(name);
+    }
+    (added, different)
 }
 
 /// The table of a server, with comments. `before` stands above them.

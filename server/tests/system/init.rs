@@ -109,3 +109,76 @@ async fn the_environment_overrides_the_file() {
     let ran = at_home(&home, &run, &[("CODECALL_VM_PRESETS", "locked_down")]).await;
     assert!(ran.code == Some(0) && ran.stderr.contains("did you mean CODECALL_VM_PRESET?"), "{ran:?}");
 }
+
+const MCPPROXY: &str = r#"{
+    "listen": "127.0.0.1:8080", "enable_code_execution": true, "code_execution_timeout_ms": 60000,
+    "code_execution_max_tool_calls": 20, "code_execution_pool_size": 4, "top_k": 6, "tool_response_limit": 20000,
+    "call_tool_timeout": "2m0s", "quarantine_enabled": true, "api_key": "a-key-of-mcpproxy-1234", "max_concurrent_requests": 9,
+    "docker_isolation": {"enabled": true, "memory_limit": "512m"}, "environment": {"custom_vars": {"REGION": "eu"}},
+    "mcpServers": [
+        {"name": "isolated", "command": "uvx", "args": ["a"], "enabled": true},
+        {"name": "plain", "command": "b", "env": {"X": "1"}, "isolation": {"enabled": false}, "enabled": true, "init_timeout": "90s"},
+        {"name": "off", "command": "c", "enabled": false},
+        {"name": "new", "command": "d", "isolation": {"enabled": false}, "enabled": true, "quarantined": true},
+        {"name": "remote", "url": "https://a.example/mcp", "headers": {"X-Key": "k"}, "oauth": {"client_id": "me", "scopes": ["r"]}, "enabled": true, "skip_quarantine": true, "max_concurrent_requests": 2}
+    ]
+}"#;
+
+/// All of the file of mcpproxy: each key is taken over or named, and servers in isolation stay off.
+#[tokio::test]
+async fn mcpproxy_is_taken_over() {
+    let home = Folder::new();
+    let file = home.file(".mcpproxy/mcp_config.json", MCPPROXY);
+    let config = home.path(".config/codecall/codecall.toml");
+    let ran = at_home(&home, &["init", "--json"], &[]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = ran.json();
+    let taken: Vec<&str> =
+        report["settings"].as_array().expect("a list").iter().filter_map(|one| one["as"].as_str()).collect();
+    let expected = [
+        "code_execution_timeout_ms",
+        "code_execution_max_tool_calls",
+        "code_execution_pool_size",
+        "enable_code_execution",
+        "topK",
+        "vm.maxInlineBytes",
+        "vm.toolTimeoutMs",
+        "quarantine",
+        "http.token",
+        "concurrencyLimits",
+    ];
+    assert_eq!(taken, expected, "{report}");
+    assert_eq!(report["settingsLeft"][0]["key"], "listen", "{report}");
+    assert!(!ran.stdout.contains("a-key-of-mcpproxy"), "{ran:?}");
+    assert_eq!(at_home(&home, &["config", "check"], &[]).await.code, Some(0));
+    let written = std::fs::read_to_string(&config).expect("a file");
+    let server = |name: &str| {
+        let after = written.split_once(&format!("[mcpServers.{name}]\n")).expect("a server").1;
+        after.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    for (name, is_off) in [("isolated", true), ("plain", false), ("off", true), ("new", true), ("remote", false)] {
+        assert_eq!(server(name).contains("enabled = false"), is_off, "{name}: {written}");
+    }
+    assert!(server("plain").contains("startTimeoutMs = 90000"), "{written}");
+    assert!(server("plain").contains(r#"env = { X = "1", REGION = "eu" }"#), "{written}");
+    assert!(server("remote").contains(r#"auth = { clientId = "me", scopes = ["r"] }"#), "{written}");
+    assert!(server("remote").contains("quarantine = false"), "{written}");
+    for line in ["topK = 6", "toolTimeoutMs = 120000", "maxInlineBytes = 20000", "enable_code_execution = true"] {
+        assert!(written.lines().any(|found| found == line), "{line}: {written}");
+    }
+    let limits = r#"concurrencyLimits = [{ tool = "*", limit = 9 }, { tool = "remote:*", limit = 2 }]"#;
+    assert!(written.contains(limits), "{written}");
+    assert!(written.contains("# it is disabled: mcpproxy starts it in Docker"), "{written}");
+    let again = at_home(&home, &["init"], &[]).await;
+    assert!(again.stdout.contains("nothing to add to"), "{again:?}");
+    assert_eq!(std::fs::read_to_string(&config).expect("a file"), written, "it is the same again");
+    // Such a file is no configuration of ours.
+    let claude = home.file("claude_desktop_config.json", r#"{"mcpServers": {"a": {"command": "a"}}}"#);
+    for (path, client) in [(&file, "mcpproxy"), (&claude, "Claude Desktop")] {
+        for words in [&["status"][..], &["serve"], &["run", "-"]] {
+            let ran = at_home(&home, &[words, &["--config", path.as_str()]].concat(), &[]).await;
+            let is_named = ran.stderr.contains(client) && ran.stderr.contains("codecall init");
+            assert!(ran.code == Some(2) && is_named, "{words:?}: {ran:?}");
+        }
+    }
+}
