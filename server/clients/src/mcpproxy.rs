@@ -56,6 +56,7 @@ pub fn settings(root: &Map<String, Value>) -> Settings {
         ("code_execution_timeout_ms", &["code_execution_timeout_ms"][..], 1, 600_000),
         ("code_execution_max_tool_calls", &["code_execution_max_tool_calls"][..], 0, u64::MAX),
         ("code_execution_pool_size", &["code_execution_pool_size"][..], 1, 100),
+        ("code_execution_max_parallel", &["vm", "maxConcurrency"][..], 1, u64::from(u32::MAX)),
     ];
     for (from, key, least, most) in limits {
         if let Some(value) = given(from).filter(|value| least == 0 || **value != 0) {
@@ -126,7 +127,6 @@ fn reason(key: &str) -> &'static str {
         }
         "tls" => "CodeCall speaks HTTP; a proxy in front of it has the certificate",
         "logging" => "give it on the command line: '--log-level', '--log-format'",
-        "code_execution_max_parallel" => "calls of 'code_execution' follow each other",
         "sensitive_data_detection" | "output_sanitisation" => "see 'pii' for the masking of personal data",
         "telemetry" => "CodeCall sends none",
         _ => "CodeCall has no such setting",

@@ -214,7 +214,12 @@ fn what_is_left_out_has_a_reason() {
 #[test]
 fn an_existing_configuration_is_added_to() {
     let home = Home::new();
-    let (_, plan) = home.plan();
+    let (_, mut plan) = home.plan();
+    // They stand before all tables.
+    assert_eq!(
+        plan.settings.drain(..).map(|planned| planned.setting.path()).collect::<Vec<_>>(),
+        ["enable_code_execution"]
+    );
     let mine = "# mine\ntopK = 3 # few\n\n[mcpServers.github]\ncommand = \"my-github\"\n";
     let written = write(Some(mine), &plan).expect("written");
     assert!(written.text.starts_with(mine), "{}", written.text);
