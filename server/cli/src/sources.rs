@@ -74,12 +74,17 @@ pub fn find_config(named: Option<PathBuf>) -> Result<Option<PathBuf>, CommandErr
 /// until the process ends, also in the error of a hub that could not start.
 pub fn load_config(path: Option<&Path>) -> Result<Config, CommandError> {
     static SECRETS: OnceLock<Arc<SecretRegistry>> = OnceLock::new();
-    if let Some((path, client)) = path.and_then(|path| Some((path, codecall_clients::client_of(path)?))) {
-        let problem = format!("{}: this is a file of {client}, not a configuration of CodeCall", path.display());
-        let help = "'codecall init' takes over its servers and settings into a configuration of CodeCall";
-        return Err(CommandError::new(problem).with_help(help));
-    }
-    let config = Config::load_with(path, &stored_secret)?;
+    let config = match Config::load_with(path, &stored_secret) {
+        Ok(config) => config,
+        Err(error) => {
+            let Some((path, client)) = path.and_then(|path| Some((path, codecall_clients::client_of(path)?))) else {
+                return Err(error.into());
+            };
+            let problem = format!("{}: this is a file of {client}, not a configuration of CodeCall", path.display());
+            let help = "'codecall init' takes over its servers and settings into a configuration of CodeCall";
+            return Err(CommandError::new(problem).with_help(help));
+        }
+    };
     SECRETS.get_or_init(|| Arc::clone(&config.secrets)).join_logs();
     Ok(config)
 }

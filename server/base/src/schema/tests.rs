@@ -1,5 +1,5 @@
 use super::*;
-use serde_json::json;
+use serde_json::{Map, json};
 
 fn schema(schema: Value) -> Schema {
     Schema::new(&schema).expect("usable")
