@@ -191,15 +191,15 @@ async fn tools_of_the_last_start() {
     assert!(listed.stdout.contains("slow:knit") && listed.stderr.contains("is damaged and is ignored"), "{listed:?}");
 }
 
-/// Tools that are not listed are no news for clients that only see the list.
+/// The tools that scripts can call have changed, though none is listed.
 #[tokio::test]
-async fn an_unchanged_list_is_not_announced() {
+async fn a_change_of_tools_that_are_not_listed_is_announced() {
     let folder = Folder::new();
     let Some(config) = slow(&folder, 1_500, json!({"vm": {"toolTimeoutMs": 30_000}})) else { return };
     let server = Server::start(&["--config", &config]).await;
     assert_eq!(server.execute("return await slow.knit({})").await["result"], "a scarf");
     tokio::time::sleep(SECOND).await;
-    assert_eq!(server.recorded.changes.load(Ordering::Relaxed), 0);
+    assert_eq!(server.recorded.changes.load(Ordering::Relaxed), 1);
     server.end().await;
 }
 

@@ -173,7 +173,8 @@ async fn mcpproxy_is_taken_over() {
     assert!(again.stdout.contains("nothing to add to"), "{again:?}");
     assert_eq!(std::fs::read_to_string(&config).expect("a file"), written, "it is the same again");
     // Such a file is no configuration of ours.
-    let claude = home.file("claude_desktop_config.json", r#"{"mcpServers": {"a": {"command": "a"}}}"#);
+    let claude =
+        home.file("claude_desktop_config.json", r#"{"mcpServers": {"a": {"command": "a"}}, "globalShortcut": ""}"#);
     for (path, client) in [(&file, "mcpproxy"), (&claude, "Claude Desktop")] {
         for words in [&["status"][..], &["serve"], &["run", "-"]] {
             let ran = at_home(&home, &[words, &["--config", path.as_str()]].concat(), &[]).await;

@@ -176,7 +176,7 @@ async fn describe() {
     let tool = &answer.value["tools"][0];
     assert_eq!(
         tool.as_object().expect("a row").keys().collect::<Vec<_>>(),
-        ["name", "appId", "description", "inputSchema", "outputSchema", "annotations", "usageExamples"]
+        ["name", "appId", "description", "inputSchema", "annotations", "usageExamples"]
     );
     assert_eq!(answer.value["notFound"], json!(["users:nope", "codecall:execute"]));
     let answer = ask("codecall_describe", json!({"tools": "users:get"})).await;

@@ -124,7 +124,8 @@ fn other_spellings_of_messages() {
         (json!({"content": "broken", "is_error": true}), json!(["broken", "TOOL_EXECUTION_ERROR"])),
         (json!({"content": "{\"error\":{\"message\":\"m\",\"code\":\"C\"}}"}), json!(["m", "C"])),
         (json!({"content": "{\"error\":null,\"rows\":[]}"}), json!({"error": null, "rows": []})),
-        (json!({"content": "12345678901234567890.0"}), json!(12345678901234567000_u64)),
+        (json!({"content": "12345678901234567890.0"}), json!("12345678901234567890.0")),
+        (json!({"content": "42"}), json!(42)),
     ] {
         let mut answer = json!({"role": "tool", "tool_call_id": "a"});
         for (key, value) in message.as_object().expect("an object") {
