@@ -54,7 +54,7 @@ fn is_command(line: &str) -> bool {
 fn is_python(line: &str) -> bool {
     let code = line.split(" #").next().unwrap_or_default().trim_end();
     let begins = |word: &&str| code.strip_prefix(*word).is_some_and(|rest| rest.starts_with([' ', ':', '(']));
-    let is_block = code.ends_with(':') && BLOCKS.iter().any(|word| begins(&word));
+    let is_block = code.ends_with(':') && BLOCKS.iter().any(begins);
     let is_import = code.starts_with("from ") && code.contains(" import ")
         || code
             .strip_prefix("import ")

@@ -21,10 +21,7 @@ enum Charset {
 /// and the text is not UTF-8.
 #[must_use]
 pub fn decode<'a>(bytes: &'a [u8], media_type: &str) -> Option<Cow<'a, str>> {
-    let named = match parameter(media_type) {
-        Some(name) => Some(named(name, bytes)),
-        None => None,
-    };
+    let named = parameter(media_type).map(|name| named(name, bytes));
     match marked(bytes).or(named.flatten()) {
         Some(charset) => Some(charset.decode(bytes)),
         None => match std::str::from_utf8(bytes) {
@@ -203,7 +200,7 @@ mod tests {
                 let written = value.to_string();
                 assert_eq!(json(&encoding.encode(&written).0, &media), Some(value.clone()), "{media}");
                 // A service that says what is not so.
-                assert_eq!(json(written.as_bytes(), &media).is_some(), true, "{media}");
+                assert!(json(written.as_bytes(), &media).is_some(), "{media}");
             }
         }
     }

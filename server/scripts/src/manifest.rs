@@ -246,7 +246,7 @@ impl Manifest {
                     let message = error.to_string();
                     let message = message.strip_suffix(&format!(" at line {line} column {column}"));
                     let message = message.map_or_else(|| error.to_string(), str::to_owned);
-                    let source_line = text.lines().nth(error.line().saturating_sub(1)).map(str::to_owned);
+                    let source_line = text.lines().nth(error.line().saturating_sub(1)).map(Box::from);
                     let (line, column) = (Some(line), Some(column));
                     (Err(message), Some(Problem { line, column, source_line, ..Problem::new("") }))
                 }

@@ -24,7 +24,7 @@ pub struct Problem {
     pub column: Option<u32>,
     /// The beginning of that line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_line: Option<String>,
+    pub source_line: Option<Box<str>>,
     /// What is wrong.
     pub message: String,
     /// What to write instead, if that is known.
@@ -52,7 +52,7 @@ impl Problem {
     pub fn at(mut self, source: &str, offset: usize) -> Self {
         let place = Location::of(source, u32::try_from(offset).unwrap_or(u32::MAX));
         (self.line, self.column) = (Some(place.line), Some(place.column));
-        self.source_line = line_at(source, offset);
+        self.source_line = line_at(source, offset).map(String::into_boxed_str);
         self
     }
 

@@ -234,8 +234,7 @@ async fn tools_page(
     peer: Peer<RoleClient>,
     params: Option<PaginatedRequestParams>,
 ) -> Result<Page<Tool>, ServiceError> {
-    let mut request = ListToolsRequest::default();
-    request.params = params;
+    let request = ListToolsRequest { params, ..ListToolsRequest::default() };
     let unreadable = |what: &str| Page { items: Vec::new(), next: None, oddities: vec![what.to_owned()] };
     match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
         Ok(ServerResult::ListToolsResult(mut list)) => {
