@@ -113,8 +113,17 @@ impl Post<'_> {
     fn is_without_session(&self, answer: &ServerJsonRpcMessage) -> bool {
         let (Some(_), JsonRpcMessage::Error(error)) = (self.session, answer) else { return false };
         let message = error.error.message.to_ascii_lowercase();
-        let is_absent =
-            ["not found", "no valid", "invalid", "expired", "unknown", "missing", "terminated", "not exist"];
+        let is_absent = [
+            "not found",
+            "no valid",
+            "invalid",
+            "expired",
+            "unknown",
+            "missing",
+            "required",
+            "terminated",
+            "not exist",
+        ];
         message.contains("not initialized")
             || message.contains("session") && is_absent.iter().any(|word| message.contains(word))
     }
