@@ -93,7 +93,7 @@ impl Vm {
         self.note_missing(thrown, Missing::Pair)
     }
 
-    /// What a text holds, if it is data in a notation.
+    /// Returns the notation of the data in a text.
     fn text_of_data(&mut self, value: Value) -> Option<Notation> {
         if !value.is(Kind::String) {
             return None;
@@ -150,7 +150,7 @@ impl Vm {
         tools.next().map(|(app, tool)| format!("write `{app}.{tool}(…)`"))
     }
 
-    /// What to write instead, where only the message and the place of an error say what is meant.
+    /// Returns a hint for an error of which only the message and the line say what is meant.
     pub(crate) fn hint_of_message(&self, message: &str, line: &str) -> Option<String> {
         if message.contains("[object Obj") && message.ends_with("is not valid JSON") {
             return Some("the value is data already; leave out `JSON.parse`".into());

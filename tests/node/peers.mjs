@@ -4,7 +4,7 @@
 // SUITE is a name in `peers/suites.mjs`, FOLDER a checkout of its repository. COMMAND reads lines `{"script"}` and answers
 // each with a line, its outcome, such as `target/debug/batch` (`cargo build -p codecall-tests --bin batch`). What tests
 // assert is logged, not judged: Node is the judge. The statements that AgentScript refuses are left out of a program.
-// What differs between two runs of Node is not compared.
+// Lines that differ between two runs of Node are not compared.
 // Prints the counts of each suite, the differences by reason (`peers/reasons.mjs`), and COUNT of those without one; FILE
 // gets all of them, a line of JSON each. The exit code is 1 if there is a difference without a reason.
 import { appendFileSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ async function main() {
       const known = labelled.script ? await differ(labelled, node) : [];
       const problems = known.length > 0 ? known : plain;
       const reasonFor = (problem) => reasonOf({ ...problem, ...one, place: program.place });
-      // What has no reason counts, else what comes first.
+      // A difference without a reason counts, else the first one.
       const problem = problems.find((one) => !reasonFor(one)) ?? problems[0];
       const reason = reasonFor(problem);
       if (reason) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);

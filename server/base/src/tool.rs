@@ -46,7 +46,7 @@ pub struct ToolDefinition {
     pub examples: Vec<Example>,
     /// The kind of its upstream, such as `mcp`.
     pub source: &'static str,
-    /// What its upstream has sent of it and could not be read: a sentence each.
+    /// The parts of its entry that could not be read: a sentence each.
     pub oddities: Vec<String>,
     /// A digest of what its upstream has sent, if not all of that could be read.
     pub received: Option<String>,

@@ -279,7 +279,7 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    /// What mcpproxy says of a server, in its entry or for all. Returns how many of its tools may be called at once.
+    /// Converts the settings of mcpproxy for a server, in its entry or for all. Returns how many of its tools may be called at once.
     fn of_mcpproxy(
         &mut self,
         table: &Map<String, Value>,

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 /// The settings of a file, in our keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What is taken over.
+    /// The settings that are taken over.
     pub taken: Vec<Setting>,
-    /// What is not: the key of the file, and why.
+    /// The settings that are not: the key of the file, and why.
     pub left: Vec<(String, String)>,
 }
 

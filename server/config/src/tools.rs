@@ -163,7 +163,7 @@ pub struct ToolMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolExample {
-    /// What the example shows.
+    /// A description of the example.
     pub description: Option<String>,
     /// The script.
     pub code: Option<String>,

@@ -16,7 +16,7 @@ pub struct Documents {
     known: HashMap<String, Result<usize, String>>,
     /// Addresses that documents refer to and that were neither added nor refused.
     missing: BTreeSet<String>,
-    /// What of the documents was left out or mended.
+    /// The parts of the documents that are left out or mended.
     problems: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct Parsed {
     /// Its value, which is an object.
     pub value: Value,
-    /// What of it was left out or mended.
+    /// The parts of it that are left out or mended.
     pub problems: Vec<String>,
 }
 

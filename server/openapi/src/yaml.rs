@@ -53,7 +53,7 @@ pub fn convert(text: &str) -> Result<(Value, Vec<String>), Failure> {
     }
 }
 
-/// What is known of the value at a place.
+/// The type of the value at a place, as far as it is known.
 #[derive(Clone, Copy)]
 struct Role {
     place: Place,
@@ -87,7 +87,7 @@ struct Converter<'n, 'a> {
     values: usize,
     bytes: usize,
     looks: usize,
-    /// What references within the document lead to.
+    /// The targets of references within the document.
     pointers: HashMap<&'n str, Option<Id>>,
     /// The line of the last scalar.
     line: usize,

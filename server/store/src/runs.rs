@@ -27,7 +27,7 @@ const COMPRESSION: u8 = 3;
 
 /// The kinds of runs: scripts of both dialects, script tools, calls of tools without a script, steps of stateless runs.
 pub const RUN_KINDS: [&str; 6] = ["execute", "code_execution", "tool", "invoke", "direct", "step"];
-/// What a filter of runs can name as their status: `failed` are all but `ok`. The last two are those of steps.
+/// The statuses that a filter of runs can name: `failed` are all but `ok`. The last two are those of steps.
 pub const RUN_STATUSES: [&str; 9] = [
     "ok",
     "failed",
@@ -46,7 +46,7 @@ pub const RUN_STATUSES: [&str; 9] = [
 pub struct RunSummary {
     /// The id of the run.
     pub id: String,
-    /// What was run: one of [`RUN_KINDS`].
+    /// The kind of the run: one of [`RUN_KINDS`].
     pub kind: String,
     /// The run that has made the call in which this run is nested.
     #[serde(skip_serializing_if = "Option::is_none")]

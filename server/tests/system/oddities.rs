@@ -45,7 +45,7 @@ async fn serving(folder: &Folder, servers: Map<String, Value>) -> Server {
     Server::start(&["--config", &folder.file("config.json", config.to_string())]).await
 }
 
-/// What a script gets of each tool: its result as JSON, or the message of its error.
+/// Returns the outcome of a call of each tool: its result as JSON, or the message of its error.
 async fn outcomes(server: &Server, app: &str, count: usize) -> Vec<Result<Value, String>> {
     let script = format!(
         "const all = await Promise.allSettled(Array.from({{ length: {count} }}, (_, at) => callTool(`{app}:t${{at}}`, {{}})));

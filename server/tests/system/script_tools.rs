@@ -354,7 +354,7 @@ async fn a_broken_tool_says_why_wherever_it_is_named() {
         assert!(warnings.contains(&format!("Tool 'tools:{name}' cannot be used: {file}")), "{warnings}");
     }
     assert!(!warnings.contains(&folder.path("")), "no host path: {warnings}");
-    // What was good stays in use, and the status says what is wrong with it.
+    // The last good version stays in use, and the status says what is wrong with it.
     folder.file("tools/good.js", tool("", "return ("));
     let reported = async || {
         let status = codecall(&["status", "--json", "--config", &config]).await;

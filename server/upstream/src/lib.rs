@@ -145,7 +145,7 @@ pub trait Upstream: Send + Sync {
 pub struct BrokenTool {
     /// Its name, without the app.
     pub name: String,
-    /// What it is made of: the name of a file.
+    /// Its source: the name of a file.
     pub file: String,
     /// Why it cannot be used, in one line that begins with the file and the place.
     pub reason: String,

@@ -66,7 +66,7 @@ struct Service {
     tools: Vec<Arc<ToolDefinition>>,
     operations: HashMap<String, Arc<Operation>>,
     connection: Option<Arc<Connection>>,
-    /// What of the description was left out or mended: the first of them, and how many more there are.
+    /// The parts of the description that are left out or mended: the first of them, and how many more there are.
     warnings: Vec<String>,
 }
 

@@ -36,7 +36,7 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The cursor of the next page.
     pub next: Option<String>,
-    /// What is odd about it: a sentence each.
+    /// Its oddities: a sentence each.
     pub oddities: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl<T> Page<T> {
 pub struct Listing<T> {
     /// Its entries.
     pub items: Vec<T>,
-    /// What is odd about it: a sentence each.
+    /// Its oddities: a sentence each.
     pub oddities: Vec<String>,
 }
 

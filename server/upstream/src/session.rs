@@ -52,7 +52,7 @@ pub struct Shared {
     /// Redacted in the child's stderr.
     pub(super) secrets: Arc<SecretRegistry>,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
-    /// What is odd about its list of tools, beside the tools in it.
+    /// The oddities of its list of tools, beside those of the tools in it.
     oddities: RwLock<Vec<String>>,
     /// The tools that can only be called as tasks of version 2025-11-25.
     task_tools: RwLock<BTreeSet<String>>,

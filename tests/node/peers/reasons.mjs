@@ -7,7 +7,7 @@ import { withoutNumbers } from './compare.mjs';
 const NEWER = 'union|intersection|difference|symmetricDifference|isSubsetOf|isSupersetOf|isDisjointFrom|withResolvers|groupBy|fromAsync|fromBase64|fromHex|toBase64|toHex|setFromBase64|setFromHex|parse|try|isError|escape|f16round|sumPrecise|transfer|transferToFixedLength|detached|bytes';
 const IS_NEWER = new RegExp(`\\b(${NEWER}) is not a function`);
 const NAMES_NEWER = new RegExp(`\\b(${NEWER.replace('|parse', '|URL\\.parse')})\\b`);
-// Who asks for the functions of another engine in one way or another gets nothing.
+// Functions of another engine are not there.
 const NOTHING = /\b(undefined|false|null)\b/;
 
 const CLOCK = /Math\.random|Date\.now|new Date\(\)|new Date\b(?!\()|performance\.now|randomUUID|getRandomValues|\bDate\(\)/;

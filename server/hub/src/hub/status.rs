@@ -45,7 +45,7 @@ pub struct ServerStatus {
     pub start_ms: Option<u64>,
     /// Why its tools are unavailable.
     pub error: Option<String>,
-    /// What is odd about its tools: what is left out, and what is mended.
+    /// Oddities of its tools: parts that are left out or mended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<String>,
     /// Its tools that cannot be used as they are now.

@@ -338,7 +338,7 @@ impl RecordedTools {
     /// Returns the directory of a replay, which knows nothing else. A description is found by each spelling of its tool.
     #[must_use]
     pub fn into_directory(self) -> ToolDirectory {
-        /// What a description says of the name.
+        /// The name in a description.
         #[derive(Deserialize)]
         struct Named {
             name: String,

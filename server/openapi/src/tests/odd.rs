@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is odd is left out or mended, and named; a good operation beside it is a tool.
+/// An odd part is left out or mended, and named; a good operation beside it is a tool.
 #[test]
 fn odd_descriptions() {
     let good = json!({"operationId": "good"});
@@ -65,7 +65,7 @@ fn odd_descriptions() {
     assert_eq!(none.warnings, ["'openapi' is missing; it is read as a description of OpenAPI 3.0"]);
 }
 
-/// What descriptions have kept of Swagger 2.0.
+/// Remnants of Swagger 2.0.
 #[test]
 fn remnants_of_swagger() {
     let operation = only(json!({

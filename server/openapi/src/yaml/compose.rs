@@ -18,7 +18,7 @@ pub enum Node<'a> {
     Scalar(Text<'a>),
     List(Vec<Id>),
     Map(Vec<(Id, Id)>),
-    /// What an alias without an anchor refers to, or a list or an object that contains itself.
+    /// The target of an alias without an anchor, or a list or an object that contains itself.
     Missing,
 }
 
@@ -37,7 +37,7 @@ impl Text<'_> {
     }
 }
 
-/// What decides the type of a scalar.
+/// The rule for the type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// There is none.
@@ -84,7 +84,7 @@ pub fn compose(text: &str) -> Result<Nodes<'_>, Failure> {
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
             Ok(event) => event,
-            // What is wrong after the description is no part of it.
+            // An error after the description is no part of it.
             Err(_) if documents > 1 => break,
             Err(error) => return Err(Failure { line: error.marker().line(), column: error.marker().col() + 1 }),
         };

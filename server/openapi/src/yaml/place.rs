@@ -1,6 +1,6 @@
-//! What the keys of a description mean for the values below them.
+//! The meaning of the keys of a description for the values below them.
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An object of OpenAPI or a schema: its keys are those of [`place`].

@@ -259,6 +259,6 @@ async fn the_largest_run_ends_when_all_need_too_much() {
     let large = large.outcome;
     assert_ended(&large, "WORKER_MEMORY_EXCEEDED", 1);
     assert_eq!(code(&small), "ok", "{small:?}");
-    // What was freed can be used again.
+    // The memory that was freed can be used again.
     assert_eq!(code(&execute(&runs, "return 'x'.repeat(1.5e7).length").await), "ok");
 }

@@ -184,7 +184,7 @@ pub struct Answer {
     pub what: &'static str,
     /// The lines of the answer over stdio, its body over HTTP.
     pub sent: &'static str,
-    /// What a script gets, as JSON; after `!` a part of the error's message.
+    /// The result for a script, as JSON; after `!` a part of the error's message.
     pub gets: &'static str,
 }
 

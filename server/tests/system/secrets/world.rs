@@ -320,6 +320,7 @@ impl World {
             ("a prompt", json!(peer.get_prompt(GetPromptRequestParams::new("ask")).await.expect("a prompt"))),
             ("no subscription", json!(self.hub.subscribe("leak://a").await.expect_err("refused").to_string())),
             ("why tools are unavailable", json!(self.hub.pipeline().troubles())),
+            ("what is odd about tools", json!(self.hub.pipeline().oddities())),
         ]
     }
 

@@ -274,7 +274,7 @@ fn canonical(tool: &ToolDefinition) -> String {
         "tags": tags,
         "examples": examples,
     });
-    // What could not be read may change, too.
+    // A part that could not be read may change, too.
     if let Some(received) = received {
         all["received"] = received.as_str().into();
     }

@@ -131,7 +131,7 @@ impl Post<'_> {
 
 /// Returns the answer to a call in the body of a response, with whatever status.
 fn answer(status: StatusCode, body: &[u8], call: &RequestId) -> Option<ServerJsonRpcMessage> {
-    // What refuses a token is no server of MCP yet.
+    // A refusal of a token may come from a proxy before the server.
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS) {
         return None;
     }

@@ -21,7 +21,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// How many members of a tool and of its annotations are looked at; the others are removed.
 const MAX_MEMBERS: usize = 64;
 
-/// What is odd about a list or a tool.
+/// The oddities of a list or a tool.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Oddities {
     /// A sentence about each.
