@@ -189,6 +189,12 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
             out.push_str(after);
             out.push(')');
         }
+        // V8 reads `a !== b` as `!(a === b)`.
+        ExprKind::Binary(operator @ (Binary::NotEqual | Binary::StrictNotEqual), left, right) => {
+            out.push_str("(!");
+            infix(&[left, right], if *operator == Binary::NotEqual { "==" } else { "===" }, out);
+            out.push(')');
+        }
         ExprKind::Binary(operator, left, right) => {
             let mut operands = Vec::new();
             flatten(left, *operator, &mut operands);
