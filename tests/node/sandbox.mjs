@@ -224,7 +224,7 @@ async function parallel(host, first, second, third) {
       try {
         results[index] = await work[index]();
       } catch (error) {
-        failed.push([index, error?.message ?? String(error), error]);
+        failed.push([index, error]);
       }
     }
   };
@@ -232,8 +232,10 @@ async function parallel(host, first, second, third) {
   for (const one of Array.from({ length: workers }, worker)) await one;
   if (failed.length === 0) return results;
   failed.sort(([a], [b]) => a - b);
-  const error = new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
-  const [[, , cause]] = failed;
+  // Only now: a reason whose conversion throws is an error of the whole, which its caller handles.
+  const lines = failed.map(([index, reason]) => `  [${index}]: ${reason?.message ?? String(reason)}`);
+  const error = new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...lines].join('\n'));
+  const [[, cause]] = failed;
   if (types.isNativeError(cause)) {
     for (const key of ['code', 'toolName', 'details']) if (Object.hasOwn(cause, key)) error[key] = cause[key];
     if (host.failures.has(cause)) host.failures.set(error, { ...host.failures.get(cause), code: error.code, message: error.message });
