@@ -358,14 +358,13 @@ mod tests {
                 "it is nested more than 128 levels deep",
             ),
             (
-                format!(r#"{{"result":{{"id":3,"x":{deep}}}}}"#).into_bytes(),
+                format!(r#"{{"jsonrpc":"2.0","result":{{"id":3,"x":{deep}}}}}"#).into_bytes(),
                 None,
                 "it is nested more than 128 levels deep",
             ),
             (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":\"\xff\"}}".to_vec(), Some(7), "it is not UTF-8"),
             (br#"{"jsonrpc":"2.0","id":7,"result":{"x":]}}"#.to_vec(), Some(7), "it is not valid JSON"),
             (br#"{"jsonrpc":"2.0","id":7}"#.to_vec(), Some(7), "it is not a response of MCP"),
-            (br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#.to_vec(), Some(7), "it is not a response of MCP"),
         ] {
             let shown = String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned();
             match parse(&text) {
@@ -377,6 +376,11 @@ mod tests {
         }
         for text in ["", "Listening on port 8080", "{\"jsonrpc\":\"2.0\",", "[1]", "{\"method\":\"x\",\"id\":]", "{"] {
             assert!(matches!(parse(text.as_bytes()), Incoming::Ignored), "{text}");
+        }
+        let log = format!(r#"{{"id":7,"result":{deep}}}"#);
+        assert!(matches!(parse(log.as_bytes()), Incoming::Ignored), "a line without 'jsonrpc' is log output");
+        for odd in [r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#, r#"{"jsonrpc":2,"id":7.0,"result":{"content":"x"}}"#] {
+            assert!(matches!(parse(odd.as_bytes()), Incoming::Mended(_)), "{odd}");
         }
         let good = "\u{feff} {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"x\"}}\r";
         assert!(matches!(parse(good.as_bytes()), Incoming::Message(_)));

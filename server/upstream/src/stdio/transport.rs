@@ -266,7 +266,7 @@ mod tests {
         let (ended, out) = read_text(text.as_bytes(), &[1, 2, 3]).await;
         assert_eq!((ended, out.len(), &out[1]), (Ok(()), 2, &response(1)));
         assert_eq!((&out[0]["id"], &out[0]["error"]["code"]), (&json!(2), &json!(-32700)));
-        let (ended, out) = read_text(format!("{{\"result\":{deep}}}\n").as_bytes(), &[1, 2]).await;
+        let (ended, out) = read_text(format!("{{\"jsonrpc\":\"2.0\",\"result\":{deep}}}\n").as_bytes(), &[1, 2]).await;
         let mut ids: Vec<Option<i64>> = out.iter().map(|message| message["id"].as_i64()).collect();
         ids.sort_unstable();
         assert_eq!((ended, ids), (Ok(()), vec![Some(1), Some(2)]));
