@@ -88,6 +88,10 @@ impl Upstream for Leaky {
     fn unavailable_reason(&self) -> Option<String> {
         Some(format!("Cannot sign in with {}", self.told.deep))
     }
+
+    fn oddities(&self) -> Vec<String> {
+        vec![format!("a tool is left out: its name is {}", self.told.deep)]
+    }
 }
 
 fn ready<'a, T: DeserializeOwned + Send + 'a>(value: Value) -> BoxFuture<'a, Result<T, ErrorData>> {
