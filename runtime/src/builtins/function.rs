@@ -148,11 +148,23 @@ pub fn callable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
-/// The arguments that `apply` was given as a list.
+/// `$arguments(receiver, list)`: the arguments that `apply` passes on. With a list, V8 names a receiver that is no
+/// function itself; without one, the call does.
 pub fn list_of_arguments(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let list = arg(arguments, 0);
+    let (receiver, list) = (arg(arguments, 0), arg(arguments, 1));
     if list.is_nullish() {
         return Ok(vm.array_of(Buffer::new()));
+    }
+    let kind = match crate::convert::type_of(receiver) {
+        "function" => None,
+        "object" if receiver.is_nullish() => Some("null".to_owned()),
+        "object" => Some("an object".to_owned()),
+        kind => Some(format!("a {kind}")), // bounded: the name of a type
+    };
+    if let Some(kind) = kind {
+        let receiver = vm.receiver_text(receiver);
+        let problem = "Function.prototype.apply was called on";
+        return Err(vm.type_error(&format!("{problem} {receiver}, which is {kind} and not a function"))); // bounded: it is cut
     }
     if !list.is_object() {
         return Err(vm.type_error("CreateListFromArrayLike called on non-object"));

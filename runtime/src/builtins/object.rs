@@ -56,7 +56,7 @@ pub const METHODS: &[Row] = &[
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
-    native("$arguments", 1, function::list_of_arguments),
+    native("$arguments", 2, function::list_of_arguments),
     native("$bind", 2, function::bind_receiver),
     native("$callable", 1, function::callable),
     native("$defineEntry", 2, define_entry),

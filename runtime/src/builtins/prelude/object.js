@@ -22,5 +22,5 @@ function Function_call(self, thisArg, ...args) {
 }
 
 function Function_apply(self, thisArg, args) {
-  return $call(self, thisArg, $arguments(args));
+  return $call(self, thisArg, $arguments(self, args));
 }
