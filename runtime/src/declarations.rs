@@ -4,8 +4,10 @@
 //! answers the call validates its input.
 
 mod comment;
+mod line;
 
 use comment::comment;
+pub use line::{LineDetail, first_sentence, parameters, result_type};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -27,6 +29,8 @@ const DETAILS: [Detail; 5] = [
 ];
 /// Maximum depth to which schemas are read.
 const MAX_DEPTH: usize = 32;
+/// Maximum number of schemas that are written where each is written as often as it is referred to.
+const MAX_PARTS: usize = 5_000;
 /// Maximum number of properties of an object that are written.
 const MAX_PROPERTIES: usize = 100;
 /// Maximum length of a list of constants that is written in place, in bytes.
@@ -139,7 +143,7 @@ fn detailed(
 pub fn type_of(schema: &Value, root: &Value) -> String {
     let mut names = Names::default();
     let detail = Detail { depth: 2, comments: false };
-    let mut writer = Writer { shared: HashMap::new(), ..Writer::new(root, detail, &mut names, "") };
+    let mut writer = Writer { shared: HashMap::new(), left: MAX_PARTS, ..Writer::new(root, detail, &mut names, "") };
     writer.write(schema, 0, 0).text
 }
 
@@ -251,12 +255,14 @@ struct Writer<'a> {
     shared: HashMap<&'a str, Option<String>>,
     /// Parts that have a name and are not written yet.
     pending: VecDeque<(String, &'a Value)>,
+    /// How many more schemas are written.
+    left: usize,
 }
 
 impl<'a> Writer<'a> {
     fn new(root: &'a Value, detail: Detail, names: &'a mut Names, own: &'static str) -> Self {
         let shared = shared(root);
-        Self { root, detail, names, own, shared, pending: VecDeque::new() }
+        Self { root, detail, names, own, shared, pending: VecDeque::new(), left: usize::MAX }
     }
 
     /// Returns the type of the whole schema.
@@ -279,9 +285,10 @@ impl<'a> Writer<'a> {
         let Some(members) = schema.as_object() else {
             return if schema == &Value::Bool(false) { Type::atom("never") } else { Type::unknown() };
         };
-        if level > MAX_DEPTH {
+        if level > MAX_DEPTH || self.left == 0 {
             return Type::unknown();
         }
+        self.left -= 1;
         let mut parts = Vec::new();
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
             parts.push(self.reference(reference, depth, level));

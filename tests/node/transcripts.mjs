@@ -1,7 +1,7 @@
-// Five tasks with real MCP servers, with and without CodeCall: node transcripts.mjs [--check]
+// Tasks with real MCP servers, with and without CodeCall: node transcripts.mjs [--check]
 //
 // Both sides are played by a model that makes no mistake: without CodeCall it calls the tools of all servers, as many at once
-// as can be; with CodeCall it searches, describes, and runs one script. Every call is really made. Tokens are those of
+// as can be; with CodeCall it runs one script, after a search if the list of tools lacks a signature. Every call is really made. Tokens are those of
 // gpt-tokenizer with the encoding o200k_base. The result is docs/transcripts.md; --check compares instead of writing.
 //
 // Folders, dates and commits are fixed, so that the page is the same on every machine.
@@ -59,6 +59,11 @@ function setUp() {
     writeFileSync(`${WORK}/sales/2026-${String(n).padStart(2, '0')}.csv`, `date,seller,amount\n${rows.join('\n')}\n`);
   }
 }
+
+// The servers of a task: all, or some with some of their tools.
+const serversOf = (task) => Object.fromEntries(Object.entries(SERVERS)
+  .filter(([name]) => task.only?.includes(name) ?? true)
+  .map(([name, server]) => [name, task.enabled?.[name] ? { ...server, enabledTools: task.enabled[name] } : server]));
 
 const call = (server, tool, args) => ({ server, tool, arguments: args });
 const months = Array.from({ length: 12 }, (_, n) => `${WORK}/sales/2026-${String(n + 1).padStart(2, '0')}.csv`);
@@ -240,6 +245,7 @@ function groupBy(list, key) {
 }
 
 const tokens = (text) => encode(text).length;
+const SEARCH_TOOL = JSON.stringify([{ name: 'tool_search', description: 'Find tools by what they do. Their schemas are then available.', input_schema: { type: 'object', properties: { queries: { type: 'array', items: { type: 'string' } } } } }]);
 // The date of today, in results of the time server; durations.
 const stable = (text) => text
   .replace(/\b20\d\d-\d\d-\d\d(?=T\d\d:\d\d:\d\d[+-])/g, '2026-01-15')
@@ -247,9 +253,10 @@ const stable = (text) => text
   .replace(/"durationMs":[\d.]+/g, '"durationMs":1.5');
 
 // A model that is asked, with everything that its context has.
+const schemasOf = (tools) => JSON.stringify(tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })));
 class Conversation {
-  constructor(tools, ask) {
-    this.listed = tokens(JSON.stringify(tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema }))));
+  constructor(listed, ask) {
+    this.listed = tokens(listed);
     this.context = this.listed + tokens(ask);
     [this.requests, this.in, this.out, this.calls] = [0, 0, 0, 0];
     this.lines = [`**Person:** ${ask}`];
@@ -279,8 +286,8 @@ const textOf = (result) => {
   return stable(texts.length ? texts.join('\n') : JSON.stringify(result.structuredContent));
 };
 
-async function connect(command, args, env) {
-  const client = new Client({ name: 'transcripts', version: '1' }, { capabilities: {} });
+async function connect(command, args, env, name = 'transcripts') {
+  const client = new Client({ name, version: '1' }, { capabilities: {} });
   await client.connect(new StdioClientTransport({ command, args, env: { ...process.env, ...env }, stderr: 'ignore' }));
   return client;
 }
@@ -289,15 +296,24 @@ async function withoutCodeCall(task) {
   setUp();
   const clients = {};
   const tools = [];
-  for (const [name, { command, args, env }] of Object.entries(SERVERS)) {
+  for (const [name, { command, args, env }] of Object.entries(serversOf(task))) {
     clients[name] = await connect(command, args, env);
-    for (const tool of (await clients[name].listTools()).tools) tools.push({ ...tool, name: `${name}__${tool.name}` });
+    for (const tool of (await clients[name].listTools()).tools) if (task.enabled?.[name]?.includes(tool.name) ?? true) tools.push({ ...tool, name: `${name}__${tool.name}` });
   }
-  const conversation = new Conversation(tools, task.ask);
+  const conversation = new Conversation(task.client?.defers ? SEARCH_TOOL : schemasOf(tools), task.ask);
+  const known = new Set();
   const plan = task.direct();
   for (let step = plan.next(); !step.done;) {
     const calls = step.value;
     const names = calls.map(({ server, tool }) => `${server}:${tool}`);
+    if (task.client?.defers && !known.size) {
+      // The host's own search brings the schemas of all tools of the task, and of two that it does not need.
+      const wanted = task.tools.map((tool) => tool.replace(':', '__'));
+      const found = tools.filter(({ name }) => wanted.includes(name)).concat(tools.filter(({ name }) => !wanted.includes(name)).slice(0, 2));
+      conversation.say(JSON.stringify([{ name: 'tool_search', arguments: { queries: task.queries } }]), `searches ${task.queries.map((query) => `“${query}”`).join(', ')}`);
+      conversation.read(schemasOf(found));
+      found.forEach(({ name }) => known.add(name));
+    }
     const counted = [...new Set(names)].map((name) => `\`${name}\`${names.filter((other) => other === name).length > 1 ? ` × ${names.filter((other) => other === name).length}` : ''}`);
     conversation.say(JSON.stringify(calls.map(({ server, tool, arguments: args }) => ({ name: `${server}__${tool}`, arguments: args }))), `calls ${counted.join(', ')}`);
     conversation.calls += calls.length;
@@ -311,20 +327,36 @@ async function withoutCodeCall(task) {
   return conversation;
 }
 
+// Which tools have a line with all their parameters in the list.
+const signatures = (tools) => {
+  const text = tools.find(({ name }) => name === 'codecall_execute')?.description ?? '';
+  const known = new Set();
+  let app = '';
+  for (const line of text.split('\n')) {
+    const tool = line.match(/^- "?([^"(]+)"?\(([^…]*?)\)(:|$| )/);
+    if (tool) known.add(`${app}:${tool[1]}`);
+    else app = line.replace(/( \(\d+ of \d+\))?:$/, '');
+  }
+  return known;
+};
+
 async function withCodeCall(task) {
   setUp();
   const home = folder();
   const config = join(home, 'codecall.json');
-  writeFileSync(config, JSON.stringify({ mcpServers: SERVERS }));
-  const client = await connect(codecall, ['serve', '--config', config], environment(home));
-  const { tools } = await client.listTools();
-  // The servers are up.
+  writeFileSync(config, JSON.stringify({ mcpServers: serversOf(task) }));
+  const start = () => connect(codecall, ['serve', '--config', config], environment(home), task.client?.name);
+  // The first start fills the store with the lists of tools.
+  const first = await start();
   for (let waiting = true; waiting;) {
-    const found = await client.callTool({ name: 'codecall_search', arguments: { query: 'anything' } });
+    const found = await first.callTool({ name: 'codecall_search', arguments: { query: 'anything' } });
     waiting = (found.content[0].text.match(/still starting|not connected/) ?? []).length > 0;
     if (waiting) await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  const conversation = new Conversation(tools, task.ask);
+  await first.close();
+  const client = await start();
+  const { tools } = await client.listTools();
+  const conversation = new Conversation(schemasOf(tools) + client.getInstructions(), task.ask);
   const ask = async (name, args, shown) => {
     conversation.say(JSON.stringify([{ name, arguments: args }]), shown);
     conversation.calls += 1;
@@ -332,9 +364,11 @@ async function withCodeCall(task) {
     conversation.read(result);
     return result;
   };
-  const found = await ask('codecall_search', { queries: task.queries, topK: 10 }, `\`codecall_search\` ${task.queries.map((query) => `“${query}”`).join(', ')}`);
-  for (const tool of task.tools) assert(found.includes(`"${tool}"`), `${task.title}: search does not find ${tool}: ${found}`);
-  await ask('codecall_describe', { toolNames: task.tools, format: 'typescript' }, `\`codecall_describe\` ${task.tools.map((tool) => `\`${tool}\``).join(', ')}`);
+  const known = signatures(tools);
+  if (!task.tools.every((tool) => known.has(tool))) {
+    const found = await ask('codecall_search', { queries: task.queries }, `\`codecall_search\` ${task.queries.map((query) => `“${query}”`).join(', ')}`);
+    for (const tool of task.tools) assert(found.includes(`- ${tool.split(':')[1]}(`) || found.includes(`- "${tool.split(':')[1]}"(`), `${task.title}: search does not find ${tool}: ${found}`);
+  }
   const result = await ask('codecall_execute', { script: task.script }, `\`codecall_execute\`${block(task.script, 'js')}`);
   conversation.lines.push(`**CodeCall:** ${block(short(JSON.stringify(JSON.parse(result).result)), 'json')}`);
   conversation.say(task.answer);
@@ -346,7 +380,12 @@ const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ',');
 const rows = [];
 let transcripts = '';
 const sums = { without: 0, with: 0 };
-for (const task of TASKS) {
+// The last two: a task whose servers have twelve tools in all, and one for a client that brings in tools as its model needs them.
+const MORE = [
+  { ...TASKS[1], title: 'Few tools', only: ['time', 'memory', 'files'], enabled: { files: ['read_text_file', 'write_file', 'list_directory'], memory: ['create_entities', 'create_relations', 'add_observations', 'delete_entities', 'read_graph', 'search_nodes', 'open_nodes'] } },
+  { ...TASKS[3], title: 'A client that defers', client: { name: 'claude-ai', defers: true } },
+];
+for (const task of [...TASKS, ...MORE]) {
   const without = await withoutCodeCall(task);
   const ours = await withCodeCall(task);
   sums.without += without.in + without.out;
@@ -360,11 +399,14 @@ rmSync(WORK, { recursive: true, force: true });
 
 const page = `# Transcripts
 
-Five tasks with five MCP servers (\`server-filesystem\`, \`server-memory\`, \`mcp-server-git\`, \`mcp-server-time\`, \`server-everything\`), with
+Tasks with five MCP servers (\`server-filesystem\`, \`server-memory\`, \`mcp-server-git\`, \`mcp-server-time\`, \`server-everything\`), with
 and without CodeCall. Every call is really made; the model is played by a script that makes no mistake on either side:
 
 - without CodeCall it has all tools of all servers in its context, and calls as many at once as can be;
-- with CodeCall it has four tools. It searches, describes what it has found, runs one script, and answers.
+- with CodeCall the list of tools has signatures. It runs one script, and answers; it searches first only if a signature is missing.
+
+*Few tools* has three servers with twelve tools in all. *A client that defers* brings in the schemas of tools by a search of its own, and CodeCall
+gives it a short list of signatures.
 
 A *request* is one answer of the model. **in**: the tokens that the model reads, in all requests together (list of tools, question, own
 calls, results; without a cache of prompts). **out**: the tokens that it writes. **context**: the size of the conversation at its end, with
@@ -376,9 +418,7 @@ This page is written by \`node tests/node/transcripts.mjs\`.
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}
 
-All five together: ${thousands(sums.without)} tokens without CodeCall, ${thousands(sums.with)} with it.
-
-These servers have few tools. With more servers, the list without CodeCall grows, and the one with it does not. A task that needs one
-call of one tool costs more requests with CodeCall.
+All together: ${thousands(sums.without)} tokens without CodeCall, ${thousands(sums.with)} with it. [reports/cost.md](reports/cost.md) has public
+benchmarks, and the tasks that CodeCall does not help with.
 ${transcripts}`;
 writePage('docs/transcripts.md', page);

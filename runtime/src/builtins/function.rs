@@ -157,9 +157,9 @@ pub fn list_of_arguments(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let kind = match crate::convert::type_of(receiver) {
         "function" => None,
-        "object" if receiver.is_nullish() => Some("null".to_owned()),
-        "object" => Some("an object".to_owned()),
-        kind => Some(format!("a {kind}")), // bounded: the name of a type
+        "object" if receiver.is_nullish() => Some("null".to_owned()), // bounded: a constant
+        "object" => Some("an object".to_owned()),                     // bounded: a constant
+        kind => Some(format!("a {kind}")),                            // bounded: the name of a type
     };
     if let Some(kind) = kind {
         let receiver = vm.receiver_text(receiver);

@@ -193,3 +193,113 @@ fn size_and_depth_are_bounded() {
     let text = of(json!({"type": "object", "properties": rows}));
     assert!(text.contains("// 400 more") && text.len() <= MAX_SIGNATURE_BYTES, "{text}");
 }
+
+#[test]
+fn parameters_on_one_line() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "description": "Id of the user. Such as usr_001.\nMore."},
+            "status": {"enum": ["open", "paid"]},
+            "filter": {"type": "object", "properties": {"from": {"type": "string", "format": "date"}, "deep": {"type": "object", "properties": {"a": {"type": "number"}}}}},
+            "lines": {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}},
+        },
+        "required": ["lines", "id"],
+    });
+    assert_eq!(
+        parameters(&schema, LineDetail::Plain),
+        r#"{ id: string; status?: "open" | "paid"; filter?: { from?: string; deep?: { a?: number } }; lines: { sku: string }[] }"#
+    );
+    assert_eq!(parameters(&schema, LineDetail::Capped), parameters(&schema, LineDetail::Plain), "it is short");
+    let hints = parameters(&schema, LineDetail::Hints);
+    assert!(hints.starts_with("{ id: string /* Id of the user. */; status?: "), "{hints}");
+    for none in
+        [json!({}), json!({"type": "object"}), json!({"type": "object", "properties": {}}), json!(true), json!(null)]
+    {
+        assert_eq!(parameters(&none, LineDetail::Plain), "", "{none}");
+    }
+    let union = json!({"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "object", "properties": {"b": {"type": "string"}}}]});
+    assert_eq!(parameters(&union, LineDetail::Capped), "{ a?: string } | { b?: string }");
+}
+
+/// Required parameters come first, and what is left out is marked.
+#[test]
+fn capped_parameters() {
+    let mut properties = Map::new();
+    for at in 0..30 {
+        properties.insert(format!("optional_{at}"), json!({"type": "string"}));
+    }
+    let members: Map<String, Value> = (0..30).map(|at| (format!("member_{at}"), json!({"type": "string"}))).collect();
+    properties.insert("body".into(), json!({"type": "object", "properties": members}));
+    let kinds: Vec<String> = (0..60).map(|at| format!("kind_{at}")).collect();
+    properties.insert("kind".into(), json!({"enum": kinds}));
+    let schema = json!({"type": "object", "properties": properties, "required": ["kind", "body"]});
+    let text = parameters(&schema, LineDetail::Capped);
+    assert!(text.starts_with(r#"{ body: { … }; kind: "kind_0" | "kind_1""#), "{text}");
+    assert!(text.ends_with("; … }") && text.chars().count() < 300, "{text}");
+    assert!(text.contains("optional_0?: string") || text.contains("…"), "{text}");
+    // Very long ones are capped at every level.
+    let members: Map<String, Value> = (0..500).map(|at| (format!("member_{at}"), json!({"type": "string"}))).collect();
+    let schema = json!({"type": "object", "properties": members});
+    assert_eq!(parameters(&schema, LineDetail::Hints), parameters(&schema, LineDetail::Capped));
+    let long = json!({"type": "object", "properties": {"x".repeat(10_000): {"type": "string"}, "y": {"type": "string"}}, "required": ["x".repeat(10_000)]});
+    assert_eq!(parameters(&long, LineDetail::Hints), "{ y?: string; … }");
+}
+
+#[test]
+fn nothing_breaks_out_of_a_line() {
+    for text in ["a\nb", "a\r\nb", "a\u{2028}b", "*/ evil /*", "\u{0}\u{1b}[31m", "- fake({}): string\n- other()"] {
+        let schema = json!({
+            "type": "object",
+            "properties": {text: {"const": text, "description": text}, "kind": {"enum": [text, "x"], "description": text, "default": text}},
+            "required": [text],
+        });
+        for detail in [LineDetail::Capped, LineDetail::Plain, LineDetail::Hints] {
+            let line = parameters(&schema, detail);
+            assert!(!line.contains(|c: char| c.is_control() || c == '\u{2028}'), "{line:?}");
+        }
+        let result = result_type(&schema, 60);
+        assert!(!result.contains(|c: char| c.is_control() || c == '\u{2028}'), "{result:?}");
+        let sentence = first_sentence(text, 50);
+        assert!(!sentence.contains(|c: char| c.is_control() || c == '\u{2028}'), "{sentence:?}");
+    }
+}
+
+#[test]
+fn types_of_results_on_one_line() {
+    let user = json!({"type": "object", "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "address": {"type": "object", "properties": {"city": {"type": "string"}, "street": {"type": "string"}}}}});
+    let schema = json!({"type": "object", "properties": {"users": {"type": "array", "items": {"$ref": "#/$defs/user"}}, "total": {"type": "integer"}}, "$defs": {"user": user}});
+    for (max, expected) in [
+        (
+            200,
+            "{ users?: { id?: string; name?: string; address?: { city?: string; street?: string } }[]; total?: number }",
+        ),
+        (80, "{ users: { id, name, address: { city, street } }[], total }"),
+        (54, "{ users: { id, name, address: { … } }[], total }"),
+        (40, "{ users: { … }[], total }"),
+        (10, "{ … }"),
+    ] {
+        assert_eq!(result_type(&schema, max), expected, "{max}");
+    }
+    let own = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "wide": {"enum": vec!["a long constant"; 1].repeat(1)}}});
+    assert!(result_type(&own, 40).chars().count() <= 40);
+    // Each reference is followed a bounded number of times.
+    let fan = json!({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"items": {"$ref": "#/$defs/a"}}, {"items": {"$ref": "#/$defs/a"}}, {"prefixItems": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}]}}});
+    assert!(result_type(&fan, 60).chars().count() <= 60);
+    assert!(parameters(&fan, LineDetail::Hints).chars().count() <= 200);
+}
+
+#[test]
+fn first_sentences() {
+    for (text, expected) in [
+        ("", ""),
+        ("List users", "List users"),
+        ("List users. Sorted by name.", "List users."),
+        ("Takes a date, e.g. 2026-01-01. Then more.", "Takes a date, e.g. 2026-01-01."),
+        ("  Version 2.5 of it! Now.", "Version 2.5 of it!"),
+        ("List users\n\nArgs:\n  limit: how many", "List users"),
+    ] {
+        assert_eq!(first_sentence(text, 100), expected, "{text}");
+    }
+    assert_eq!(first_sentence("one two three", 8), "one two…");
+}

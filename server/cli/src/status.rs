@@ -64,11 +64,12 @@ pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
         let names = ["server", "kind", "state", "tools", "start", "last error"].map(str::to_owned).to_vec();
         Output::Table { names, rows: report.servers.iter().map(row).collect() }
     };
-    let notes = report
+    let oddities = report
         .servers
         .iter()
         .flat_map(|server| server.oddities.iter().map(|oddity| format!("{}: {oddity}", server.app)));
-    Reply { output, notes: notes.collect(), is_success }
+    let fronts = report.fronts.iter().map(|(client, fronts)| format!("front of {client}: {}", fronts.join(", ")));
+    Reply { output, notes: oddities.chain(fronts).collect(), is_success }
 }
 
 fn row(server: &ServerStatus) -> Vec<String> {

@@ -22,7 +22,7 @@ pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut FoundSec
     let is_secret = schema["x-secret"].as_str().map(|kind| found.collect(kind, value)).is_some();
     match value {
         Value::Object(table) => match keys(schema) {
-            Some(keys) => check_table(table, keys, path, found)?,
+            Some(keys) => check_table(table, keys, &schema["additionalProperties"], path, found)?,
             None if schema["additionalProperties"].is_object() && !is_secret => {
                 for (name, entry) in table {
                     check(entry, &schema["additionalProperties"], &join(path, name), found)?;
@@ -59,10 +59,12 @@ pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut FoundSec
     }
 }
 
-/// A table with fixed keys: aliases become the key's own name, keys that are `null` or ignored are removed.
+/// A table with fixed keys: aliases become the key's own name, keys that are `null` or ignored are removed. Where `entries` is a
+/// schema, other keys are names of entries.
 fn check_table(
     table: &mut Map<String, Value>,
     keys: &Map<String, Value>,
+    entries: &Value,
     path: &str,
     found: &mut FoundSecrets,
 ) -> Result<(), String> {
@@ -71,6 +73,11 @@ fn check_table(
             .get_key_value(&name)
             .or_else(|| keys.iter().find(|(_, schema)| aliases(schema).any(|alias| alias == name)));
         let Some((key, schema)) = known else {
+            if entries.is_object() {
+                check(&mut value, entries, &join(path, &name), found)?;
+                table.insert(name, value);
+                continue;
+            }
             let known: Vec<&str> =
                 keys.iter().flat_map(|(key, schema)| [key.as_str()].into_iter().chain(aliases(schema))).collect();
             let problem = unknown_key(&name, &known);

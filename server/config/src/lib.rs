@@ -27,6 +27,7 @@ mod env_file;
 pub mod environment;
 mod expand;
 mod fetch;
+mod front;
 mod history;
 mod http;
 mod interaction;
@@ -78,6 +79,7 @@ pub use direct_calls::DirectCalls;
 pub use durable::DurableConfig;
 pub use expand::is_name;
 pub use fetch::{FetchConfig, HostRule, is_forbidden_method};
+pub use front::{Front, FrontConfig};
 pub use history::{HistoryConfig, RecordedRuns};
 pub use http::HttpServerConfig;
 pub use interaction::InteractionConfig;
@@ -99,7 +101,7 @@ pub use stateless::StatelessConfig;
 pub use store::{DEFAULT_WORKSPACE, MASTER_KEY_FILE_VARIABLE, STORE_VARIABLE, StoreConfig};
 pub use structured::Structured;
 pub use tokens::{HttpJwt, HttpToken, JwtAlgorithm, RequestRate};
-pub use tools::{Expose, Mode, Quarantine, ToolExample, ToolMetadata, ToolPolicy};
+pub use tools::{Expose, MetaToolId, Mode, Quarantine, ToolExample, ToolMetadata, ToolPolicy, ToolSettings};
 
 /// The configuration of CodeCall.
 // `Deserialize` reads the keys that are not skipped here; `read.rs` reads the others.

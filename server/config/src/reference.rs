@@ -166,12 +166,15 @@ impl Key {
     pub fn rows(&self, is_apart: &dyn Fn(&str) -> bool) -> Vec<Self> {
         let mut rows = Vec::new();
         for key in self.keys() {
-            let table = key.entry().unwrap_or_else(|| key.clone());
-            // A type with a name is explained once on the page.
-            let is_named = table.schema["x-type"].is_string();
+            // A table may have fixed keys beside named entries.
+            let tables = [Some(key.clone()), key.entry()];
             rows.push(key);
-            if !is_named && !is_apart(&table.path) {
-                rows.extend(table.rows(is_apart));
+            for table in tables.into_iter().flatten() {
+                // A type with a name is explained once on the page.
+                let is_named = table.schema["x-type"].is_string();
+                if !is_named && !is_apart(&table.path) {
+                    rows.extend(table.rows(is_apart));
+                }
             }
         }
         rows

@@ -1,6 +1,7 @@
 //! `http.tokens` and `http.jwt`: several clients, each with its own tools and limits.
 
 use super::duration::WithUnit;
+use super::front::Front;
 use super::secrets::Secret;
 use super::vm;
 use agentscript::Policy;
@@ -26,6 +27,9 @@ pub struct HttpToken {
     pub sha256: Option<String>,
     /// The tools that it may use. Others do not exist for it.
     pub tools: ToolFilter,
+    /// How tools are offered to it.
+    #[schemars(extend("x-default" = "by `front`"))]
+    pub front: Option<Front>,
     /// How many requests it may send.
     pub rate: Option<RequestRate>,
     /// How many scripts it may run at once.

@@ -1,34 +1,41 @@
 //! Which tools exist, and which are listed. These are top-level keys.
 
+use super::front::FrontConfig;
 use super::mcp_servers::check_app;
 use codecall_base::tool::{Example, NameStyle, ToolFilter};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Which tools exist, and which are listed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ToolPolicy {
     /// Which tools are indexed (found, described, called by scripts and by `codecall_invoke`) and which are
-    /// listed.
-    pub mode: Mode,
+    /// listed. If it is given, the list does not depend on `front`.
+    #[schemars(extend("x-default" = "`\"codecall_only\"`"))]
+    pub mode: Option<Mode>,
     /// The tools that exist at all. Everything else is decided among these.
     #[serde(rename = "includeTools")]
     pub include: ToolFilter,
-    /// Metadata of tools by name or pattern. An exact name takes precedence over a pattern, and a longer
-    /// pattern over a shorter one.
+    /// How the meta-tools are listed, and metadata of tools by name or pattern. An exact name takes precedence over a
+    /// pattern, and a longer pattern over a shorter one.
     #[serde(rename = "tools")]
     #[schemars(extend("x-name" = "PATTERN"))]
-    pub metadata: BTreeMap<String, ToolMetadata>,
+    pub settings: ToolSettings,
     /// Filters of a client, one of which must select a tool; `None`: it may use all tools. They are not of the file.
     #[serde(skip)]
     #[schemars(skip)]
     pub allowed: Option<Vec<ToolFilter>>,
-    /// What is listed beside the meta-tools.
-    pub expose: Expose,
+    /// What is listed beside the meta-tools. If it is given, the list does not depend on `front`.
+    #[schemars(extend("x-default" = "`\"visible\"`"))]
+    pub expose: Option<Expose>,
+    /// How tools are offered to clients.
+    pub front: FrontConfig,
     /// How listed names are spelled. All three spellings are always accepted.
     pub names: NameStyle,
     /// Which tools of MCP servers and OpenAPI services wait for `codecall tools approve` before they can be found or
@@ -39,7 +46,8 @@ pub struct ToolPolicy {
 
 impl ToolPolicy {
     pub(super) fn check(&self) -> Result<(), String> {
-        self.metadata.iter().try_for_each(|(pattern, metadata)| {
+        self.settings.check()?;
+        self.settings.metadata.iter().try_for_each(|(pattern, metadata)| {
             for (at, example) in metadata.examples.iter().enumerate() {
                 example.check().map_err(|problem| format!("tools.{pattern}.examples[{at}]: {problem}"))?;
             }
@@ -50,11 +58,95 @@ impl ToolPolicy {
         })
     }
 
-    /// Whether upstreams of the configuration may have tools that are listed.
+    /// Whether all tools are listed under the names that their servers gave them.
     #[must_use]
-    pub fn may_list(&self) -> bool {
-        let visible = |metadata: &ToolMetadata| metadata.visible_in_list_tools == Some(true);
-        self.expose == Expose::Direct || self.metadata.values().any(visible)
+    pub fn exposes_all(&self) -> bool {
+        self.expose == Some(Expose::Direct)
+    }
+
+    /// Whether the list of tools depends on the client: neither `mode` nor `expose` says what is listed.
+    #[must_use]
+    pub fn has_fronts(&self) -> bool {
+        self.mode.is_none() && self.expose.is_none()
+    }
+}
+
+/// How the meta-tools are listed, and metadata of tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+pub struct ToolSettings {
+    /// Maximum length of the signatures at the end of the description of `codecall_execute`, in tokens; 0: none.
+    #[schemars(range(min = 0, max = 100_000), extend("x-default" = "8,000 if all tools fit, otherwise 2,000"))]
+    pub index_tokens: Option<u32>,
+    /// The meta-tools that are listed; the others are accepted all the same.
+    #[schemars(extend("x-default" = "all"))]
+    pub listed: Option<Vec<MetaToolId>>,
+    /// Metadata of tools by name or pattern.
+    #[schemars(flatten)]
+    pub metadata: BTreeMap<String, ToolMetadata>,
+}
+
+/// A meta-tool that can be left out of the list, by its name without the prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MetaToolId {
+    /// `codecall_search`.
+    Search,
+    /// `codecall_describe`.
+    Describe,
+    /// `codecall_execute`.
+    Execute,
+    /// `codecall_invoke`.
+    Invoke,
+}
+
+impl ToolSettings {
+    fn check(&self) -> Result<(), String> {
+        let calls = |id: &MetaToolId| matches!(id, MetaToolId::Execute | MetaToolId::Invoke);
+        match self.listed.as_ref().is_none_or(|listed| listed.iter().any(calls)) {
+            true => Ok(()),
+            false => Err("tools.listed: without 'execute' or 'invoke' no tool can be called".into()),
+        }
+    }
+
+    /// Whether a meta-tool is listed, by its name without the prefix.
+    #[must_use]
+    pub fn lists(&self, id: &str) -> bool {
+        let own = match id {
+            "search" => MetaToolId::Search,
+            "describe" => MetaToolId::Describe,
+            "execute" => MetaToolId::Execute,
+            "invoke" => MetaToolId::Invoke,
+            _ => return true,
+        };
+        self.listed.as_ref().is_none_or(|listed| listed.contains(&own))
+    }
+}
+
+// Serde's `flatten` would lose the paths of errors.
+impl<'de> Deserialize<'de> for ToolSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = ToolSettings;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a table")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolSettings, A::Error> {
+                let mut settings = ToolSettings::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "indexTokens" => settings.index_tokens = map.next_value()?,
+                        "listed" => settings.listed = map.next_value()?,
+                        _ => drop(settings.metadata.insert(key, map.next_value()?)),
+                    }
+                }
+                Ok(settings)
+            }
+        }
+        deserializer.deserialize_map(Keys)
     }
 }
 

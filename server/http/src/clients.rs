@@ -126,6 +126,7 @@ impl Clients {
             let principal = Principal {
                 name: token.name.as_str().into(),
                 allowed: Some(vec![token.tools.clone()]),
+                front: token.front,
                 limits: token.limits.clone(),
                 runs: permits(token.max_runs),
                 key: key(&secret, "token", &token.name),
@@ -224,6 +225,7 @@ impl Subjects {
         let principal = Principal {
             name: format!("jwt:{}", truncate(&visible(&subject.name), MAX_NAME_BYTES)).into(),
             allowed: (!self.config.scopes.is_empty()).then_some(filters),
+            front: None,
             limits: self.config.limits.clone(),
             runs: permits(self.config.max_runs),
             // Of the subject with these scopes: a token with fewer of them cannot read what one with more has stored.

@@ -2,6 +2,7 @@
 
 mod durable;
 mod execute;
+mod front;
 mod history;
 mod live;
 mod metrics;
@@ -17,6 +18,7 @@ pub use durable::{
     Begun, CODE, Deployment, Durable, Engine as RestateClient, EngineProblem, NotResumed, OpenRun, Owner, PEOPLE,
     Resumed, SNAPSHOTS, Standing, Start, Started, interpreter,
 };
+pub use front::Offer;
 pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};
 pub use principal::Principal;
@@ -38,6 +40,7 @@ use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
 use codecall_upstream::mcp::LogLevel;
 use codecall_upstream::{Upstream, UpstreamNotification};
+use front::{Fronts, Signatures};
 use futures_util::future::join_all;
 use start::Kept;
 use status::StartTimes;
@@ -84,6 +87,10 @@ pub struct Hub {
     start_times: StartTimes,
     /// Whether a tool of a snapshot needs the approval of a person.
     needs_approval: Mutex<Option<(Weak<Snapshot>, bool)>>,
+    /// The signatures that clients have got.
+    signatures: Signatures,
+    /// How tools were offered to clients.
+    fronts: Fronts,
     /// The client whose hub it is; `None`: that of the server itself.
     principal: Option<Principal>,
     /// The hub that this one shares its parts with, which must not be closed before it.

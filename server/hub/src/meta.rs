@@ -18,7 +18,7 @@ mod waiting;
 
 pub use code_execution::policy as code_execution_policy;
 
-use crate::hub::Hub;
+use crate::hub::{Hub, Offer};
 use codecall_base::call::Caller;
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
@@ -26,6 +26,7 @@ use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, ToolError};
 use codecall_config::Config;
+use codecall_tools::signatures::SignatureList;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
 use rmcp::model::ToolAnnotations;
@@ -70,6 +71,11 @@ pub trait MetaTool: Send + Sync {
     fn description(&self) -> &'static str;
     /// Returns the JSON schema of the arguments.
     fn input_schema(&self) -> Value;
+    /// The arguments that the list of tools has: those that models need; `filter.appIds` is one member of an object. The others are
+    /// accepted too. `None`: all.
+    fn listed_arguments(&self) -> Option<&'static [&'static str]> {
+        None
+    }
     /// Returns the JSON schema of an answer.
     fn output_schema(&self) -> Value;
     /// Returns the MCP annotations.
@@ -108,6 +114,8 @@ pub struct Request<'a> {
 pub struct Answer {
     /// The result, or why there is none.
     pub content: AnswerContent,
+    /// The content for a model, in fewer tokens than its JSON; `None`: its JSON.
+    pub text: Option<String>,
     /// The `isError` of the result.
     pub is_error: bool,
     /// The `_meta` of the result, with `codecall/stats`.
@@ -126,7 +134,7 @@ pub enum AnswerContent {
 impl Answer {
     /// Creates an answer with an object of the output schema.
     fn structured(value: Value, is_error: bool) -> Self {
-        Self { content: AnswerContent::Structured(value), is_error, meta: None }
+        Self { content: AnswerContent::Structured(value), text: None, is_error, meta: None }
     }
 
     fn ok(value: Value) -> Self {
@@ -139,10 +147,15 @@ impl Answer {
         Self::refused("The request was cancelled".into())
     }
 
+    /// Returns an answer whose text for a model is not the JSON of its object.
+    fn with_text(value: Value, text: String) -> Self {
+        Self { text: Some(text), ..Self::ok(value) }
+    }
+
     /// Returns the answer to a request that is invalid or exceeds a limit. `text` says what to do.
     #[must_use]
     pub fn refused(text: String) -> Self {
-        Self { content: AnswerContent::Refusal(text), is_error: true, meta: None }
+        Self { content: AnswerContent::Refusal(text), text: None, is_error: true, meta: None }
     }
 
     /// Returns the answer to a request that a check of the pipeline refuses: its code and message as text, code and details
@@ -201,6 +214,66 @@ pub fn listed_name(tool: &dyn MetaTool, names: NameStyle) -> String {
         id if RESERVED_NAMES.contains(&id) => id.to_owned(),
         id => format!("codecall{}{id}", names.separator()),
     }
+}
+
+/// Returns the meta-tools that an offer lists, in their order.
+pub fn listed<'a>(config: &'a Config, offer: &'a Offer) -> impl Iterator<Item = &'static dyn MetaTool> + 'a {
+    let is_listed = |tool: &&dyn MetaTool| {
+        tool.is_enabled(config) && offer.lists(tool.id()) && config.tools.settings.lists(tool.id())
+    };
+    ALL.into_iter().filter(is_listed)
+}
+
+/// Returns the JSON schema of the arguments as the list of tools has it.
+#[must_use]
+pub fn listed_schema(tool: &dyn MetaTool) -> Value {
+    let mut schema = tool.input_schema();
+    let (Some(names), Some(members)) = (tool.listed_arguments(), schema.as_object_mut()) else { return schema };
+    members.shift_remove("additionalProperties");
+    if let Some(properties) = members.get_mut("properties").and_then(Value::as_object_mut) {
+        keep_listed(properties, names);
+        properties.values_mut().for_each(without_words);
+    }
+    schema
+}
+
+/// Keeps the properties of these names; `filter.appIds` keeps one member of `filter`.
+fn keep_listed(properties: &mut Map<String, Value>, names: &[&str]) {
+    let is_kept = |name: &str| names.iter().any(|kept| kept.split('.').next() == Some(name));
+    properties.retain(|name, _| is_kept(name));
+    for (name, member) in names.iter().filter_map(|name| name.split_once('.')) {
+        if let Some(members) = properties.get_mut(name).and_then(|schema| schema["properties"].as_object_mut()) {
+            keep_listed(members, &[member]);
+        }
+    }
+}
+
+/// Removes descriptions and bounds.
+fn without_words(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    members.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "items" | "enum"));
+    members.get_mut("items").into_iter().for_each(without_words);
+    let properties = members.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flat_map(|properties| properties.values_mut()).for_each(without_words);
+}
+
+/// Returns what a model reads of a meta-tool in a list.
+#[must_use]
+pub fn listed_json(tool: &dyn MetaTool) -> Value {
+    let name = listed_name(tool, NameStyle::Underscore);
+    json!({"name": name, "description": tool.description(), "input_schema": listed_schema(tool)})
+}
+
+/// Returns the length of the description of `execute` without signatures, in characters.
+#[must_use]
+pub fn execute_description_chars() -> usize {
+    execute::Execute.description().chars().count() + execute::MAX_HEADING_CHARS
+}
+
+/// Returns the description of `execute` with signatures of tools.
+#[must_use]
+pub fn execute_description(signatures: &SignatureList) -> String {
+    execute::with_signatures(signatures)
 }
 
 /// Returns the meta-tool of a name, with any of the three prefixes or the unprefixed name of [`RESERVED_NAMES`].
@@ -271,10 +344,12 @@ async fn begin<'a>(tool: &'static dyn MetaTool, request: Request<'a>) -> BoxFutu
 
 /// Redacts the secrets in an answer.
 async fn redacted(hub: &Hub, mut answer: Answer) -> Answer {
-    let weight = answer.content.weight() + answer.meta.as_ref().map_or(0, offload::weight_of);
+    let text_bytes = answer.text.as_ref().map_or(0, String::len);
+    let weight = answer.content.weight() + text_bytes + answer.meta.as_ref().map_or(0, offload::weight_of);
     let redact = || {
         let redactor = hub.secrets().redactor();
         answer.content.redact(&redactor);
+        answer.text.iter_mut().for_each(|text| redactor.redact_string(text));
         // Its calls were logged without the secrets of that time.
         answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
     };

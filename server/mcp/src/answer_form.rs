@@ -22,7 +22,9 @@ const READERS: [&str; 2] = ["claude-code", "codex-mcp-client"];
 pub enum AnswerForm {
     /// Text.
     Text,
-    /// `structuredContent`.
+    /// `structuredContent`, which a model reads. Where there is a shorter text for models, only that.
+    StructuredForModels,
+    /// `structuredContent`, which a program reads.
     Structured,
     /// Both.
     Both,
@@ -38,10 +40,10 @@ impl AnswerForm {
                 let name = context.client_info().map(|client| client.name);
                 let declares = context.client_capabilities().and_then(|capabilities| capabilities.experimental);
                 let declares = declares.is_some_and(|experimental| experimental.contains_key(CAPABILITY));
-                if declares || name.is_some_and(|name| READERS.contains(&name.as_str())) {
-                    Self::Structured
-                } else {
-                    Self::Text
+                match declares {
+                    true => Self::Structured,
+                    false if name.is_some_and(|name| READERS.contains(&name.as_str())) => Self::StructuredForModels,
+                    false => Self::Text,
                 }
             }
         }
@@ -49,32 +51,41 @@ impl AnswerForm {
 }
 
 /// Converts the answer of a meta-tool.
-pub fn meta_tool_result(Answer { content, is_error, meta }: Answer, form: AnswerForm) -> CallToolResult {
-    let text = |value: &Value| vec![ContentBlock::text(value.to_string())];
-    let mut result = match (content, form) {
-        (AnswerContent::Refusal(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
-        (AnswerContent::Structured(value), AnswerForm::Text) if is_error => CallToolResult::error(text(&value)),
-        (AnswerContent::Structured(value), AnswerForm::Text) => CallToolResult::success(text(&value)),
-        (AnswerContent::Structured(value), AnswerForm::Structured | AnswerForm::Both) if is_error => {
-            CallToolResult::structured_error(value)
+pub fn meta_tool_result(Answer { content, text, is_error, meta }: Answer, form: AnswerForm) -> CallToolResult {
+    let mut result = CallToolResult::success(Vec::new());
+    match content {
+        AnswerContent::Refusal(reason) => result.content.push(ContentBlock::text(reason)),
+        AnswerContent::Structured(value) => {
+            let (has_text, has_value) = match form {
+                AnswerForm::Text => (true, false),
+                AnswerForm::StructuredForModels => (text.is_some(), text.is_none()),
+                AnswerForm::Structured => (false, true),
+                AnswerForm::Both => (true, true),
+            };
+            if has_text {
+                result.content.push(ContentBlock::text(text.unwrap_or_else(|| value.to_string())));
+            }
+            result.structured_content = has_value.then_some(value);
         }
-        (AnswerContent::Structured(value), AnswerForm::Structured | AnswerForm::Both) => {
-            CallToolResult::structured(value)
-        }
-    };
-    if form == AnswerForm::Structured && result.structured_content.is_some() {
-        result.content.clear();
     }
+    result.is_error = Some(is_error);
     match meta {
         Some(meta) => result.with_meta(Some(MetaObject(meta))),
         None => result,
     }
 }
 
-/// Converts the result of an upstream's tool, without structured content if the configuration says so.
-pub fn tool_result(result: ToolResult, structured: Structured) -> CallToolResult {
+/// Converts the result of an upstream's tool, without structured content if the configuration says so. A client that is bridged gets
+/// an object that a tool gives as text as structured content too.
+pub fn tool_result(result: ToolResult, structured: Structured, is_bridged: bool) -> CallToolResult {
+    let data = is_bridged.then(|| result.data().map(|data| data.into_owned())).flatten().filter(Value::is_object);
     match serde_json::from_value::<CallToolResult>(result.into_mcp()) {
-        Ok(result) if structured != Structured::Text => result,
+        Ok(mut result) if structured != Structured::Text => {
+            if result.structured_content.is_none() && result.is_error != Some(true) {
+                result.structured_content = data;
+            }
+            result
+        }
         Ok(mut result) => {
             result.structured_content = None;
             result

@@ -28,8 +28,7 @@ mod transport;
 
 use answer_form::AnswerForm;
 use codecall_base::tool::MAX_NAME_BYTES;
-use codecall_hub::hub::{Hub, LiveHub};
-use codecall_hub::meta;
+use codecall_hub::hub::{Hub, LiveHub, Offer};
 use codecall_upstream::BoxFuture;
 pub use detached::{ClientMessages, DetachedCall, Detachment};
 use elsewhere::Elsewhere;
@@ -46,7 +45,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use suspended::Suspended;
 use tasks::Tasks;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tool_list::MetaTools;
 
 /// The methods of MCP that a server of tools has, for messages.
 const METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
@@ -60,7 +58,8 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 #[derive(Clone)]
 pub struct Handler {
     live: LiveHub,
-    meta_tools: Arc<MetaTools>,
+    /// How tools are offered to the client of the session, with the configuration that it was decided by.
+    offer: Arc<Mutex<Option<(String, Offer)>>>,
     /// Clients with a session, which get notifications.
     peers: Arc<Mutex<Peers>>,
     /// Requests of clients without a session that wait for their clients.
@@ -86,7 +85,7 @@ impl Handler {
     pub fn new(hub: impl Into<LiveHub>) -> Self {
         let live: LiveHub = hub.into();
         let tasks = Tasks::new(&live);
-        let mut handler = Self::with_meta_tools(live, Arc::default(), Arc::default(), tasks, None);
+        let mut handler = Self::with_parts(live, Arc::default(), tasks, None);
         handler.elsewhere = Elsewhere::serve(&handler.hub(), handler.proceeding()).map(Arc::new);
         handler
     }
@@ -94,22 +93,10 @@ impl Handler {
     /// Creates the handler of another connection to the same hub.
     #[must_use]
     pub fn for_session(&self) -> Self {
-        Self::with_meta_tools(
-            self.live.clone(),
-            Arc::clone(&self.meta_tools),
-            Arc::clone(&self.suspended),
-            self.tasks.clone(),
-            self.elsewhere.clone(),
-        )
+        Self::with_parts(self.live.clone(), Arc::clone(&self.suspended), self.tasks.clone(), self.elsewhere.clone())
     }
 
-    fn with_meta_tools(
-        live: LiveHub,
-        meta_tools: Arc<MetaTools>,
-        suspended: Arc<Suspended>,
-        tasks: Tasks,
-        elsewhere: Option<Arc<Elsewhere>>,
-    ) -> Self {
+    fn with_parts(live: LiveHub, suspended: Arc<Suspended>, tasks: Tasks, elsewhere: Option<Arc<Elsewhere>>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dropped = CancellationToken::new();
@@ -117,7 +104,7 @@ impl Handler {
         let (peers, subscriptions) = (Arc::default(), Arc::default());
         Self {
             live,
-            meta_tools,
+            offer: Arc::default(),
             peers,
             suspended,
             tasks,
@@ -144,6 +131,25 @@ impl Handler {
             let forwarding = notifications::forward(self.hub().notifications(), peers, subscriptions);
             tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
         }
+    }
+
+    /// Returns how tools are offered to the client of a request: in a session always as at first, while the configuration is the
+    /// same.
+    async fn offer(&self, hub: &Arc<Hub>, context: &RequestContext<RoleServer>) -> Offer {
+        if let Some(offer) = self.session_offer(hub, context) {
+            return offer;
+        }
+        let client = context.client_info().map(|client| client.name);
+        let offer = hub.offer(client.as_deref()).await;
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Some((hub.config().digest.clone(), offer));
+        offer
+    }
+
+    /// Returns how tools were offered to the client of a session.
+    fn session_offer(&self, hub: &Hub, context: &RequestContext<RoleServer>) -> Option<Offer> {
+        let offer = self.offer.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = offer.as_ref().filter(|(digest, _)| !is_modern(context) && *digest == hub.config().digest);
+        known.map(|(_, offer)| *offer)
     }
 
     /// Waits for the upstreams, for a request about resources or prompts.
@@ -245,10 +251,7 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let hub = self.hub();
-        let Some(meta_tool) = meta::find(name) else { return tool_list::tool(&hub, name) };
-        let listed = meta::listed_name(meta_tool, hub.config().tools.names);
-        self.meta_tools.of(&hub).iter().find(|tool| tool.name == listed).cloned()
+        tool_list::tool(&self.hub(), name)
     }
 
     async fn list_tools(
@@ -256,11 +259,17 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let hub = self.hub();
-        if hub.config().tools.may_list() {
-            context.ct.run_until_cancelled(hub.wait_for_tools()).await;
-        }
-        tool_list::page(&hub, &self.meta_tools.of(&hub), request.and_then(|request| request.cursor))
+        // In a box: rmcp's future of any request has room for the largest.
+        Box::pin(async move {
+            let hub = self.hub();
+            let listing = async {
+                let offer = self.offer(&hub, &context).await;
+                tool_list::page(&hub, &offer, request.and_then(|request| request.cursor)).await
+            };
+            let cancelled = || Err(ErrorData::internal_error("The request was cancelled", None));
+            context.ct.run_until_cancelled(listing).await.unwrap_or_else(cancelled)
+        })
+        .await
     }
 
     fn call_tool(

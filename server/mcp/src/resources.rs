@@ -3,7 +3,6 @@
 //! Lists omit an upstream that does not answer.
 
 use codecall_base::client::Client;
-use codecall_config::Expose;
 use codecall_hub::Hub;
 use codecall_upstream::ResourcesAndPrompts;
 use futures_util::future::{BoxFuture, join_all};
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Whether the configuration exposes resources and prompts.
 pub fn are_exposed(hub: &Hub) -> bool {
-    hub.config().tools.expose == Expose::Direct
+    hub.config().tools.exposes_all()
 }
 
 /// Returns all resources, in the order of the apps.

@@ -1,7 +1,7 @@
 //! The MCP server as a client sees it, over streams in memory.
 
 use super::*;
-use codecall_config::{Config, Structured};
+use codecall_config::{Config, Front, FrontConfig, Structured, ToolPolicy};
 use codecall_upstream::inline::Inline;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -60,9 +60,14 @@ impl Client {
     }
 }
 
+fn with_front(default: Front) -> Config {
+    let front = FrontConfig { default, ..FrontConfig::default() };
+    Config { tools: ToolPolicy { front, ..ToolPolicy::default() }, ..Config::default() }
+}
+
 #[tokio::test]
 async fn with_a_session() {
-    let mut client = Client::initialized(Config::default()).await;
+    let mut client = Client::initialized(with_front(Front::Code)).await;
     let listed = client.ask(1, "tools/list", json!({})).await;
     let names: Vec<&str> =
         listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
@@ -92,7 +97,7 @@ async fn with_a_session() {
 #[tokio::test]
 async fn without_a_session() {
     let mut client = Client::start(Config {
-        tools: codecall_config::ToolPolicy { names: codecall_base::tool::NameStyle::Colon, ..Default::default() },
+        tools: ToolPolicy { names: codecall_base::tool::NameStyle::Colon, ..with_front(Front::Code).tools },
         structured: Structured::Text,
         ..Config::default()
     });
@@ -190,7 +195,7 @@ async fn the_form_of_answers() {
         (Structured::Both, "test", json!({}), (true, true, true)),
         (Structured::Text, "claude-code", reader, (true, false, false)),
     ] {
-        let mut client = Client::start(Config { structured, ..Config::default() });
+        let mut client = Client::start(Config { structured, ..with_front(Front::Code) });
         let info = json!({"name": name, "version": "1"});
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": info});
         client.ask(0, "initialize", hello).await;
@@ -215,8 +220,8 @@ async fn instructions_name_the_apps() {
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
     let answer = client.ask(0, "initialize", hello).await;
     let instructions = answer["result"]["instructions"].as_str().expect("a text");
-    assert!(instructions.contains("Apps (COMPLETE: ") && instructions.contains("\n- users: "), "{instructions}");
-    assert!(instructions.chars().count() <= 2_000, "{instructions}");
+    assert!(instructions.ends_with(" Apps: users."), "{instructions}");
+    assert!(instructions.chars().count() <= 250, "{instructions}");
 }
 
 /// More calls than may begin at once wait, and other requests are answered meanwhile. A cancelled call ends, and has no

@@ -4,14 +4,14 @@
 
 use super::answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
 use super::interact::{Subject, client_error};
-use super::tool_list::MetaTools;
+use super::tool_list::meta_tool_names;
 use super::{Handler, run_events, suspended};
 use codecall_base::call::with_client;
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::offload;
 use codecall_base::tool::MAX_NAME_BYTES;
-use codecall_hub::hub::Hub;
+use codecall_hub::hub::{Hub, Offer};
 use codecall_hub::meta;
 use codecall_tools::pipeline::shared_name;
 use futures_util::FutureExt as _;
@@ -48,7 +48,9 @@ impl Handler {
         let repeated = (request.input_responses, request.request_state);
         let requester = context.client_info().map(|client| format!("{} {}", client.name, client.version));
         let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
-        let called = Called { meta_tools: Arc::clone(&self.meta_tools), hub, name, form };
+        let client = context.client_info().map(|client| client.name);
+        let offer = self.session_offer(&hub, &context);
+        let called = Called { hub, name, form, client, offer };
         let arguments = Box::new(arguments);
         let answer = self.interact(
             &context,
@@ -71,18 +73,20 @@ impl Handler {
 
 /// A call of a tool.
 struct Called {
-    meta_tools: Arc<MetaTools>,
     hub: Arc<Hub>,
     name: String,
     form: AnswerForm,
+    /// The name of the client.
+    client: Option<String>,
+    /// How tools were offered to it; `None`: it has not asked for a list.
+    offer: Option<Offer>,
 }
 
 impl Called {
     /// Says that there is no tool of this name.
     fn unknown_tool(&self) -> ErrorData {
         let Self { hub, name, .. } = self;
-        let meta_tools = self.meta_tools.of(hub);
-        let known: Vec<&str> = meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let known = meta_tool_names(hub);
         let more = match hub.catalogue().snapshot().listed().len() {
             0 => String::new(),
             more => format!(", and {more} more in the list of tools"),
@@ -106,18 +110,26 @@ async fn answer(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Box<suspended::Answer> {
-    let Called { hub, name, form, .. } = &called;
+    let Called { hub, name, form, client: client_name, offer } = &called;
     let result = if meta::find(name).is_some() {
         let answer = meta::call_for(hub, name, Value::Object(*arguments), client, sink, cancel).await;
         answer
             .map(|answer| Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, *form))))
     } else {
+        let is_offered = match (hub.catalogue().snapshot().listed().lookup(name), offer) {
+            (Some(_), _) => false,
+            (None, Some(offer)) => offer.lists_tools(),
+            (None, None) => Box::pin(hub.offer(client_name.as_deref())).await.lists_tools(),
+        };
+        let is_bridged = hub.is_bridged(client_name.as_deref());
         // Other requests do not hold its state.
-        let result = Box::pin(hub.direct_for(name, *arguments, client, sink, cancel)).await;
+        let result = Box::pin(hub.direct_for(name, is_offered, *arguments, client, sink, cancel)).await;
         result.map(|result| {
             let result = result.map(|result| {
                 let structured = hub.config().structured;
-                offload::run_without_permit(offload::weight(result.value()), || tool_result(result, structured))
+                offload::run_without_permit(offload::weight(result.value()), || {
+                    tool_result(result, structured, is_bridged)
+                })
             });
             result.or_else(|error| client_error(&error).map_or_else(|| Ok(error_result(error)), Err))
         })

@@ -191,6 +191,9 @@ pub trait RunStore: Send + Sync {
     /// milliseconds in which a run has ended, the earliest first.
     fn figures(&self, since_ms: i64, span_ms: i64) -> BoxFuture<'_, Result<Vec<RunFigures>, StoreError>>;
 
+    /// Returns the names of the tools that most runs have called, those of the most runs first.
+    fn used_tools(&self, max: usize) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
+
     /// Counts the runs.
     fn totals(&self) -> BoxFuture<'_, Result<RunTotals, StoreError>>;
 }
@@ -359,6 +362,15 @@ impl RunStore for SqlRuns {
                 p95_us: row[6].int(),
             };
             Ok(rows.iter().map(figures).collect())
+        })
+    }
+
+    fn used_tools(&self, max: usize) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            let sql = "SELECT tool, count(*) AS runs FROM run_tools GROUP BY tool ORDER BY runs DESC, tool LIMIT $1";
+            let max = i64::try_from(max).unwrap_or(i64::MAX);
+            let rows = self.0.query(sql, [max.into()]).await.map_err(|problem| self.0.error(&problem))?;
+            Ok(rows.iter().filter_map(|row| row.first()?.text().map(str::to_owned)).collect())
         })
     }
 

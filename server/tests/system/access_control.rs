@@ -466,8 +466,7 @@ async fn a_joined_name_of_two_tools_means_neither() {
     let tools = ["my:app_list", "my_app:list", "my_app:get", "a:b.c", "a.b:c", "x:one", "y:one", "solo:only"];
     let tools: Vec<Value> = tools.map(tool).into();
     let mocks = folder.file("mocks.json", json!({ "tools": tools }).to_string());
-    let config = folder.file("config.json", json!({"structured": false}).to_string());
-    let server = Server::start(&["--config", &config, "--mock-tools", &mocks]).await;
+    let server = Server::start(&["--mock-tools", &mocks]).await;
     for (name, meant) in
         [("my_app_list", ["my:app_list", "my_app:list"]), ("a.b.c", ["a.b:c", "a:b.c"]), ("one", ["x:one", "y:one"])]
     {

@@ -41,11 +41,14 @@ async fn connect(server: &HttpProcess, token: &str) -> RunningService<RoleClient
 async fn tell(client: &RunningService<RoleClient, RecordingClient>, tool: &str, arguments: Value) -> String {
     let Value::Object(arguments) = arguments else { panic!("an object") };
     let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-    text(&client.peer().call_tool(request).await.expect("a result"))
+    let result = client.peer().call_tool(request).await.expect("a result");
+    result.structured_content.as_ref().map_or_else(|| text(&result), Value::to_string)
 }
 
 async fn ask(client: &RunningService<RoleClient, RecordingClient>, tool: &str, arguments: Value) -> Value {
-    serde_json::from_str(&tell(client, tool, arguments).await).expect("JSON")
+    let Value::Object(arguments) = arguments else { panic!("an object") };
+    let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    data(&client.peer().call_tool(request).await.expect("a result"))
 }
 
 async fn execute(client: &RunningService<RoleClient, RecordingClient>, script: &str) -> Value {

@@ -17,6 +17,7 @@ mod durable;
 mod edges;
 #[cfg(target_os = "linux")]
 mod faults;
+mod fronts;
 #[cfg(unix)]
 mod hostile;
 mod history;

@@ -204,11 +204,6 @@ async fn input_is_lenient_about_null_and_says_what_is_wrong() {
     assert!(unknown["error"]["hint"].as_str().is_some_and(|hint| hint.contains("'users:nope'")), "{unknown}");
     let same = server.ask("codecall_describe", json!({"tools": ["users:get"]})).await;
     assert_eq!(same["tools"][0]["name"], "users:get");
-    let listed = server.client.peer().list_all_tools().await.expect("a list");
-    let describe = listed.iter().find(|tool| tool.name == "codecall_describe").expect("listed");
-    assert!(
-        describe.input_schema["properties"]["tools"].is_object() && describe.input_schema.get("required").is_none()
-    );
     server.end().await;
 
     let strict = folder.file("strict.json", r#"{"vm": {"lenientInput": false}}"#);

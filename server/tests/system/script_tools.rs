@@ -16,7 +16,7 @@ fn tool(manifest: &str, body: &str) -> String {
 fn config(folder: &Folder, more: &str) -> String {
     let (state, tools) = (folder.path("state"), folder.path("tools"));
     std::fs::create_dir_all(&tools).expect("a folder");
-    folder.file("codecall.toml", format!("stateDir = {state:?}\nscriptTools = {tools:?}\nstructured = false\n{more}"))
+    folder.file("codecall.toml", format!("stateDir = {state:?}\nscriptTools = {tools:?}\n{more}"))
 }
 
 /// Calls a tool from a script. Returns its result, or the error that the script catches.
@@ -36,7 +36,7 @@ async fn the_examples_answer_a_client() {
     let config = folder.file(
         "codecall.toml",
         format!(
-            "stateDir = {:?}\nstore = {:?}\nscriptTools = {:?}\nstructured = false\nexpose = \"direct\"\n",
+            "stateDir = {:?}\nstore = {:?}\nscriptTools = {:?}\nexpose = \"direct\"\n",
             folder.path("state"),
             folder.path("state/codecall.db"),
             root().join("examples/tools")
@@ -377,7 +377,7 @@ async fn a_folder_that_is_none_is_said_and_the_server_goes_on() {
     let folder = Folder::new();
     let file = folder.file("file", "x");
     for (place, expected) in [(file, "it is a file"), (folder.path("nowhere"), "there is no such folder")] {
-        let config = folder.file("codecall.toml", format!("scriptTools = {place:?}\nstructured = false\n"));
+        let config = folder.file("codecall.toml", format!("scriptTools = {place:?}\n"));
         let server = Server::start(&["--demo", "--config", &config]).await;
         assert_eq!(server.execute("return (await users.list({ limit: 1 })).users.length").await["result"], 1);
         let stderr = server.end().await;

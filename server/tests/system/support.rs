@@ -139,7 +139,10 @@ pub struct RecordingClient {
 
 impl ClientHandler for RecordingClient {
     fn get_info(&self) -> ClientConfig {
-        let mut config = ClientConfig::new(ClientCapabilities::default(), Implementation::new("recording-client", "1"));
+        // It is a program, and reads JSON.
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.experimental = Some([("codecall/structuredContent".to_owned(), Map::new())].into());
+        let mut config = ClientConfig::new(capabilities, Implementation::new("recording-client", "1"));
         config.protocol_version = ProtocolVersion::V_2025_11_25;
         config
     }
@@ -259,10 +262,15 @@ impl Server {
     }
 }
 
-/// Returns the answer of a meta-tool, which is its only text.
+/// Returns the answer of a meta-tool, which is sent once: as structured content, or as its only text.
 pub fn data(result: &CallToolResult) -> Value {
-    assert_eq!(result.structured_content, None, "it is sent once");
-    serde_json::from_str(&text(result)).expect("JSON")
+    match &result.structured_content {
+        Some(value) => {
+            assert!(result.content.is_empty(), "it is sent once: {result:?}");
+            value.clone()
+        }
+        None => serde_json::from_str(&text(result)).expect("JSON"),
+    }
 }
 
 /// Returns the only text of a result.

@@ -11,6 +11,7 @@ mod quarantine;
 mod waiting;
 
 use crate::index::{Document, Index, Segments};
+use crate::signatures::Signature;
 pub use broken::Broken;
 use codecall_base::error::path_in;
 use codecall_base::hidden::{is_hiding_name, skeleton};
@@ -219,13 +220,24 @@ impl Catalogue {
             };
             self.report(&waiting.name, &format!("it {state} and waits for approval: see 'codecall tools pending'"));
         }
+        let offered = if self.policy.has_fronts() {
+            let all = indexed.iter().chain(&visible).collect::<BTreeMap<_, _>>().into_values();
+            let may_be_listed = |entry: &&Arc<Entry>| entry.definition.visible_in_list_tools != Some(false);
+            Listed::new(&policy, &owners, all.filter(may_be_listed).cloned())
+        } else {
+            Listed::default()
+        };
         let listed = Listed::new(&policy, &owners, visible.into_values());
+        for name in listed.unnamed() {
+            self.report(name, "its name in the list of tools is another's too; it is not listed");
+        }
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         let unknown = self.upstreams().filter(|up| !up.are_tools_known()).map(|up| up.app().to_owned()).collect();
         let rows = indexed.into_values().collect();
         // A client does not learn which apps it may not use.
         let apps = if self.policy.allowed.is_some() { BTreeSet::new() } else { apps };
         let mut next = Snapshot::new(rows, apps, unknown, &owners, listed).after(&current);
+        next.offered = offered;
         next.redactor = redactor;
         next.pending = pending.into_values().collect();
         let is_same = |(row, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(row, other);
@@ -378,6 +390,8 @@ pub struct Entry {
     examples: OnceLock<Vec<Example>>,
     /// What scripts see of it.
     description: Arc<ToolDescription>,
+    /// Its lines in lists of signatures.
+    pub(crate) signature: Signature,
 }
 
 /// A schema as far as it can be used; absent: there is none, and nothing is checked.
@@ -386,10 +400,10 @@ type Compiled = Option<Result<Schema, SchemaError>>;
 impl Entry {
     fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
         let name = definition.full_name();
-        let (input, output, examples) = Default::default();
+        let (input, output, examples, signature) = Default::default();
         let described = Arc::clone(&definition);
         let description = Arc::new(ToolDescription::new(move || Described::new(&described).to_json()));
-        Self { name, definition, upstream, input, output, examples, description }
+        Self { name, definition, upstream, input, output, examples, description, signature }
     }
 
     /// The one tool of an upstream that is in no catalogue.
@@ -440,6 +454,12 @@ impl Entry {
     pub fn examples(&self, check: impl Fn(&Example) -> bool) -> &[Example] {
         self.examples
             .get_or_init(|| self.definition.examples.iter().filter(|example| check(example)).cloned().collect())
+    }
+
+    /// Estimates the tokens that it takes in a list of tools.
+    #[must_use]
+    pub fn listed_tokens(&self) -> usize {
+        self.signature.listed_tokens(&self.definition)
     }
 
     fn compiled(&self, schema: &Value, of: &str) -> Compiled {
@@ -519,6 +539,7 @@ pub struct Snapshot {
     /// What was indexed before this snapshot was made.
     indexed: Segments,
     listed: Listed,
+    offered: Listed,
     /// What has redacted the definitions.
     redactor: Redactor,
     /// Tools that wait for approval, by full name.
@@ -579,6 +600,19 @@ impl Snapshot {
     #[must_use]
     pub fn listed(&self) -> &Listed {
         &self.listed
+    }
+
+    /// All tools that may be in a list, for clients to which they are offered as they are; empty where `mode` or `expose`
+    /// of the configuration say what is listed.
+    #[must_use]
+    pub fn offered(&self) -> &Listed {
+        &self.offered
+    }
+
+    /// Returns the tool of a call by its listed name.
+    #[must_use]
+    pub fn lookup_listed(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.listed.lookup(name).or_else(|| self.offered.lookup(name))
     }
 
     /// All tools, indexed or listed; some twice.

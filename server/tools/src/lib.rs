@@ -10,4 +10,6 @@ pub mod results;
 pub mod sample;
 pub mod search;
 pub mod seen;
+pub mod signatures;
+pub mod tokens;
 pub mod typescript;

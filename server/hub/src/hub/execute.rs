@@ -106,25 +106,30 @@ impl Hub {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
-        self.direct_for(name, input, Client::default(), sink, cancel).await
+        self.direct_for(name, false, input, Client::default(), sink, cancel).await
     }
 
-    /// Does the same for a client that the tool can ask.
+    /// Does the same for a client that the tool can ask. `is_offered`: the client's list has the tools as they are.
     pub async fn direct_for(
         &self,
         name: &str,
+        is_offered: bool,
         input: Map<String, Value>,
         client: Client,
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
-        if self.catalogue.snapshot().listed().lookup(name).is_none()
-            && cancel.run_until_cancelled(self.wait_for_tools()).await.is_none()
-        {
+        let is_known = || {
+            let snapshot = self.catalogue.snapshot();
+            snapshot.listed().lookup(name).is_some() || (is_offered && snapshot.offered().lookup(name).is_some())
+        };
+        if !is_known() && cancel.run_until_cancelled(self.wait_for_tools()).await.is_none() {
             return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
         // The pipeline checks again that the tool exists; this decides whether the name is one of a tool.
-        self.catalogue.snapshot().listed().lookup(name)?;
+        if !is_known() {
+            return None;
+        }
         let call = ToolCall {
             tool: name.to_owned(),
             input,

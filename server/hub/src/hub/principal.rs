@@ -1,10 +1,11 @@
 //! The hub of a client of the HTTP server: the tools, limits and stored results of one token.
 
 use super::Hub;
+use super::front::{Fronts, Signatures};
 use agentscript::Policy;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolFilter;
-use codecall_config::vm;
+use codecall_config::{Front, FrontConfig, vm};
 use codecall_store::OwnedResults;
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::results::Results;
@@ -20,6 +21,8 @@ pub struct Principal {
     pub name: Arc<str>,
     /// Filters, one of which must select a tool; `None`: it may use all tools.
     pub allowed: Option<Vec<ToolFilter>>,
+    /// How tools are offered to it; `None`: as the configuration says.
+    pub front: Option<Front>,
     /// Limits of its scripts, which are lower than those of the configuration.
     pub limits: Map<String, Value>,
     /// How many scripts it may run at once; `None`: as many as the pool allows.
@@ -59,6 +62,9 @@ impl Hub {
         let mut config = self.config.clone();
         config.policy = principal.policy(&config.policy)?;
         config.tools.allowed.clone_from(&principal.allowed);
+        if let Some(front) = principal.front {
+            config.tools.front = FrontConfig { default: front, ..FrontConfig::default() };
+        }
         let upstreams = self.catalogue.filtered_upstreams();
         let watch = super::start::change_watch(&config, &self.kept)?;
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
@@ -89,6 +95,8 @@ impl Hub {
             created: self.created,
             start_times: Arc::clone(&self.start_times),
             needs_approval: std::sync::Mutex::default(),
+            signatures: Signatures::default(),
+            fronts: Fronts::default(),
             principal: Some(principal.clone()),
             base: Some(Arc::clone(self)),
             config,

@@ -1,5 +1,6 @@
 //! How a hub is put together: of a configuration, the extensions of an embedder, and what has not changed of the hub before.
 
+use super::front::{Fronts, Signatures};
 use super::metrics::{CountCalls, CountRuns, Metrics};
 use super::resources::forward_notifications;
 use super::status::time_start;
@@ -9,7 +10,7 @@ use crate::stateless::Stateless;
 use codecall_base::client::Client;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolFilter;
-use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
+use codecall_config::{Config, StdioConfig, UpstreamConfig, UpstreamKind};
 use codecall_runs::{LogRuns, RunHook, Runs};
 use codecall_scripts::{ScriptTools, Stored, StoredSecrets};
 use codecall_store::{Database, SqlRuns, SqlScriptTools, Stores};
@@ -158,8 +159,8 @@ impl Hub {
         let results = Results::new(Arc::clone(&kept.stores.results), config.result_store, Arc::clone(&config.secrets));
         let notifications = previous
             .map_or_else(|| broadcast::Sender::new(MAX_NOTIFICATIONS), |previous| previous.notifications.clone());
-        if config.tools.expose == Expose::Direct {
-            let was_exposed = previous.is_some_and(|previous| previous.config.tools.expose == Expose::Direct);
+        if config.tools.exposes_all() {
+            let was_exposed = previous.is_some_and(|previous| previous.config.tools.exposes_all());
             for upstream in catalogue.upstreams().filter(|up| !was_exposed || is_new.contains(up.app())) {
                 if let Some(resources) = upstream.resources_and_prompts() {
                     let forwarding =
@@ -201,6 +202,8 @@ impl Hub {
             created: previous.map_or(started, |previous| previous.created),
             start_times,
             needs_approval: Mutex::default(),
+            signatures: Signatures::default(),
+            fronts: Fronts::default(),
             principal: None,
             base: None,
         }))

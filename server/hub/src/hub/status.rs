@@ -20,6 +20,9 @@ pub struct Status {
     pub uptime_seconds: u64,
     /// All upstreams.
     pub servers: Vec<ServerStatus>,
+    /// How tools are offered to clients, by the name that they give themselves: `code`, `direct` or `bridge`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fronts: BTreeMap<String, Vec<String>>,
     /// Scripts that run.
     pub runs: Load,
     /// Where scripts are evaluated, and how MCP servers are confined.
@@ -128,6 +131,7 @@ impl Hub {
             ready: servers.iter().all(|server| server.state != "starting"),
             uptime_seconds: self.created.elapsed().as_secs(),
             servers,
+            fronts: self.fronts(),
             runs: self.loads().next().map(|(_, load)| load).unwrap_or_default(),
             isolation: self.isolation(),
         }

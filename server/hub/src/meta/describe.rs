@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Maximum number of tools in an answer.
 const MAX_TOOLS: usize = 100;
+/// Maximum number of examples of a tool in the text for a model.
+const MAX_EXAMPLES: usize = 2;
 /// Maximum number of unknown names with a suggestion.
 const MAX_SUGGESTIONS: usize = 20;
 
@@ -50,13 +52,15 @@ impl MetaTool for Describe {
     }
 
     fn description(&self) -> &'static str {
-        "Get what is needed to call tools: description, signature in TypeScript, annotations and short script examples. \
-         Give the exact names that codecall_search returned. `format: \"json_schema\"` gives the schemas of input and result instead of signatures. \
-         Unknown names come back in `notFound`."
+        "Get whole signatures and examples. Only needed where a signature ends in `…`."
     }
 
     fn input_schema(&self) -> Value {
         schema::input_schema::<Arguments>()
+    }
+
+    fn listed_arguments(&self) -> Option<&'static [&'static str]> {
+        Some(&["toolNames"])
     }
 
     fn output_schema(&self) -> Value {
@@ -171,11 +175,28 @@ impl Describe {
         if !left_out.is_empty() {
             warnings.push(format!("Only {max} tools are described at once; ask again for {}", left_out.join(", ")));
         }
+        let text = (arguments.format == Format::TypeScript).then(|| {
+            let described: String = entries.iter().take(max).map(|entry| describe_in_words(hub, entry)).collect();
+            let unknown = (!not_found.is_empty()).then(|| format!("Not found: {}\n", not_found.join(", ")));
+            let notes = unknown.into_iter().chain(warnings.iter().map(|warning| format!("{warning}\n")));
+            format!("{described}{}", notes.collect::<String>()).trim_end().to_owned()
+        });
         if !warnings.is_empty() {
             value["warnings"] = warnings.into();
         }
-        Answer::ok(value)
+        Answer { text, ..Answer::ok(value) }
     }
+}
+
+/// Returns a tool as a model reads it: its description, signature, and the examples of its author, which generated ones with invented
+/// values do not equal. Their examples have been checked before.
+fn describe_in_words(hub: &Hub, entry: &Entry) -> String {
+    let signature = typescript::signature(&entry.definition, hub.pipeline().seen().of(&entry.definition).as_ref());
+    let examples = entry.examples(|_| false).iter().take(MAX_EXAMPLES);
+    let examples = examples.map(|example| format!("// Example: {}\n{}\n", example.description, example.code.trim()));
+    let description = entry.definition.description.trim();
+    let comment = description.lines().map(|line| format!("// {line}\n")).collect::<String>();
+    format!("{comment}{signature}\n{}\n", examples.collect::<String>())
 }
 
 /// Returns a warning with the names that are similar to an unknown one. Meta-tools are not suggested.

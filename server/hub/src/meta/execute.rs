@@ -14,11 +14,32 @@ use tokio_util::sync::CancellationToken;
 
 pub struct Execute;
 
+/// Maximum length of the heading of the signatures, in characters.
+pub const MAX_HEADING_CHARS: usize = 90;
+
+/// Returns the description with signatures of tools at its end.
+pub fn with_signatures(signatures: &SignatureList) -> String {
+    let description = Execute.description();
+    let SignatureList { text, shown, all } = signatures;
+    if text.is_empty() {
+        return format!("{description}\nFind tools with codecall_search.");
+    }
+    let heading = match signatures.is_complete() {
+        true => format!("Tools (all {all}):"),
+        false => format!("Tools ({shown} of {all}; codecall_search finds the others):"),
+    };
+    format!("{description}\n{heading}\n{}", text.trim_end())
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
     /// The script; its return value is the result
     script: Option<String>,
+    /// In place of script: the name of a tool that is called once
+    tool: Option<String>,
+    /// The input of tool
+    input: Option<Members>,
     /// Data for the script, seen as codecallContext
     context: Option<Members>,
     /// The only tools the script may call; 'users:*' allows an app
@@ -55,12 +76,16 @@ impl MetaTool for Execute {
         schema::input_schema::<Arguments>()
     }
 
+    fn listed_arguments(&self) -> Option<&'static [&'static str]> {
+        Some(&["script", "tool", "input", "handle", "offset"])
+    }
+
     fn output_schema(&self) -> Value {
         json!({
             "type": "object",
             "properties": {
                 "status": {
-                    "enum": ["ok", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout", "waiting"],
+                    "enum": ["ok", "error", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout", "waiting"],
                 },
                 "result": schema::any_json(),
                 "error": {
@@ -88,6 +113,9 @@ impl MetaTool for Execute {
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
+        if let Some(call) = invoke::as_call(&request.arguments) {
+            return invoke::Invoke.answer(Request { arguments: call, ..request });
+        }
         let Request { hub, arguments, client, sink, cancel, .. } = request;
         let refused = |invalid: InvalidArguments| -> BoxFuture<'a, Answer> {
             Box::pin(std::future::ready(Answer::from(invalid)))
@@ -310,6 +338,9 @@ impl Execute {
 
     fn request(&self, hub: &Hub, arguments: Arguments) -> Result<Box<ExecuteRequest>, InvalidArguments> {
         let invalid = |problem: &str| InvalidArguments::new(self, problem);
+        if arguments.tool.is_some() || arguments.input.is_some() {
+            return Err(invalid("give either 'script', or 'tool' with 'input' and nothing else"));
+        }
         let script = arguments.script.ok_or_else(|| invalid("'script' is missing"))?;
         if script.trim().is_empty() {
             return Err(invalid("'script' is empty"));

@@ -29,6 +29,20 @@ struct Arguments {
     input: Option<Members>,
 }
 
+/// Returns the arguments of a request to `execute` that is one call: it has a tool, and no script.
+pub fn as_call(arguments: &Value) -> Option<Value> {
+    let members = arguments.as_object()?;
+    let is_call = ["tool", "toolName"].iter().any(|key| members.contains_key(*key));
+    let is_filled = |value: &Value| !value.is_null() && value.as_str() != Some("");
+    let has_script = ["script", "handle"].iter().any(|key| members.get(*key).is_some_and(is_filled));
+    if !is_call || has_script {
+        return None;
+    }
+    // Models fill what they leave out.
+    let is_kept = |(key, value): &(&String, &Value)| is_filled(value) || *key == "input";
+    Some(members.iter().filter(is_kept).map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into())
+}
+
 impl MetaTool for Invoke {
     fn id(&self) -> &'static str {
         "invoke"
@@ -43,13 +57,15 @@ impl MetaTool for Invoke {
     }
 
     fn description(&self) -> &'static str {
-        "Call one tool directly, without a script. Use it for a single call whose whole result is needed; \
-         for several calls, or to filter or join results, use codecall_execute. \
-         Gives `{status: \"ok\", result}` or `{status: \"error\", error: {code, message}}`."
+        "Call one tool without a script."
     }
 
     fn input_schema(&self) -> Value {
         schema::input_schema::<Arguments>()
+    }
+
+    fn listed_arguments(&self) -> Option<&'static [&'static str]> {
+        Some(&["tool", "input"])
     }
 
     fn output_schema(&self) -> Value {

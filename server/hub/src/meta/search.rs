@@ -1,11 +1,14 @@
 //! `codecall_search`: find tools by words.
 
+mod text;
+
 use super::*;
 use codecall_base::text::nearest;
 use codecall_tools::catalogue::Entry;
 use codecall_tools::index::Hit;
-use codecall_tools::search::{Found, interleave};
+use codecall_tools::search::{Found as Hits, interleave};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use text::Found;
 
 /// Maximum number of queries in a request.
 const MAX_QUERIES: usize = 10;
@@ -65,13 +68,16 @@ impl MetaTool for Search {
     }
 
     fn description(&self) -> &'static str {
-        "Find tools by what they do. Start here: none of the tools behind this server are listed, and names must not be guessed. \
-         Say the task in a few words (`query`), or several tasks at once (`queries`); `filter.appIds` alone lists the tools of an app, page by page. Gives tool names with a score; \
-         then get their schemas with codecall_describe and call them in one script with codecall_execute."
+        "Find tools by what they do: `query` in a few words, or several `queries`. Gives signatures for codecall_execute. \
+         `filter.appIds` alone lists an app's tools."
     }
 
     fn input_schema(&self) -> Value {
         schema::input_schema::<Arguments>()
+    }
+
+    fn listed_arguments(&self) -> Option<&'static [&'static str]> {
+        Some(&["query", "queries", "filter.appIds"])
     }
 
     fn output_schema(&self) -> Value {
@@ -205,7 +211,7 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
     let snapshot = hub.catalogue().snapshot();
     let rows = snapshot.rows();
     let found = match criteria.queries.as_slice() {
-        [] => Found::default(),
+        [] => Hits::default(),
         queries => hub.search().search(&snapshot, queries).await,
     };
     let mut warnings = hub.pipeline().troubles();
@@ -237,40 +243,51 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
             matched.entry(*at).or_default().push(query);
         }
     }
-    let row = |(at, score): Hit| {
-        let tool = &rows[at].definition;
+    let row = |(at, score): &Hit| {
+        let tool = &rows[*at].definition;
         let mut row = json!({
-            "name": rows[at].name,
+            "name": rows[*at].name,
             "appId": tool.app,
             "source": tool.source,
             "description": truncate(&tool.description),
             "score": score,
         });
         if criteria.names_queries {
-            row["matchedQueries"] = json!(matched.get(&at));
+            row["matchedQueries"] = json!(matched.get(at));
         }
         row
     };
-    let mut value = if criteria.queries.is_empty() {
+    let is_list = criteria.queries.is_empty();
+    let mut all = 0;
+    let shown: Vec<Hit> = if is_list {
         // All answer the request equally well.
-        let all = (0..rows.len()).filter(|at| criteria.selects(&rows[*at], &excluded)).map(|at| (at, 1.0));
-        let all: Vec<Hit> = all.collect();
-        let page = all.iter().copied().skip(criteria.offset).take(criteria.top_k);
-        let tools: Vec<Value> = page.map(row).collect();
-        let next = criteria.offset.saturating_add(tools.len());
-        let mut value = json!({"tools": tools, "totalIndexed": rows.len(), "total": all.len()});
-        if next < all.len() {
-            value["next"] = next.into();
-        }
-        value
+        let selected = (0..rows.len()).filter(|at| criteria.selects(&rows[*at], &excluded)).map(|at| (at, 1.0));
+        let selected: Vec<Hit> = selected.collect();
+        all = selected.len();
+        selected.into_iter().skip(criteria.offset).take(criteria.top_k).collect()
     } else {
-        let tools: Vec<Value> = interleave(lists).into_iter().take(criteria.top_k).map(row).collect();
-        json!({"tools": tools, "totalIndexed": rows.len()})
+        interleave(lists).into_iter().take(criteria.top_k).collect()
     };
+    let tools: Vec<Value> = shown.iter().map(row).collect();
+    let mut value = json!({"tools": tools, "totalIndexed": rows.len()});
+    let mut next = None;
+    if is_list {
+        value["total"] = all.into();
+        let end = criteria.offset.saturating_add(shown.len());
+        if end < all {
+            value["next"] = end.into();
+            next = Some((end, all));
+        }
+    }
     if !warnings.is_empty() {
         value["warnings"] = json!(warnings);
     }
-    Answer::ok(value)
+    let entries: Vec<&Entry> = shown.iter().map(|(at, _)| &*rows[*at]).collect();
+    for app in entries.iter().map(|entry| entry.definition.app.as_str()).collect::<BTreeSet<_>>() {
+        hub.pipeline().seen().load(app).await;
+    }
+    let text = Found { snapshot: &snapshot, entries, next, with_others: !is_list, warnings: &warnings }.to_text(hub);
+    Answer::with_text(value, text)
 }
 
 /// Returns warnings about names of a filter that do not exist.

@@ -21,7 +21,7 @@ struct Answered {
 }
 
 impl From<Answer> for Answered {
-    fn from(Answer { content, is_error, meta }: Answer) -> Self {
+    fn from(Answer { content, is_error, meta, .. }: Answer) -> Self {
         Self { value: content.into_value(), is_error, meta }
     }
 }
@@ -47,10 +47,11 @@ async fn what_describe_gives_fits_its_schema() {
 fn descriptions_are_short() {
     let lengths: Vec<usize> = ALL.iter().map(|tool| tool.description().len()).collect();
     assert!(lengths.iter().all(|length| *length < 2_048), "{lengths:?}");
-    // Four characters a token, which is pessimistic for English. Those of a default configuration.
-    let listed = ALL.iter().filter(|tool| tool.is_enabled(&Config::default()));
-    let whole: usize = listed.map(|tool| tool.description().len() + tool.input_schema().to_string().len()).sum();
-    assert!(whole / 4 < 2_000, "{whole}");
+    let (config, offer) = (Config::default(), Offer::code());
+    let listed: Vec<Value> = listed(&config, &offer).map(listed_json).collect();
+    assert_eq!(listed.len(), 4);
+    let tokens = codecall_tools::tokens::estimate(&Value::from(listed).to_string());
+    assert!(tokens <= 420, "{tokens}");
 }
 
 /// Clients have these names in their prompts and their code. Those with `?` are optional.
@@ -59,7 +60,7 @@ fn arguments_keep_their_names() {
     for (id, expected) in [
         ("search", "query? queries? topK? filter? offset? excludeToolNames? minScore?"),
         ("describe", "toolNames? tools? max? format?"),
-        ("execute", "script? context? allowedTools? language? limits? dryRun? handle? offset? limit?"),
+        ("execute", "script? tool? input? context? allowedTools? language? limits? dryRun? handle? offset? limit?"),
         ("invoke", "tool input"),
         ("code_execution", "code language? input? options?"),
         ("step", "code tools? token? results? id? messages? language? context? limits? startedAt?"),

@@ -266,7 +266,7 @@ pub fn ended(text: &str) -> Answer {
         Value::Object(meta) => Some(meta),
         _ => None,
     };
-    Answer { content, is_error: kept["isError"] == true, meta }
+    Answer { content, text: None, is_error: kept["isError"] == true, meta }
 }
 
 /// Lets runs of this process outlive it, and goes on with those that can: of this process, or of one that has ended.

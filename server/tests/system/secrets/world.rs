@@ -183,7 +183,7 @@ impl World {
     async fn approvals(&mut self) -> Vec<Way> {
         let ask = format!("return await callTool('leak:ask', {{ a: {} }})", self.told.literal());
         let waiting = self.execute(&ask).await;
-        let shown: Value = serde_json::from_str(waiting["content"][0]["text"].as_str().expect("a text")).expect("JSON");
+        let shown = waiting["structuredContent"].clone();
         let (run, id) = (&shown["handle"], shown["approvals"][0]["id"].as_str().expect("a call that waits"));
         let (one, page) = (format!("/v1/approvals/{id}"), "/ui/approvals");
         let mut ways = vec![
@@ -402,8 +402,7 @@ impl World {
         let script = format!("return {}.repeat({})", json!(self.repeated()), 5 + 1_000 / self.repeated().len());
         let limits = json!({"maxResultBytes": 1_000});
         let answer = self.call("codecall_execute", json!({"script": script, "limits": limits})).await;
-        let text = answer["content"][0]["text"].as_str().expect("a text");
-        let data: Value = serde_json::from_str(text).expect("JSON");
+        let data = &answer["structuredContent"];
         let handle = data["truncated"]["handle"].as_str().expect("a handle").to_owned();
         (handle, data["truncated"]["bytes"].as_u64().expect("a length"), answer)
     }

@@ -15,6 +15,8 @@ pub struct Listed {
     /// Other spellings of listed names, as scripts and the other settings of `names` write them;
     /// `None` where two tools share one.
     spellings: HashMap<String, Option<String>>,
+    /// Tools whose names in the list are those of others too.
+    unnamed: Vec<String>,
 }
 
 impl Listed {
@@ -33,7 +35,7 @@ impl Listed {
             let app = &entry.definition.app;
             let is_own = |name: &&String| wanted.get(name.as_str()) == Some(&1) && owners.allow(app, name);
             let Some(name) = names.iter().find(is_own) else {
-                tracing::warn!(tool = entry.name, "its name in the list of tools is another's too; it is not listed");
+                listed.unnamed.push(entry.name.clone());
                 continue;
             };
             listed.spell(owners, &entry.definition, name);
@@ -65,6 +67,11 @@ impl Listed {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Returns the full names of tools that are not listed, because the names that they want are those of others too.
+    pub fn unnamed(&self) -> impl Iterator<Item = &str> {
+        self.unnamed.iter().map(String::as_str)
     }
 
     /// Whether both have the same tools under the same names.

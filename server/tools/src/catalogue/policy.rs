@@ -7,7 +7,7 @@ use codecall_base::hidden;
 use codecall_base::redact::Redactor;
 use codecall_base::text::truncate;
 use codecall_base::tool::{Example, NameStyle, RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
-use codecall_config::{Expose, Mode, ToolMetadata, ToolPolicy};
+use codecall_config::{Mode, ToolMetadata, ToolPolicy};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -59,11 +59,11 @@ impl<'a> Policy<'a> {
         {
             return None;
         }
-        let indexed = match self.rules.mode {
+        let indexed = match self.rules.mode.unwrap_or_default() {
             Mode::CodecallOnly => definition.enabled_in_code_call != Some(false),
             Mode::CodecallOptIn | Mode::MetadataDriven => definition.enabled_in_code_call == Some(true),
         };
-        let listed = definition.visible_in_list_tools.unwrap_or(self.rules.expose == Expose::Direct);
+        let listed = definition.visible_in_list_tools.unwrap_or(self.rules.exposes_all());
         (indexed || listed).then_some(Placed { definition, indexed, listed, is_cleaned })
     }
 
@@ -105,10 +105,11 @@ impl<'a> Policy<'a> {
     }
 
     fn metadata(&self, tool: &ToolDefinition) -> Vec<(&'a str, &'a ToolMetadata)> {
-        if self.rules.metadata.is_empty() {
+        if self.rules.settings.metadata.is_empty() {
             return Vec::new();
         }
         self.rules
+            .settings
             .metadata
             .iter()
             .filter(|(pattern, _)| name_matches(pattern, tool))
@@ -119,7 +120,7 @@ impl<'a> Policy<'a> {
     /// Returns the names under which a tool may be listed, the preferred one first.
     pub fn listed_names(&self, tool: &ToolDefinition) -> Vec<String> {
         let mut names = Vec::new();
-        if tool.app.is_empty() || self.rules.expose == Expose::Direct {
+        if tool.app.is_empty() || self.rules.exposes_all() {
             names.push(tool.name.clone());
         }
         if !tool.app.is_empty() {

@@ -112,7 +112,7 @@ fn a_snapshot_contains_no_secret_that_was_added_before() {
     let secrets = Arc::new(SecretRegistry::default());
     let upstream: Arc<dyn Upstream> = Arc::new(Inline::echo(&tools));
     // All are listed, because only those are announced.
-    let policy = ToolPolicy { expose: Expose::Direct, ..ToolPolicy::default() };
+    let policy = ToolPolicy { expose: Some(Expose::Direct), ..ToolPolicy::default() };
     let catalogue = Catalogue::new(vec![(upstream, ToolFilter::default())], policy, Arc::clone(&secrets));
     let description =
         |snapshot: &Snapshot| snapshot.lookup("users:list").expect("a tool").definition.description.clone();

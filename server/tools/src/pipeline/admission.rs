@@ -45,7 +45,7 @@ impl Pipeline {
             return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::SelfReferenceBlocked, message) });
         }
         let entry = match call.context.caller {
-            Caller::Direct => snapshot.listed().lookup(name),
+            Caller::Direct => snapshot.lookup_listed(name),
             Caller::Script | Caller::Invoke => snapshot.lookup(name),
         };
         let app = match entry {
@@ -121,8 +121,12 @@ impl Pipeline {
         sent: &Value,
     ) -> Result<(), ToolError> {
         allow(snapshot, entry, call.allowed.as_deref())?;
-        if call.context.caller == Caller::Invoke {
-            self.allow_direct(snapshot, entry)?;
+        let name = call.tool.as_str();
+        let is_only_offered = || snapshot.listed().lookup(name).is_none() && snapshot.offered().lookup(name).is_some();
+        match call.context.caller {
+            Caller::Invoke => self.allow_direct(snapshot, entry)?,
+            Caller::Direct if is_only_offered() => self.allow_direct(snapshot, entry)?,
+            Caller::Direct | Caller::Script => {}
         }
         check::input(entry, sent)
     }
@@ -135,6 +139,12 @@ impl Pipeline {
         let mut input = sent.clone();
         without_nulls(&entry.definition.input_schema, &mut input);
         (input != *sent).then_some(input)
+    }
+
+    /// Whether a tool may be called without a script.
+    #[must_use]
+    pub fn may_call_directly(&self, snapshot: &Snapshot, entry: &Entry) -> bool {
+        self.allow_direct(snapshot, entry).is_ok()
     }
 
     /// Checks whether a tool may be called without a script.

@@ -16,6 +16,8 @@ const MAX_ERRORS: usize = 5;
 const MAX_PATH_BYTES: usize = 200;
 /// Maximum length of what an error suggests, in bytes.
 const MAX_HINT_BYTES: usize = 600;
+/// Maximum length of the signature in an error, in bytes.
+const MAX_SIGNATURE_BYTES: usize = 2_000;
 /// Maximum number of properties that an error lists.
 const MAX_NAMES: usize = 12;
 
@@ -29,9 +31,20 @@ pub fn work(schema: Option<Result<&Schema, &SchemaError>>, value: &Value) -> usi
 pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
     match entry.validator() {
         None => Ok(()),
-        Some(Ok(schema)) => fits(schema, &entry.definition.input_schema, &entry.name, input),
+        Some(Ok(schema)) => fits(schema, &entry.definition.input_schema, &entry.name, input)
+            .map_err(|error| with_signature(error, entry)),
         Some(Err(unusable)) => Err(unchecked(ErrorCode::InvalidInput, &entry.name, "input", unusable)),
     }
+}
+
+/// Adds the signature of a tool to an error: a model may have seen it abbreviated.
+fn with_signature(mut error: ToolError, entry: &Entry) -> ToolError {
+    let details: Option<Value> = error.details.as_deref().and_then(|details| serde_json::from_str(details).ok());
+    let mut details = details.unwrap_or_else(|| json!({}));
+    let signature = typescript::signature(&entry.definition, None);
+    details["signature"] = truncate(&signature, MAX_SIGNATURE_BYTES).into();
+    error.details = Some(details.to_string());
+    error
 }
 
 /// Validates an input against the schema of the tool of that name; `definition` is the text of the schema.

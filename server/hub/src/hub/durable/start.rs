@@ -127,6 +127,7 @@ impl Owner {
         Principal {
             name: self.name.as_str().into(),
             allowed: self.allowed.clone(),
+            front: None,
             limits: serde_json::Map::new(),
             runs: None,
             key,
