@@ -1,10 +1,11 @@
 //! How well the search finds tools: labelled queries over the lists of real servers.
 //!
 //! `tools/` has the lists as their servers give them, with package, version and licence.
-//! `queries.txt` has the queries and what answers them. The figures stand in `docs/search.md`
+//! `queries.txt` has the queries and what answers them, `nothing.txt` those that no tool answers. The figures stand in `docs/search.md`
 //! (`UPDATE=1` writes them) and must not get worse than the floors here.
 
 mod lists;
+mod nothing;
 
 use codecall::Config;
 use codecall::catalogue::Snapshot;
@@ -22,17 +23,22 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// One line of `queries.txt`.
+/// One line of `queries.txt`, or of `nothing.txt`.
 struct Query {
     kind: String,
     text: String,
+    /// The tools that answer it.
     wanted: Vec<String>,
     /// Not used for tuning.
     held_out: bool,
 }
 
 fn queries() -> Vec<Query> {
-    let text = std::fs::read_to_string(root().join("server/tests/search/queries.txt")).expect("a file");
+    read("queries.txt")
+}
+
+fn read(file: &str) -> Vec<Query> {
+    let text = std::fs::read_to_string(root().join("server/tests/search").join(file)).expect("a file");
     let mut queries: Vec<Query> = Vec::new();
     let mut kind = String::new();
     let mut count = 0;
@@ -41,8 +47,8 @@ fn queries() -> Vec<Query> {
             (kind, count) = (name.to_owned(), 0);
             continue;
         }
-        let (text, wanted) = line.split_once(" => ").expect("a query and what answers it");
-        let wanted = wanted.split(", ").map(str::to_owned).collect();
+        let (text, wanted) = line.split_once(" => ").unwrap_or((line, ""));
+        let wanted = wanted.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect();
         queries.push(Query { kind: kind.clone(), text: text.to_owned(), wanted, held_out: count % 2 == 1 });
         count += 1;
     }
@@ -183,7 +189,7 @@ fn the_lists_are_large_enough() {
     let queries = queries();
     assert!(queries.len() >= 300, "{} queries", queries.len());
     for query in &queries {
-        assert!(KINDS.contains(&query.kind.as_str()));
+        assert!(KINDS.contains(&query.kind.as_str()) && !query.wanted.is_empty(), "{}", query.text);
         for name in &query.wanted {
             assert!(snapshot.rows().iter().any(|row| row.name == *name), "{name} of '{}'", query.text);
         }

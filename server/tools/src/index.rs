@@ -12,6 +12,7 @@
 //! of a word depends on all of them.
 
 mod fields;
+mod fit;
 mod thesaurus;
 mod words;
 
@@ -20,6 +21,7 @@ use codecall_base::text::truncate;
 use codecall_base::tool::ToolDefinition;
 #[cfg(feature = "embeddings")]
 pub(crate) use fields::summary;
+pub use fit::Fit;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use thesaurus::{concepts, synonyms};
@@ -111,24 +113,34 @@ impl Index {
     /// Returns the tools that match `query`, the best first.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<Hit> {
+        self.judge(query).0
+    }
+
+    /// Returns the tools that match `query`, the best first, and which of them fit it.
+    #[must_use]
+    pub fn judge(&self, query: &str) -> (Vec<Hit>, Fit) {
         let mut scores = Scores::new(self.rows);
         let mut left = MAX_MATCHES;
-        for Term { own, others, weight } in self.terms(query, &mut left) {
+        for Term { own, others, weight, counts } in self.terms(query, &mut left) {
             if left == 0 {
                 break;
             }
             let matches = self.matches(&own, &mut left);
+            let rarity = self.rarity(matches.len());
             // A synonym that is rarer than the word itself would outweigh it.
-            let max_rarity = if matches.is_empty() { f32::INFINITY } else { self.rarity(matches.len()) };
-            scores.add(matches, weight);
+            let max_rarity = if matches.is_empty() { f32::INFINITY } else { rarity };
+            scores.add(matches, weight, rarity);
             for (stem, factor) in others {
                 let matches = self.matches(&stem, &mut left);
                 let rarity = self.rarity(matches.len());
-                scores.add(matches, weight * factor * (max_rarity / rarity).min(1.0));
+                scores.add(matches, weight * factor * (max_rarity / rarity).min(1.0), rarity);
             }
-            scores.end_of_term();
+            scores.end_of_term(counts);
         }
-        scores.hits()
+        // Words that were not read might fit any tool.
+        let unread = if left == 0 { f32::INFINITY } else { 0.0 };
+        let fit = Fit::new(scores.sums.iter().map(|sum| sum.presence + unread));
+        (scores.hits(), fit)
     }
 
     /// Returns the tools that have a stem; none if no matches are `left`. The scorer ignores weights of a query, so each stem
@@ -166,18 +178,22 @@ impl Index {
                 let joined = before.map(|before| (stem(&format!("{before}{own}")), 1.0));
                 let synonyms = synonyms(&own).iter().cloned().chain(parts).map(|other| (other, SYNONYM));
                 let others = joined.into_iter().chain(synonyms).collect();
-                terms.push(Term { own: own.clone(), others, weight: 1.0 });
+                terms.push(Term { own: own.clone(), others, weight: 1.0, counts: true });
                 before = Some(own);
             }
         }
+        let has_matter = fit::has_matter(truncate(query, MAX_QUERY_BYTES), terms.iter().map(|term| term.own.as_str()));
         // Stop words are words of phrases.
         let all = split(truncate(query, MAX_QUERY_BYTES));
         let all: HashSet<String> = all.iter().take(2 * MAX_QUERY_WORDS).map(|word| stem(word)).collect();
         for concept in concepts(&all) {
             // A concept that no tool has is none of the user's words.
             if seen.insert(concept.to_owned()) && !self.matches(concept, left).is_empty() {
-                terms.push(Term { own: concept.to_owned(), others: Vec::new(), weight: CONCEPT });
+                terms.push(Term { own: concept.to_owned(), others: Vec::new(), weight: CONCEPT, counts: true });
             }
+        }
+        for term in &mut terms {
+            term.counts = !(has_matter && fit::is_general(&term.own));
         }
         terms
     }
@@ -191,14 +207,24 @@ struct Term {
     others: Vec<(String, f32)>,
     /// Its weight relative to a word of the user.
     weight: f32,
+    /// Whether a tool that has it may fit.
+    counts: bool,
+}
+
+/// How well a tool matches.
+#[derive(Clone, Copy, Default)]
+struct Match {
+    score: f32,
+    /// The score before rarity.
+    presence: f32,
 }
 
 /// Scores of all tools, term by term.
 struct Scores {
-    /// The sums over the terms so far.
-    sums: Vec<f32>,
-    /// The scores of the current term: those of its best stem.
-    of_term: Vec<f32>,
+    /// The sums over the terms so far; those of presence only over the terms that count.
+    sums: Vec<Match>,
+    /// The matches of the current term: those of its best stem.
+    of_term: Vec<Match>,
     /// The tools that the current term has matched.
     touched: Vec<usize>,
     /// The score of a tool that matches every known term as well as the best one.
@@ -210,26 +236,31 @@ struct Scores {
 
 impl Scores {
     fn new(rows: usize) -> Self {
-        let (sums, of_term) = (vec![0.0; rows], vec![0.0; rows]);
+        let (sums, of_term) = (vec![Match::default(); rows], vec![Match::default(); rows]);
         Self { sums, of_term, touched: Vec::new(), perfect: 0.0, known: 0, unknown: 0 }
     }
 
-    fn add(&mut self, matches: Vec<ScoredDocument<u32>>, factor: f32) {
+    /// Adds the matches of a stem with this rarity.
+    fn add(&mut self, matches: Vec<ScoredDocument<u32>>, factor: f32, rarity: f32) {
         for ScoredDocument { id, score } in matches {
             let of_term = &mut self.of_term[id as usize];
-            if *of_term == 0.0 {
+            if of_term.score == 0.0 {
                 self.touched.push(id as usize);
             }
-            *of_term = of_term.max(score * factor);
+            let score = score * factor;
+            if score > of_term.score {
+                *of_term = Match { score, presence: score / rarity };
+            }
         }
     }
 
-    fn end_of_term(&mut self) {
+    fn end_of_term(&mut self, counts: bool) {
         let mut best = 0.0_f32;
         for at in self.touched.drain(..) {
-            let score = std::mem::take(&mut self.of_term[at]);
+            let Match { score, presence } = std::mem::take(&mut self.of_term[at]);
             best = best.max(score);
-            self.sums[at] += score;
+            self.sums[at].score += score;
+            self.sums[at].presence += if counts { presence } else { 0.0 };
         }
         self.perfect += best;
         if best > 0.0 {
@@ -242,8 +273,8 @@ impl Scores {
     fn hits(self) -> Vec<Hit> {
         let perfect = self.perfect * (1.0 + UNKNOWN * f32::from(self.unknown) / f32::from(self.known.max(1)));
         let rounded = |score: f32| (f64::from(score / perfect).min(1.0) * 1e4).round() / 1e4;
-        let found = self.sums.iter().enumerate().filter(|(_, score)| **score > 0.0);
-        let mut hits: Vec<Hit> = found.map(|(at, score)| (at, rounded(*score))).collect();
+        let found = self.sums.iter().enumerate().filter(|(_, sum)| sum.score > 0.0);
+        let mut hits: Vec<Hit> = found.map(|(at, sum)| (at, rounded(sum.score))).collect();
         hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         hits
     }

@@ -12,7 +12,7 @@ mod model;
 #[cfg(any(test, feature = "embeddings"))]
 mod vectors;
 
-pub use engine::{Engine, Found};
+pub use engine::{Engine, Fits, Found};
 #[cfg(feature = "embeddings")]
 use fuse::combine;
 pub use fuse::interleave;

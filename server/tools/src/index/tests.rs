@@ -225,4 +225,54 @@ fn a_query_ends_where_its_work_is_done() {
     assert_eq!(scores(&format!("{words} t7")), (2_000, 1.0, 1.0), "the last word is not read");
     let (tools, first, second) = scores(&format!("t7 {words}"));
     assert!(tools == 2_000 && first > second, "the first word is");
+    let fits = |query: &str| {
+        let (hits, fit) = snapshot.index().judge(query);
+        fit.any(&hits)
+    };
+    assert!(!fits("get a flight"));
+    assert!(
+        fits("get show give create add new make start delete remove list all a flight"),
+        "the last word might be that of a tool"
+    );
+}
+
+/// Whether the words of a query are more than incidental in one of the tools that it finds.
+fn fits(tools: &[(&str, &str, &str)], query: &str) -> bool {
+    let tools: Vec<(&str, &str, &str, Value)> =
+        tools.iter().map(|(app, name, description)| (*app, *name, *description, json!({}))).collect();
+    let (hits, fit) = catalogue(&tools, ToolFilter::default()).snapshot().index().judge(query);
+    fit.any(&hits)
+}
+
+#[test]
+fn a_general_word_alone_fits_no_query_about_something_else() {
+    let tools = [
+        ("shop", "create_order", "Create an order. Fails while a payment of the customer is pending."),
+        ("shop", "list_orders", "List orders"),
+        ("files", "read_file", "Read a file"),
+    ];
+    for query in ["create order", "list the orders of Ann", "read notes.txt", "show notes.txt", "purchase orders"] {
+        assert!(fits(&tools, query), "{query}");
+    }
+    for query in ["create a calendar entry for Ann", "list employees", "send a refund", "book a flight", ""] {
+        assert!(!fits(&tools, query), "{query}");
+    }
+    // A query of general words, literals and words that say nothing has nothing else to go by.
+    for query in [
+        "list",
+        "list all",
+        "show everything",
+        "get a list of all available things",
+        "create 2 of them",
+        "create https://example.org/a.b",
+    ] {
+        assert!(fits(&tools, query), "{query}");
+    }
+}
+
+#[test]
+fn more_words_about_the_user_change_nothing() {
+    let tools = [("chat", "post_message", "Post a message to a channel"), ("files", "read_file", "Read a file")];
+    let query = "post a message for grandmother Mathilda, whose birthday is tomorrow, about flowers and a cake";
+    assert!(fits(&tools, query) && fits(&tools[..1], query));
 }

@@ -3,7 +3,7 @@
 #[cfg(feature = "embeddings")]
 use super::{combine, meaning::Meaning};
 use crate::catalogue::Snapshot;
-use crate::index::Hit;
+use crate::index::{Fit, Hit};
 use codecall_base::error::Error;
 use codecall_config::{SearchConfig, Strategy};
 use codecall_store::Stores;
@@ -29,8 +29,23 @@ pub struct Found {
     pub hits: Vec<Vec<Hit>>,
     /// For each query the best score below the threshold of the configuration, if no tool reaches it.
     pub below: Vec<Option<f64>>,
+    /// Whether hits fit their query.
+    pub fits: Fits,
     /// Why the search was not what the configuration asks for.
     pub warning: Option<String>,
+}
+
+/// Whether the hits of each query fit it, or only share a word with it. Only words say that: after a search by meaning,
+/// all hits fit.
+#[derive(Debug, Default)]
+pub struct Fits(Vec<Fit>);
+
+impl Fits {
+    /// Whether one of the best of `hits`, the best first, fits the query with this position among the queries of the search.
+    #[must_use]
+    pub fn any(&self, query: usize, hits: &[Hit]) -> bool {
+        self.0.get(query).map_or(!hits.is_empty(), |fit| fit.any(hits))
+    }
 }
 
 impl Engine {
@@ -72,7 +87,7 @@ impl Engine {
 
     /// Searches the tools of `snapshot` for each of `queries`.
     pub async fn search(&self, snapshot: &Arc<Snapshot>, queries: &[String]) -> Found {
-        let words = by_words(snapshot, queries).await;
+        let (words, fits) = by_words(snapshot, queries).await;
         #[cfg(feature = "embeddings")]
         if let Some((strategy, meaning)) = &self.meaning {
             let (meaning, snapshot, queries) = (Arc::clone(meaning), Arc::clone(snapshot), queries.to_vec());
@@ -85,7 +100,7 @@ impl Engine {
                 Ok(Ok(Ok(meant))) => {
                     let threshold = self.threshold.unwrap_or(SearchConfig::DEFAULT_COSINE);
                     if *strategy == Strategy::Embedding {
-                        return Found::at_least(meant, threshold);
+                        return Found::at_least(meant, threshold, Fits::default());
                     }
                     let both = words.into_iter().zip(meant);
                     let hits = both.map(|(words, meant)| combine(words, meant, threshold)).collect();
@@ -98,30 +113,31 @@ impl Engine {
             tracing::warn!("search by meaning is not possible: {problem}");
             let warning = Some(format!("This search was by words alone: {problem}"));
             // The threshold is that of another score.
-            return Found { hits: words, warning, ..Found::default() };
+            return Found { hits: words, fits, warning, ..Found::default() };
         }
-        Found::at_least(words, self.threshold.unwrap_or_default())
+        Found::at_least(words, self.threshold.unwrap_or_default(), fits)
     }
 }
 
 impl Found {
     /// Returns the hits with at least this score. Those of each query are sorted.
-    fn at_least(mut hits: Vec<Vec<Hit>>, threshold: f64) -> Self {
+    fn at_least(mut hits: Vec<Vec<Hit>>, threshold: f64, fits: Fits) -> Self {
         let below = hits.iter_mut().map(|hits| {
             let best = hits.first().map(|(_, score)| *score).filter(|score| *score < threshold);
             hits.truncate(hits.partition_point(|(_, score)| *score >= threshold));
             best
         });
-        Self { below: below.collect(), hits, warning: None }
+        Self { below: below.collect(), hits, fits, warning: None }
     }
 }
 
 /// Searches by words. The first search of a snapshot indexes what has changed, which may take long.
-async fn by_words(snapshot: &Arc<Snapshot>, queries: &[String]) -> Vec<Vec<Hit>> {
+async fn by_words(snapshot: &Arc<Snapshot>, queries: &[String]) -> (Vec<Vec<Hit>>, Fits) {
     if !snapshot.is_indexed() {
         let snapshot = Arc::clone(snapshot);
         // If it fails, the index is created below.
         let _ = tokio::task::spawn_blocking(move || snapshot.index().is_empty()).await;
     }
-    queries.iter().map(|query| snapshot.index().search(query)).collect()
+    let (hits, fits) = queries.iter().map(|query| snapshot.index().judge(query)).unzip();
+    (hits, Fits(fits))
 }
