@@ -1,14 +1,18 @@
-//! Benchmarks the search by words, in catalogues of real tools.
+//! Benchmarks the search by words, and lists of signatures, in catalogues of real tools.
 
 #[path = "../server/tests/search/lists.rs"]
 mod lists;
 
 use codecall::index::{Index, Segments};
+use codecall::seen::Seen;
+use codecall::signatures::{Extent, SignatureList};
+use codecall::store::MemoryShapes;
 use cpu_time::ThreadTime;
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Number of rounds over all queries for the percentiles.
 const ROUNDS: usize = 40;
@@ -54,9 +58,25 @@ fn search(criterion: &mut Criterion) {
     }
 }
 
+/// The list of signatures at the first start, when no line has been made.
+fn signatures(criterion: &mut Criterion) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/search");
+    let files = lists::files(&folder.join("tools"));
+    let seen = Seen::new(Arc::new(MemoryShapes::default()), false);
+    for (tools, extent) in [(300, Extent::Auto), (3_000, Extent::Auto), (3_000, Extent::Tokens(100_000))] {
+        criterion.bench_function(&format!("signatures/{tools} tools, {extent:?}"), |bencher| {
+            bencher.iter_batched(
+                || lists::catalogue(&files, tools).snapshot(),
+                |snapshot| SignatureList::new(snapshot.rows(), &seen, &[], extent),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}
+
 criterion_group! {
     name = group;
     config = Criterion::default().sample_size(20);
-    targets = search
+    targets = search, signatures
 }
 criterion_main!(group);

@@ -23,11 +23,11 @@ pub use codecall_base::{call, client, error, event, files, offload, redact, sand
 pub use codecall_config as config;
 pub use codecall_config::Config;
 pub use codecall_http as http;
-pub use codecall_hub::{Changes, Extensions, Hub, LiveHub, hub, meta, otel, stateless};
+pub use codecall_hub::{Changes, Extensions, Hub, LiveHub, front, hub, meta, otel, stateless};
 pub use codecall_mcp as mcp;
 pub use codecall_runs as runs;
 pub use codecall_scripts as scripts;
 pub use codecall_store as store;
-pub use codecall_tools::{catalogue, index, pipeline, results, sample, search};
+pub use codecall_tools::{catalogue, index, pipeline, results, sample, search, seen, signatures};
 pub use codecall_upstream as upstream;
 pub use codecall_upstream::confine;

@@ -292,6 +292,24 @@ async function connect(command, args, env, name = 'transcripts') {
   return client;
 }
 
+// Plays a task with calls of tools as they are: `name` is the name of a tool in the list, `make` calls it.
+async function callDirectly(conversation, task, name, make, search) {
+  const plan = task.direct();
+  for (let step = plan.next(); !step.done;) {
+    const calls = step.value;
+    search();
+    const names = calls.map(({ server, tool }) => `${server}:${tool}`);
+    const counted = [...new Set(names)].map((name) => `\`${name}\`${names.filter((other) => other === name).length > 1 ? ` × ${names.filter((other) => other === name).length}` : ''}`);
+    conversation.say(JSON.stringify(calls.map(({ server, tool, arguments: args }) => ({ name: name(server, tool), arguments: args }))), `calls ${counted.join(', ')}`);
+    conversation.calls += calls.length;
+    const results = [];
+    for (const { server, tool, arguments: args } of calls) results.push(textOf(await make(server, tool, args)));
+    results.forEach((result) => conversation.read(result));
+    step = plan.next(results);
+  }
+  conversation.say(task.answer);
+}
+
 async function withoutCodeCall(task) {
   setUp();
   const clients = {};
@@ -301,28 +319,17 @@ async function withoutCodeCall(task) {
     for (const tool of (await clients[name].listTools()).tools) if (task.enabled?.[name]?.includes(tool.name) ?? true) tools.push({ ...tool, name: `${name}__${tool.name}` });
   }
   const conversation = new Conversation(task.client?.defers ? SEARCH_TOOL : schemasOf(tools), task.ask);
-  const known = new Set();
-  const plan = task.direct();
-  for (let step = plan.next(); !step.done;) {
-    const calls = step.value;
-    const names = calls.map(({ server, tool }) => `${server}:${tool}`);
-    if (task.client?.defers && !known.size) {
-      // The host's own search brings the schemas of all tools of the task, and of two that it does not need.
-      const wanted = task.tools.map((tool) => tool.replace(':', '__'));
-      const found = tools.filter(({ name }) => wanted.includes(name)).concat(tools.filter(({ name }) => !wanted.includes(name)).slice(0, 2));
-      conversation.say(JSON.stringify([{ name: 'tool_search', arguments: { queries: task.queries } }]), `searches ${task.queries.map((query) => `“${query}”`).join(', ')}`);
-      conversation.read(schemasOf(found));
-      found.forEach(({ name }) => known.add(name));
-    }
-    const counted = [...new Set(names)].map((name) => `\`${name}\`${names.filter((other) => other === name).length > 1 ? ` × ${names.filter((other) => other === name).length}` : ''}`);
-    conversation.say(JSON.stringify(calls.map(({ server, tool, arguments: args }) => ({ name: `${server}__${tool}`, arguments: args }))), `calls ${counted.join(', ')}`);
-    conversation.calls += calls.length;
-    const results = [];
-    for (const { server, tool, arguments: args } of calls) results.push(textOf(await clients[server].callTool({ name: tool, arguments: args })));
-    results.forEach((result) => conversation.read(result));
-    step = plan.next(results);
-  }
-  conversation.say(task.answer);
+  let searched = false;
+  const search = () => {
+    if (!task.client?.defers || searched) return;
+    searched = true;
+    // The host's own search brings the schemas of all tools of the task, and of two that it does not need.
+    const wanted = task.tools.map((tool) => tool.replace(':', '__'));
+    const found = tools.filter(({ name }) => wanted.includes(name)).concat(tools.filter(({ name }) => !wanted.includes(name)).slice(0, 2));
+    conversation.say(JSON.stringify([{ name: 'tool_search', arguments: { queries: task.queries } }]), `searches ${task.queries.map((query) => `“${query}”`).join(', ')}`);
+    conversation.read(schemasOf(found));
+  };
+  await callDirectly(conversation, task, (server, tool) => `${server}__${tool}`, (server, tool, args) => clients[server].callTool({ name: tool, arguments: args }), search);
   for (const client of Object.values(clients)) await client.close();
   return conversation;
 }
@@ -333,7 +340,7 @@ const signatures = (tools) => {
   const known = new Set();
   let app = '';
   for (const line of text.split('\n')) {
-    const tool = line.match(/^- "?([^"(]+)"?\(([^…]*?)\)(:|$| )/);
+    const tool = line.replace(/ \/\*.*?\*\//g, '').match(/^- "?([^"(]+)"?\(([^…]*?)\)(:|$| )/);
     if (tool) known.add(`${app}:${tool[1]}`);
     else app = line.replace(/( \(\d+ of \d+\))?:$/, '');
   }
@@ -356,7 +363,13 @@ async function withCodeCall(task) {
   await first.close();
   const client = await start();
   const { tools } = await client.listTools();
-  const conversation = new Conversation(schemasOf(tools) + client.getInstructions(), task.ask);
+  const conversation = new Conversation(schemasOf(tools) + (client.getInstructions() ?? ''), task.ask);
+  if (!tools.some(({ name }) => name === 'codecall_execute')) {
+    const listed = (server, tool) => `${server}_${tool}`;
+    await callDirectly(conversation, task, listed, (server, tool, args) => client.callTool({ name: listed(server, tool), arguments: args }), () => {});
+    await client.close();
+    return conversation;
+  }
   const ask = async (name, args, shown) => {
     conversation.say(JSON.stringify([{ name, arguments: args }]), shown);
     conversation.calls += 1;
@@ -405,7 +418,7 @@ and without CodeCall. Every call is really made; the model is played by a script
 - without CodeCall it has all tools of all servers in its context, and calls as many at once as can be;
 - with CodeCall the list of tools has signatures. It runs one script, and answers; it searches first only if a signature is missing.
 
-*Few tools* has three servers with twelve tools in all. *A client that defers* brings in the schemas of tools by a search of its own, and CodeCall
+*Few tools* has three servers with twelve tools in all, which are listed as they are. *A client that defers* brings in the schemas of tools by a search of its own, and CodeCall
 gives it a short list of signatures.
 
 A *request* is one answer of the model. **in**: the tokens that the model reads, in all requests together (list of tools, question, own

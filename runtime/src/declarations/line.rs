@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// How much a line says of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LineDetail {
-    /// Names and types in at most 160 characters: optional parameters and the members of nested objects are left out.
+    /// Names and types in about 160 characters: optional parameters and the members of nested objects are left out.
     Capped,
     /// Names and types.
     Plain,
@@ -25,6 +25,8 @@ const MAX_CHARS: usize = 1_200;
 const MAX_REQUIRED_CHARS: usize = 120;
 /// Maximum length of the type of an optional parameter in a capped line, in characters.
 const MAX_OPTIONAL_CHARS: usize = 40;
+/// Maximum number of required parameters.
+const MAX_REQUIRED: usize = 30;
 /// Maximum length of the name of a parameter, in characters. One with a longer name is left out.
 const MAX_NAME_CHARS: usize = 100;
 /// Maximum length of the words on a parameter, in characters.
@@ -45,15 +47,15 @@ pub fn parameters(input: &Value, detail: LineDetail) -> String {
         };
     };
     let required = required(input);
-    if detail != LineDetail::Capped {
+    // Of what does not fit, the words go first.
+    let details = [LineDetail::Hints, LineDetail::Plain].into_iter().filter(|written| *written <= detail);
+    let mut written = details.map(|detail| {
         let rows =
             properties.iter().map(|(key, schema)| row(input, key, schema, required.contains(&key.as_str()), detail));
-        let text = format!("{{ {} }}", rows.collect::<Vec<_>>().join("; "));
-        if text.chars().count() <= MAX_CHARS {
-            return text;
-        }
-    }
-    capped(input, properties, &required)
+        format!("{{ {} }}", rows.collect::<Vec<_>>().join("; "))
+    });
+    let fitting = written.find(|text| text.chars().count() <= MAX_CHARS);
+    fitting.unwrap_or_else(|| capped(input, properties, &required))
 }
 
 /// Returns the type of a result on one line, in at most `max_chars` characters. Where the whole type is longer, it is an outline: the
@@ -125,39 +127,41 @@ fn required(input: &Value) -> Vec<&str> {
     input.as_object().map_or(&[][..], |members| list(members, "required")).iter().filter_map(Value::as_str).collect()
 }
 
-/// Names and types of the parameters, as many as fit: all required ones, then the first optional ones.
+/// Names and types of the parameters, as many as fit: all required ones, as no call is right without them, then the first optional
+/// ones.
 fn capped(input: &Value, properties: &Map<String, Value>, required: &[&str]) -> String {
     let rows = properties.iter().map(|(key, schema)| {
         let is_required = required.contains(&key.as_str());
-        let whole = row(input, key, schema, is_required, LineDetail::Plain);
-        (key, is_required, whole)
+        (key, is_required, row(input, key, schema, is_required, LineDetail::Plain))
     });
     let rows: Vec<(&String, bool, String)> = rows.collect();
-    let length: usize = rows.iter().map(|(_, _, row)| row.chars().count() + 2).sum();
-    if length + 2 <= MAX_CAPPED_CHARS {
-        return format!("{{ {} }}", rows.into_iter().map(|(_, _, row)| row).collect::<Vec<_>>().join("; "));
+    let length = |rows: &[String]| rows.iter().map(|row| row.chars().count() + 2).sum::<usize>() + 2;
+    let whole: Vec<String> = rows.iter().map(|(_, _, row)| row.clone()).collect();
+    if length(&whole) <= MAX_CAPPED_CHARS {
+        return format!("{{ {} }}", whole.join("; "));
     }
-    let mut kept: Vec<String> = Vec::new();
-    let mut left = MAX_CAPPED_CHARS - 4;
-    let mut is_cut = false;
-    for wanted in [true, false] {
-        for (key, is_required, whole) in rows.iter().filter(|(_, is_required, _)| *is_required == wanted) {
-            let max = if *is_required { MAX_REQUIRED_CHARS } else { MAX_OPTIONAL_CHARS };
+    let shown = |wanted: bool, max: usize| {
+        let rows = rows
+            .iter()
+            .filter(move |(key, is_required, _)| *is_required == wanted && key.chars().count() <= MAX_NAME_CHARS);
+        rows.map(move |(key, is_required, row)| {
             let mark = if *is_required { "" } else { "?" };
             let head = one_line(&format!("{}{mark}: ", name(key)));
-            let kind = whole.strip_prefix(&head).unwrap_or_default();
-            let text = format!("{head}{}", shortened(kind.to_owned(), max));
-            let length = text.chars().count() + 2;
-            // Without a required parameter no call is right, so the first ones are kept however long they are together.
-            if key.chars().count() > MAX_NAME_CHARS || (length > left && !(*is_required && kept.len() < 8)) {
-                is_cut = true;
-                continue;
-            }
-            left = left.saturating_sub(length);
-            kept.push(text);
-        }
+            let kind = row.strip_prefix(&head).unwrap_or_default();
+            format!("{head}{}", shortened(kind.to_owned(), max))
+        })
+    };
+    let mut kept: Vec<String> = shown(true, MAX_REQUIRED_CHARS).take(MAX_REQUIRED).collect();
+    if length(&kept) > MAX_CAPPED_CHARS * 2 {
+        kept = shown(true, MAX_OPTIONAL_CHARS).take(MAX_REQUIRED).collect();
     }
-    if is_cut {
+    for row in shown(false, MAX_OPTIONAL_CHARS) {
+        if length(&kept) + row.chars().count() + 2 > MAX_CAPPED_CHARS {
+            break;
+        }
+        kept.push(row);
+    }
+    if kept.len() < rows.len() {
         kept.push("…".into());
     }
     format!("{{ {} }}", kept.join("; "))

@@ -2,10 +2,10 @@
 
 mod durable;
 mod execute;
-mod front;
 mod history;
 mod live;
 mod metrics;
+mod offer;
 mod principal;
 mod readiness;
 mod replicas;
@@ -18,9 +18,9 @@ pub use durable::{
     Begun, CODE, Deployment, Durable, Engine as RestateClient, EngineProblem, NotResumed, OpenRun, Owner, PEOPLE,
     Resumed, SNAPSHOTS, Standing, Start, Started, interpreter,
 };
-pub use front::Offer;
 pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};
+pub use offer::{ClientKind, Offer};
 pub use principal::Principal;
 pub use replicas::{Incoming, NotAnswered, Replicas, Served};
 pub use start::{Extensions, load_script_tools};
@@ -40,8 +40,8 @@ use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
 use codecall_upstream::mcp::LogLevel;
 use codecall_upstream::{Upstream, UpstreamNotification};
-use front::{Fronts, Signatures};
 use futures_util::future::join_all;
+use offer::{Fronts, Signatures};
 use start::Kept;
 use status::StartTimes;
 use std::collections::BTreeMap;

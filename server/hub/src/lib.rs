@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod front;
 pub mod hub;
 pub mod meta;
 pub mod otel;

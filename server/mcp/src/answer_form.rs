@@ -7,7 +7,7 @@ use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
 use codecall_config::Structured;
 use codecall_hub::meta::{Answer, AnswerContent};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResultType};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
@@ -81,12 +81,14 @@ pub fn tool_result(result: ToolResult, structured: Structured, is_bridged: bool)
     let data = is_bridged.then(|| result.data().map(|data| data.into_owned())).flatten().filter(Value::is_object);
     match serde_json::from_value::<CallToolResult>(result.into_mcp()) {
         Ok(mut result) if structured != Structured::Text => {
+            result.result_type = Some(ResultType::COMPLETE);
             if result.structured_content.is_none() && result.is_error != Some(true) {
                 result.structured_content = data;
             }
             result
         }
         Ok(mut result) => {
+            result.result_type = Some(ResultType::COMPLETE);
             result.structured_content = None;
             result
         }

@@ -140,9 +140,24 @@ impl Handler {
             return offer;
         }
         let client = context.client_info().map(|client| client.name);
-        let offer = hub.offer(client.as_deref()).await;
+        let offer = codecall_hub::front::offer(hub, client.as_deref()).await;
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Some((hub.config().digest.clone(), offer));
         offer
+    }
+
+    /// Returns what a client's model is told. A list of tools as they are needs no words.
+    fn instructions<'a>(&'a self, client: Option<&'a str>) -> BoxFuture<'a, Option<String>> {
+        // In a box: rmcp's future of any request has room for the largest.
+        Box::pin(async move {
+            let hub = self.hub();
+            // The handshake waits for no server that starts.
+            hub.recalled().await;
+            let are_known = hub.catalogue().upstreams().all(|upstream| upstream.are_tools_known());
+            match are_known && codecall_hub::front::offer(&hub, client).await.lists_tools() {
+                true => None,
+                false => Some(instructions::instructions(&hub)),
+            }
+        })
     }
 
     /// Returns how tools were offered to the client of a session.
@@ -185,9 +200,26 @@ impl ServerHandler for Handler {
             (capabilities.resources, capabilities.prompts) = (Some(resources), Some(prompts));
             capabilities.completions = Some(Map::new());
         }
-        ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
-            .with_instructions(instructions::instructions(&self.hub()))
+        ServerConfig::new(capabilities).with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let client = request.client_info.name.clone();
+        context.peer.set_peer_info(request.clone());
+        let mut answer = self.negotiate_initialize(&request)?;
+        answer.instructions = self.instructions(Some(&client)).await;
+        Ok(answer)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let client = context.client_info().map(|client| client.name);
+        let mut info = self.get_info();
+        info.instructions = self.instructions(client.as_deref()).await;
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

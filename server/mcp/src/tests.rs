@@ -184,6 +184,21 @@ async fn a_run_that_is_given_up_is_answered() {
     }
 }
 
+/// A tool of a server whose protocol has no `resultType` is called by a client whose protocol demands it.
+#[tokio::test]
+async fn results_of_listed_tools_have_a_type() {
+    let mut client = Client::start(with_front(Front::Direct));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let call = json!({"name": "users_get", "arguments": {"a": 1}, "_meta": meta});
+    let answer = client.ask(1, "tools/call", call).await;
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    assert_eq!(answer["result"]["structuredContent"], json!({"a": 1}), "{answer}");
+}
+
 /// Each answer is sent once: structured to clients that read it, as text to all others.
 #[tokio::test]
 async fn the_form_of_answers() {
@@ -215,7 +230,7 @@ async fn the_form_of_answers() {
 
 #[tokio::test]
 async fn instructions_name_the_apps() {
-    let mut client = Client::start(Config::default());
+    let mut client = Client::start(with_front(Front::Code));
     let hello =
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
     let answer = client.ask(0, "initialize", hello).await;

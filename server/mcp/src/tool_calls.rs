@@ -119,7 +119,7 @@ async fn answer(
         let is_offered = match (hub.catalogue().snapshot().listed().lookup(name), offer) {
             (Some(_), _) => false,
             (None, Some(offer)) => offer.lists_tools(),
-            (None, None) => Box::pin(hub.offer(client_name.as_deref())).await.lists_tools(),
+            (None, None) => Box::pin(codecall_hub::front::offer(hub, client_name.as_deref())).await.lists_tools(),
         };
         let is_bridged = hub.is_bridged(client_name.as_deref());
         // Other requests do not hold its state.

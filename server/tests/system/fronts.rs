@@ -229,7 +229,7 @@ async fn the_status_has_the_fronts() {
     let echo = Inline::echo(&[("users", "get", "Get a user", json!({"type": "object"}))]);
     let hub = Hub::start(Config::default(), vec![Arc::new(echo)]).expect("starts");
     for client in [Some("cursor"), Some("codex-mcp-client"), None] {
-        hub.offer(client).await;
+        codecall::front::offer(&hub, client).await;
     }
     let fronts = serde_json::to_value(hub.status().fronts).expect("JSON");
     assert_eq!(fronts, json!({"codex-mcp-client": ["bridge"], "cursor": ["direct"], "unnamed": ["direct"]}));

@@ -4,7 +4,6 @@
 //! richest level of detail at which all tools fit is used, and if they fit at none, the tools that were used most come
 //! first, then those of all apps in turn.
 
-use crate::catalogue::Entry;
 use crate::seen::Seen;
 use crate::tokens::estimate;
 use agentscript::declarations::{LineDetail, first_sentence, name, parameters, result_type};
@@ -28,7 +27,7 @@ const MIN_LINE: usize = 6;
 /// Maximum length of the first sentence of a description, in characters.
 const MAX_SENTENCE_CHARS: usize = 120;
 /// Maximum length of the type of a result, in characters: in a capped line, and in others.
-const MAX_RESULT_CHARS: [usize; 2] = [80, 160];
+const MAX_RESULT_CHARS: [usize; 2] = [60, 100];
 
 /// How much a line says of a tool, from little to much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,13 +95,21 @@ impl Signature {
     }
 }
 
+/// A tool with its signature.
+pub trait Signed {
+    /// Returns the tool.
+    fn tool(&self) -> &ToolDefinition;
+    /// Returns the parts of its lines.
+    fn signature(&self) -> &Signature;
+}
+
 /// Returns the line of a tool: `list({ status?: "active" | "inactive" }): { id: string }[] // List users`. The type of a result
 /// that the tool does not promise is marked as seen.
 #[must_use]
-pub fn line(entry: &Entry, seen: &Seen, level: Level) -> String {
-    let tool = &*entry.definition;
-    let mut line = format!("{}({})", name(&tool.name), entry.signature.parameters(tool, level));
-    match entry.signature.result(tool, level) {
+pub fn line<S: Signed>(signed: &S, seen: &Seen, level: Level) -> String {
+    let (tool, signature) = (signed.tool(), signed.signature());
+    let mut line = format!("{}({})", name(&tool.name), signature.parameters(tool, level));
+    match signature.result(tool, level) {
         Some(result) => line.push_str(&format!(": {result}")),
         None => {
             let max = MAX_RESULT_CHARS[usize::from(level > Level::CappedSentence)];
@@ -134,7 +141,7 @@ pub struct SignatureList {
 impl SignatureList {
     /// Creates the list of tools. `used` are full names of tools, most used first.
     #[must_use]
-    pub fn new(rows: &[Arc<Entry>], seen: &Seen, used: &[String], extent: Extent) -> Self {
+    pub fn new<S: Signed>(rows: &[Arc<S>], seen: &Seen, used: &[String], extent: Extent) -> Self {
         let (hints, rich, complete, partial) = match extent {
             Extent::Auto => (HINTS_TOKENS, RICH_TOKENS, COMPLETE_TOKENS, PARTIAL_TOKENS),
             Extent::Lean => (LEAN_TOKENS, LEAN_TOKENS, LEAN_TOKENS, LEAN_TOKENS),
@@ -163,23 +170,23 @@ impl SignatureList {
     }
 }
 
-type Apps<'a> = BTreeMap<&'a str, Vec<&'a Entry>>;
+type Apps<'a, S> = BTreeMap<&'a str, Vec<&'a S>>;
 
-fn by_app(rows: &[Arc<Entry>]) -> Apps<'_> {
+fn by_app<S: Signed>(rows: &[Arc<S>]) -> Apps<'_, S> {
     let mut apps = Apps::new();
     for row in rows {
-        apps.entry(row.definition.app.as_str()).or_default().push(row);
+        apps.entry(row.tool().app.as_str()).or_default().push(&**row);
     }
     apps
 }
 
-struct ListWriter<'a> {
+struct ListWriter<'a, S> {
     seen: &'a Seen,
     extent: Extent,
-    apps: Apps<'a>,
+    apps: Apps<'a, S>,
 }
 
-impl ListWriter<'_> {
+impl<S: Signed> ListWriter<'_, S> {
     fn size(&self, text: &str) -> usize {
         match self.extent {
             Extent::Characters(_) => text.chars().count(),
@@ -187,8 +194,8 @@ impl ListWriter<'_> {
         }
     }
 
-    fn line(&self, entry: &Entry, level: Level) -> String {
-        format!("- {}\n", line(entry, self.seen, level))
+    fn line(&self, signed: &S, level: Level) -> String {
+        format!("- {}\n", line(signed, self.seen, level))
     }
 
     /// Returns the lines of all tools; `None`: they exceed the budget.
@@ -217,10 +224,10 @@ impl ListWriter<'_> {
         let heads: usize = names.iter().map(|name| self.size(name)).sum();
         let mut left = budget.saturating_sub(heads.min(budget / 2));
         let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        let mut shown: HashSet<&str> = HashSet::new();
+        let mut shown: HashSet<(&str, &str)> = HashSet::new();
         let of_used = used.iter().filter_map(|name| self.entry(name));
         let in_turn = (0..).map_while(|at| {
-            let turn: Vec<&Entry> = self.apps.values().filter_map(|tools| tools.get(at).copied()).collect();
+            let turn: Vec<&S> = self.apps.values().filter_map(|tools| tools.get(at).copied()).collect();
             (!turn.is_empty()).then_some(turn)
         });
         for entry in of_used.chain(in_turn.flatten()) {
@@ -229,9 +236,10 @@ impl ListWriter<'_> {
             }
             let line = self.line(entry, Level::Capped);
             let Some(rest) = left.checked_sub(self.size(&line)) else { continue };
-            if shown.insert(&entry.name) {
+            let tool = entry.tool();
+            if shown.insert((&tool.app, &tool.name)) {
                 left = rest;
-                lines.entry(&entry.definition.app).or_default().push(line);
+                lines.entry(&tool.app).or_default().push(line);
             }
         }
         let mut text = String::new();
@@ -267,9 +275,9 @@ impl ListWriter<'_> {
         (text, shown.len())
     }
 
-    fn entry(&self, full_name: &str) -> Option<&Entry> {
-        let app = full_name.split_once(':').map_or("", |(app, _)| app);
-        self.apps.get(app)?.iter().find(|entry| entry.name == full_name).copied()
+    fn entry(&self, full_name: &str) -> Option<&S> {
+        let (app, name) = full_name.split_once(':').unwrap_or(("", full_name));
+        self.apps.get(app)?.iter().find(|entry| entry.tool().name == name).copied()
     }
 }
 
@@ -280,6 +288,7 @@ fn heading(app: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::Entry;
     use crate::catalogue::tests::catalogue;
     use codecall_base::shape::Shape;
     use codecall_base::tool::ToolFilter;
@@ -356,7 +365,7 @@ mod tests {
         let (rows, seen) = (rows(&[1]), seen());
         assert!(seen.is_wanted(&rows[0].definition));
         seen.learn(&rows[0].definition, Shape::of(&json!({"name": "x"}))).await;
-        assert_eq!(line(&rows[0], &seen, Level::Capped), "tool000({ id: string }): { name: string } /* seen */");
+        assert_eq!(line(&*rows[0], &seen, Level::Capped), "tool000({ id: string }): { name: string } /* seen */");
     }
 
     /// Names, descriptions and constants of tools stay within their line.

@@ -1,7 +1,7 @@
 //! The hub of a client of the HTTP server: the tools, limits and stored results of one token.
 
 use super::Hub;
-use super::front::{Fronts, Signatures};
+use super::offer::{Fronts, Signatures};
 use agentscript::Policy;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolFilter;

@@ -1,7 +1,7 @@
 //! How a hub is put together: of a configuration, the extensions of an embedder, and what has not changed of the hub before.
 
-use super::front::{Fronts, Signatures};
 use super::metrics::{CountCalls, CountRuns, Metrics};
+use super::offer::{Fronts, Signatures};
 use super::resources::forward_notifications;
 use super::status::time_start;
 use super::{Durable, History, Hub, Replicas};

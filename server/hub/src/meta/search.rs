@@ -20,6 +20,8 @@ const MAX_DESCRIPTION_BYTES: usize = 300;
 const MAX_KNOWN_NAMES: usize = 20;
 /// Maximum length of a query in a warning, in bytes.
 const MAX_QUERY_BYTES: usize = 200;
+/// Maximum number of tools in the text of an answer that only share a word with a query.
+const MAX_NEAREST: usize = 2;
 /// Maximum number of unknown apps or tags with a warning.
 const MAX_UNKNOWN_NAMES: usize = 10;
 
@@ -227,6 +229,7 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
     let excluded: HashSet<&str> =
         criteria.excluded.iter().filter_map(|name| snapshot.lookup(name)).map(|entry| entry.name.as_str()).collect();
     let mut lists: Vec<Vec<Hit>> = Vec::new();
+    let mut worth_reading: HashSet<usize> = HashSet::new();
     for (number, (query, hits)) in criteria.queries.iter().zip(found.hits).enumerate() {
         let selected: Vec<Hit> =
             hits.iter().copied().filter(|(at, _)| criteria.selects(&rows[*at], &excluded)).collect();
@@ -235,6 +238,12 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
             let below = found.below.get(number).copied().flatten();
             warnings.push(no_match(query, rows.len(), hits.len(), selected.first(), below));
         }
+        let fits = found.fits.any(number, &good);
+        if !fits && !good.is_empty() {
+            let query = codecall_base::text::truncate(query, MAX_QUERY_BYTES);
+            warnings.push(format!("Nothing fits '{query}'; the nearest tools only share a word with it"));
+        }
+        worth_reading.extend(good.iter().take(if fits { usize::MAX } else { MAX_NEAREST }).map(|(at, _)| *at));
         lists.push(good);
     }
     let mut matched: HashMap<usize, Vec<&str>> = HashMap::new();
@@ -282,7 +291,8 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
     if !warnings.is_empty() {
         value["warnings"] = json!(warnings);
     }
-    let entries: Vec<&Entry> = shown.iter().map(|(at, _)| &*rows[*at]).collect();
+    let is_read = |(at, _): &&Hit| is_list || worth_reading.contains(at);
+    let entries: Vec<&Entry> = shown.iter().filter(is_read).map(|(at, _)| &*rows[*at]).collect();
     for app in entries.iter().map(|entry| entry.definition.app.as_str()).collect::<BTreeSet<_>>() {
         hub.pipeline().seen().load(app).await;
     }

@@ -4,7 +4,7 @@ use codecall_base::tool::{ToolError, ToolResult, is_reserved};
 use codecall_config::Expose;
 use codecall_upstream::inline::Inline;
 use codecall_upstream::{BoxFuture, UpstreamCall};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A catalogue of tools that answer with their input.
 pub fn catalogue(tools: &[(&str, &str, &str, Value)], include: ToolFilter) -> Catalogue {

@@ -8,11 +8,16 @@ use codecall_tools::tokens::estimate;
 use codecall_tools::typescript::signature;
 use std::collections::{BTreeMap, HashSet};
 
-/// Maximum length of an answer in tokens, as far as the tools that were found leave room for others of their apps.
+/// Maximum length of an answer in tokens, apart from its first tools.
 const MAX_TOKENS: usize = 500;
+/// So many tools are always in an answer.
+const MIN_TOOLS: usize = 3;
 /// Whole signatures are given of at most so many tools, in at most so many tokens.
 const MAX_WHOLE: usize = 3;
 const MAX_WHOLE_TOKENS: usize = 400;
+
+/// Names of tools in the list of a client, by full name.
+type Names<'a> = BTreeMap<&'a str, &'a str>;
 
 /// The tools of an answer, best first, and what is said beside them.
 pub struct Found<'a> {
@@ -32,7 +37,7 @@ impl Found<'_> {
         // Hosts that are bridged have the schemas.
         let mut text = match self.whole(hub).filter(|_| names.is_none()) {
             Some(whole) => whole,
-            None => self.lines(hub, names.as_ref(), &self.entries, Level::CappedSentence),
+            None => self.found(hub, names.as_ref()),
         };
         if self.with_others {
             let others = self.others(hub, names.as_ref(), MAX_TOKENS.saturating_sub(estimate(&text)));
@@ -51,7 +56,7 @@ impl Found<'_> {
     }
 
     /// The names that tools have in the list of a client with a code mode of its own, by full name; `None`: it calls them by scripts.
-    fn listed_names(&self, hub: &Hub) -> Option<BTreeMap<&str, &str>> {
+    fn listed_names(&self, hub: &Hub) -> Option<Names<'_>> {
         let client = client();
         let name = client.as_deref().and_then(|client| client.rsplit_once(' ')).map(|(name, _)| name);
         let by_full_name =
@@ -74,33 +79,32 @@ impl Found<'_> {
         (estimate(&text) <= MAX_WHOLE_TOKENS).then_some(text)
     }
 
-    /// Lines by app, in the order in which the apps come first.
-    fn lines(&self, hub: &Hub, names: Option<&BTreeMap<&str, &str>>, entries: &[&Entry], level: Level) -> String {
+    /// The lines of the tools that were found. A line that leaves something out becomes whole where there is room, and the last tools go
+    /// where there is none.
+    fn found(&self, hub: &Hub, names: Option<&Names<'_>>) -> String {
         let seen = hub.pipeline().seen();
-        let mut apps: Vec<(&str, String)> = Vec::new();
-        for entry in entries {
-            let app = entry.definition.app.as_str();
-            let written = match names.map(|names| names.get(entry.name.as_str())) {
-                None => format!("- {}\n", line(entry, seen, level)),
-                Some(Some(name)) => format!("- {name}{}\n", without_name(&line(entry, seen, level))),
-                // It is not in the client's list, so the client cannot call it.
-                Some(None) => continue,
-            };
-            match apps.iter_mut().find(|(other, _)| *other == app) {
-                Some((_, lines)) => lines.push_str(&written),
-                None => apps.push((app, written)),
+        let mut left = if self.with_others { MAX_TOKENS } else { usize::MAX };
+        let mut written: Vec<(&Entry, String)> = Vec::new();
+        for entry in &self.entries {
+            let short = line(*entry, seen, Level::CappedSentence);
+            match left.checked_sub(estimate(&short) + 2) {
+                None if written.len() >= MIN_TOOLS => break,
+                rest => left = rest.unwrap_or(0),
+            }
+            written.push((entry, short));
+        }
+        for (entry, short) in written.iter_mut().filter(|(_, short)| short.contains('…')) {
+            let whole = line(*entry, seen, Level::Sentence);
+            if let Some(rest) = (left + estimate(short)).checked_sub(estimate(&whole)) {
+                left = rest;
+                *short = whole;
             }
         }
-        let with_heading = |(app, lines): (&str, String)| match (names.is_some(), app) {
-            (true, _) => lines,
-            (false, "") => format!("(no app):\n{lines}"),
-            (false, app) => format!("{app}:\n{lines}"),
-        };
-        apps.into_iter().map(with_heading).collect()
+        by_app(names, written.into_iter())
     }
 
     /// Other tools of the apps of the first tools, in at most `left` tokens: a later request needs no search for them.
-    fn others(&self, hub: &Hub, names: Option<&BTreeMap<&str, &str>>, left: usize) -> String {
+    fn others(&self, hub: &Hub, names: Option<&Names<'_>>, left: usize) -> String {
         let found: HashSet<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
         let mut apps: Vec<&str> = Vec::new();
         for entry in &self.entries {
@@ -111,18 +115,41 @@ impl Found<'_> {
         let seen = hub.pipeline().seen();
         let mut left = left;
         let mut chosen = Vec::new();
-        for app in apps {
-            let rows = self.snapshot.rows().iter().map(|row| &**row);
-            for entry in rows.filter(|row| row.definition.app == app && !found.contains(row.name.as_str())) {
-                match left.checked_sub(estimate(&line(entry, seen, Level::Capped)) + 2) {
-                    Some(rest) => left = rest,
-                    None => return self.lines(hub, names, &chosen, Level::Capped),
-                }
-                chosen.push(entry);
+        let rows = self.snapshot.rows().iter().map(|row| &**row);
+        let rows: Vec<&Entry> = rows.filter(|row| !found.contains(row.name.as_str())).collect();
+        for entry in apps.iter().flat_map(|app| rows.iter().filter(move |row| row.definition.app == *app)) {
+            let line = line(*entry, seen, Level::Capped);
+            match left.checked_sub(estimate(&line) + 2) {
+                Some(rest) => left = rest,
+                None => break,
             }
+            chosen.push((*entry, line));
         }
-        self.lines(hub, names, &chosen, Level::Capped)
+        by_app(names, chosen.into_iter())
     }
+}
+
+/// Joins lines by app, in the order in which the apps come first. A client with names has no apps, and cannot call tools without a name.
+fn by_app<'a>(names: Option<&Names<'_>>, lines: impl Iterator<Item = (&'a Entry, String)>) -> String {
+    let mut apps: Vec<(&str, String)> = Vec::new();
+    for (entry, line) in lines {
+        let app = entry.definition.app.as_str();
+        let written = match names.map(|names| names.get(entry.name.as_str())) {
+            None => format!("- {line}\n"),
+            Some(Some(name)) => format!("- {name}{}\n", without_name(&line)),
+            Some(None) => continue,
+        };
+        match apps.iter_mut().find(|(other, _)| *other == app) {
+            Some((_, lines)) => lines.push_str(&written),
+            None => apps.push((app, written)),
+        }
+    }
+    let with_heading = |(app, lines): (&str, String)| match (names.is_some(), app) {
+        (true, _) => lines,
+        (false, "") => format!("(no app):\n{lines}"),
+        (false, app) => format!("{app}:\n{lines}"),
+    };
+    apps.into_iter().map(with_heading).collect()
 }
 
 /// A line from its parameters on.
