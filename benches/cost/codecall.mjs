@@ -6,88 +6,131 @@ import { needed, script, SPLITS, stages } from './scripts.mjs';
 import { callTokens, Conversation, tokens } from './tokens.mjs';
 
 const QUERIES = 10; // of one search
+const DESCRIBED = 8; // tools, without `max`
 
-// A conversation with a task. `control` commands the set: {reset}, {turn}, 'check'. `byName`: {app:name: tool} of all servers.
-export async function converse(task, model, { control, byName, split = 'real', all = true, failures = [] }) {
+// A conversation with a task. `set` makes its calls, see `Calls`; `byName`: {app:name: tool} of all servers. Options: `split` says which
+// arguments end a script; `all`, whether scripts return all results, or those that are needed.
+export async function converse(task, model, set, byName, { split = 'real', all = true } = {}) {
   const conversation = new Conversation(model.list + tokens(task.system));
-  const apps = [...new Set(Object.keys(byName).map((name) => name.split(':')[0]))];
-  const known = described(model.index, apps);
-  const searches = [];
-  const ask = async (name, args) => {
-    conversation.say(callTokens([{ name, arguments: args }]));
-    const answer = await model.call(name, args);
-    conversation.read(tokens(answer));
-    return answer;
-  };
-  const isKnown = ({ server, tool, args }) => {
-    const name = `${server}:${tool}`;
-    return known.has(name) && (known.get(name) === true || names(known.get(name), args, byName[name].inputSchema));
-  };
-  // The names of tools that the model still has to find.
-  const unknown = (turn) => [...new Set(turn.calls.filter((call) => !isKnown(call)).map(({ server, tool }) => `${server}:${tool}`))];
-
-  const search = async (wanted, query) => {
-    const queries = wanted.slice(0, QUERIES).map(query);
-    const answer = await ask('codecall_search', queries.length === 1 && model.takes('codecall_search', 'query') ? { query: queries[0] } : { queries });
-    searches.push(tokens(answer));
-    for (const [name, params] of described(answer, apps)) known.set(name, params);
-    return answer;
-  };
-  const discover = async (turn) => {
-    let missing = unknown(turn);
-    if (!missing.length) return;
-    let answer = await search(missing, (name) => words(name.split(':')[1]));
-    const unseen = (name) => !known.has(name) && !answer.includes(`"${name}"`);
-    if (missing.some(unseen)) answer += await search(missing.filter(unseen), (name) => `${words(name.split(':')[1])} ${name.split(':')[0]}`);
-    // Names alone, or parameters that a line leaves out.
-    missing = unknown(turn);
-    if (!missing.length) return;
-    await ask('codecall_describe', { toolNames: missing, ...(missing.length > 8 ? { max: missing.length } : {}) });
-    for (const name of missing) known.set(name, true);
-  };
-
-  // One call, as the program wants it.
-  const single = ({ server, tool, args }) => {
-    const call = { tool: `${server}:${tool}`, input: args };
-    if (model.takes('codecall_execute', 'tool')) return ask('codecall_execute', call);
-    return ask('codecall_invoke', call);
-  };
-  const runScripts = async (turn, t) => {
-    const stage = stages(turn, SPLITS[split]);
-    for (const now of [...new Set(stage)].sort((a, b) => a - b)) {
-      const mine = turn.calls.map((_, n) => n).filter((n) => stage[n] === now);
-      const kept = mine.filter((n) => all || needed(task, t, n, stage));
-      const text = mine.length > 1 && script(turn, mine, SPLITS[split], kept);
-      const answer = text ? await ask('codecall_execute', { script: text }) : await single(turn.calls[mine[0]]);
-      if (!answer.includes('"status":"ok"') && !mine.some((n) => turn.errors[n])) failures.push({ task: task.id, script: text || turn.calls[mine[0]], answer });
-    }
-  };
-  const callDirectly = async (turn) => {
-    for (const mine of rounds(turn)) {
-      const calls = mine.map((n) => ({ name: listedName(model, turn.calls[n]), arguments: turn.calls[n].args }));
-      conversation.say(callTokens(calls));
-      for (const call of calls) conversation.read(tokens(await model.call(call.name, call.arguments)));
-    }
-  };
-
-  await control({ reset: task.id });
+  const turns = task.turns.map((turn, t) => requests(task, t, model, split, all));
+  const { answers, accepted } = await set.make(task, turns, model);
+  const reader = new Reader(model, byName, conversation);
   for (const [t, turn] of task.turns.entries()) {
     conversation.read(tokens(turn.user));
-    await control({ turn: t });
-    if (model.direct) await callDirectly(turn);
-    else {
-      await discover(turn);
-      await runScripts(turn, t);
+    if (!model.direct) await reader.discover(turn);
+    for (const [n, calls] of turns[t].entries()) {
+      conversation.say(callTokens(calls));
+      for (const answer of answers[t][n]) conversation.read(tokens(answer));
     }
     conversation.say(tokens(task.answer || ANSWER));
   }
-  const accepted = await control('check');
-  return { ...conversation.sums, accepted, searches };
+  return { ...conversation.sums, accepted, searches: reader.searches };
+}
+
+// The requests of a turn, once the tools are known: [[{name, arguments}]].
+function requests(task, t, model, split, all) {
+  const turn = task.turns[t];
+  const stage = stages(turn, SPLITS[split]);
+  const order = [...new Set(stage)].sort((a, b) => a - b);
+  const parallel = rounds(turn);
+  const single = ({ server, tool, args }) => {
+    if (model.direct) return { name: listedName(model, server, tool), arguments: args };
+    const name = model.takes('codecall_execute', 'tool') ? 'codecall_execute' : 'codecall_invoke';
+    return { name, arguments: { tool: `${server}:${tool}`, input: args } };
+  };
+  if (model.direct && !(model.scripts && order.length < parallel.length)) return parallel.map((mine) => mine.map((n) => single(turn.calls[n])));
+  return order.map((now) => {
+    const mine = turn.calls.map((_, n) => n).filter((n) => stage[n] === now);
+    if (mine.length === 1) return [single(turn.calls[mine[0]])];
+    const kept = mine.filter((n) => all || needed(task, t, n, stage));
+    return [{ name: 'codecall_execute', arguments: { script: script(turn, mine, SPLITS[split], kept) } }];
+  });
 }
 
 // The name under which the program lists a tool itself: APP_TOOL.
-function listedName(model, { server, tool }) {
+function listedName(model, server, tool) {
   const found = [`${server}_${tool}`, `${server}__${tool}`, tool].find((name) => model.has(name));
   if (!found) throw new Error(`${server}:${tool} is not listed: ${model.tools.map(({ name }) => name)}`);
   return found;
+}
+
+// Makes the calls of tasks on the live objects of a set, and lets its checker judge them. The same requests with a task are made once:
+// their answers do not depend on the tools beside those of the task.
+export class Calls {
+  constructor(control) {
+    Object.assign(this, { control, made: new Map(), failures: [] });
+  }
+
+  async make(task, turns, model) {
+    const key = JSON.stringify([task.id, turns]);
+    if (!this.made.has(key)) this.made.set(key, await this.run(task, turns, model));
+    return this.made.get(key);
+  }
+
+  async run(task, turns, model) {
+    await this.control({ reset: task.id });
+    const answers = [];
+    for (const [t, requests] of turns.entries()) {
+      await this.control({ turn: t });
+      answers.push([]);
+      for (const calls of requests) {
+        const texts = [];
+        for (const { name, arguments: args } of calls) {
+          const text = await model.call(name, args);
+          if (args.script && !text.includes('"status":"ok"')) this.failures.push({ task: task.id, script: args.script, answer: text });
+          texts.push(text);
+        }
+        answers[t].push(texts);
+      }
+    }
+    return { answers, accepted: await this.control('check') };
+  }
+}
+
+// The tools that a model knows, and the requests with which it gets to know others.
+class Reader {
+  constructor(model, byName, conversation) {
+    const apps = [...new Set(Object.keys(byName).map((name) => name.split(':')[0]))];
+    Object.assign(this, { model, byName, conversation, apps, searches: [], known: described(model.index, apps) });
+  }
+
+  // Searches for the tools of a turn that are not known. Describes those of which a line leaves out what the call needs.
+  async discover(turn) {
+    let missing = this.unknown(turn);
+    if (!missing.length) return;
+    let answer = await this.search(missing, (name) => words(name.split(':')[1]));
+    const unseen = missing.filter((name) => !this.known.has(name) && !answer.includes(`"${name}"`));
+    if (unseen.length) answer = await this.search(unseen, (name) => `${words(name.split(':')[1])} ${name.split(':')[0]}`);
+    missing = this.unknown(turn);
+    if (!missing.length) return;
+    await this.ask('codecall_describe', { toolNames: missing, ...(missing.length > DESCRIBED ? { max: missing.length } : {}) });
+    for (const name of missing) this.known.set(name, { whole: true });
+  }
+
+  unknown(turn) {
+    const isKnown = ({ server, tool, args }) => {
+      const name = `${server}:${tool}`;
+      const { whole, parameters } = this.known.get(name) ?? {};
+      return whole || (parameters !== undefined && names(parameters, args, this.byName[name].inputSchema));
+    };
+    return [...new Set(turn.calls.filter((call) => !isKnown(call)).map(({ server, tool }) => `${server}:${tool}`))];
+  }
+
+  async search(wanted, query) {
+    const queries = wanted.slice(0, QUERIES).map(query);
+    const isOne = queries.length === 1 && this.model.takes('codecall_search', 'query');
+    const answer = await this.ask('codecall_search', isOne ? { query: queries[0] } : { queries });
+    this.searches.push(tokens(answer));
+    for (const [name, tool] of described(answer, this.apps)) this.known.set(name, tool);
+    return answer;
+  }
+
+  async ask(name, args) {
+    this.conversation.say(callTokens([{ name, arguments: args }]));
+    const key = JSON.stringify([name, args]);
+    if (!this.model.asked.has(key)) this.model.asked.set(key, await this.model.call(name, args));
+    const answer = this.model.asked.get(key);
+    this.conversation.read(tokens(answer));
+    return answer;
+  }
 }

@@ -34,9 +34,12 @@ export async function session({ url }, clientName = LISTS) {
     tools,
     has: (name) => byName.has(name),
     takes: (name, argument) => argument in (byName.get(name)?.inputSchema.properties ?? {}),
-    // The tools of the servers are listed themselves.
-    direct: !execute,
+    // The tools of the servers are listed themselves, maybe with codecall_execute.
+    direct: tools.some(({ name }) => !name.startsWith('codecall_')),
+    scripts: Boolean(execute),
     index: execute?.description ?? '',
+    // Answers about tools, which do not change in a session.
+    asked: new Map(),
     list: listTokens(tools) + tokens(instructions),
     async call(name, args) {
       const { content } = await client.callTool({ name, arguments: args });
@@ -46,15 +49,15 @@ export async function session({ url }, clientName = LISTS) {
   };
 }
 
-// The tools that a text describes, in lines `- name(params): result // sentence` below lines `app:`: {app:name: params}.
+// The tools that a text describes, in lines `- name(params): result // sentence` below lines `app:` or `app (n of m):`.
 export function described(text, apps) {
   const found = new Map();
   let app;
   for (const line of text.split('\n')) {
-    const heading = /^([\w.-]+)(?: \([^)]*\))?:/.exec(line);
-    const tool = /^\s*- ([^\s(]+)\((.*)$/.exec(line);
+    const heading = /^(.+?)(?: \(\d+ of \d+\))?:$/.exec(line);
+    const tool = /^\s*- "?([^\s("]+)"?\((.*)$/.exec(line);
     if (heading && apps.includes(heading[1])) app = heading[1];
-    else if (tool && app) found.set(`${app}:${tool[1]}`, parameters(tool[2]));
+    else if (tool && app) found.set(`${app}:${tool[1]}`, { line, parameters: parameters(tool[2]) });
   }
   return found;
 }

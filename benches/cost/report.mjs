@@ -45,9 +45,10 @@ const requests = (groups) => table(heads, perSet(groups, (rows) => ARMS.map((nam
 const medians = (groups, metric) => table(heads, perSet(groups, (rows) => ARMS.map((name) => thousands(median(arm(rows, name, metric))))));
 
 const worse = (rows, name, metric, base = 'waves') => rows.filter((row) => row.arms[name][metric] > row.arms[base][metric]);
-const losses = (groups) => table(
+// Tasks that cost more, for an arm and another in brackets.
+const losses = (groups, name, other, sizes = SIZES) => table(
   ['set', 'tools', 'tasks', 'requests', 'input', 'total', 'price'],
-  perSet(groups, (rows) => [rows.length, ...METRICS.map((metric) => `${worse(rows, 'codecall', metric).length} (${worse(rows, 'pess', metric).length})`)]),
+  perSet(groups, (rows) => [rows.length, ...METRICS.map((metric) => `${worse(rows, name, metric).length} (${worse(rows, other, metric).length})`)], sizes),
 );
 const ratio = (rows, name, metric, base) => median(rows.map((row) => row.arms[name][metric] / row.arms[base][metric])).toFixed(2);
 const ratios = (groups, names, base, sizes = SIZES) => table(
@@ -89,6 +90,14 @@ const controls = () => table(
 );
 const left = [...new Set(Object.values(results).flatMap(({ rows }) => rows.filter(refused).map(({ id }) => id)))];
 
+// How many tasks cost more than `waves`, at each size.
+function summary(groups) {
+  const rows = SIZES.map((size) => rowsOf(Object.values(groups).flat(), size));
+  const counts = METRICS.map((metric) => rows.map((mine) => worse(mine, 'codecall', metric).length));
+  const [requests, input, total, price] = counts.map((list) => list.join(', '));
+  return `of ${rows[0].length} tasks with their own tools, 60 and 300, ${requests} need more requests than direct calls, ${input} more input, ${total} more tokens, and ${price} a higher price.`;
+}
+
 const sizes = existsSync(join(WORK, 'sizes.json')) ? read('sizes.json') : undefined;
 const sizesSection = () => `## Sizes
 
@@ -108,6 +117,9 @@ const page = `# Costs of an agent with CodeCall and without it
 Does an agent ever need more requests or tokens with CodeCall than with its tools listed directly? This page answers by replay: the gold
 calls of ${tried} tasks of public benchmarks are really made, through CodeCall, and the benchmarks' own checkers judge the end state.
 \`node benches/cost/run.mjs\` writes it; [benches/cost](../../benches/cost/README.md) says how.
+
+In short: ${summary(GROUPS)}
+On sets held out of all tuning: ${summary(HELD_OUT)}
 
 ## Method
 
@@ -134,7 +146,7 @@ counts a token of the last request's context as 0.1, a new one as 1, a written o
 
 Number of tasks, in brackets for \`pess\`:
 
-${losses(GROUPS)}
+${losses(GROUPS, 'codecall', 'pess')}
 
 Median of \`codecall\` / \`waves\`, task by task:
 
@@ -177,7 +189,7 @@ ${ratios(GROUPS, ['lean'], 'deferred', [60, 300])}
 No constant of CodeCall is chosen on these. Of telecom and banking the calls of the agent are replayed; the user's own actions are made on
 the state between the turns. Searches in banking's knowledge base are no gold calls, so they are left out on both sides.
 
-${losses(HELD_OUT)}
+${losses(HELD_OUT, 'codecall', 'pess')}
 
 ${ratios(HELD_OUT, ['codecall', 'pess'], 'waves')}
 
@@ -196,6 +208,10 @@ ${medians(HELD_OUT, 'total')}
 Requests of all tasks · median of total:
 
 ${variants()}
+
+Tasks that cost more than \`waves\` with \`hot\`, in brackets with \`lean\`:
+
+${losses(all, 'hot', 'lean', [300])}
 
 ## Lists and searches
 

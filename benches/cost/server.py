@@ -63,7 +63,9 @@ def main():
     app = Starlette(routes=[control(env), *routes], lifespan=lifespan)
     listener = socket.create_server(("127.0.0.1", 0))
     print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
+    # A client that reuses a connection must not find it closed.
+    config = uvicorn.Config(app, log_level="error", timeout_keep_alive=3600)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ async function listed(servers, config, clientName) {
 
 // Queries as a model writes them: a sentence for one tool, the words of three names.
 async function searches(servers) {
-  const process = await program(urls(servers), { config: { front: 'code' } });
+  const process = await program(urls(servers), { config: { front: { default: 'code' } } });
   const model = await session(process);
   const tools = toolsOf(servers);
   const step = Math.max(1, Math.floor(tools.length / PROBES));
@@ -54,9 +54,9 @@ for (const size of SIZES) {
   const servers = fill({}, all, size);
   const direct = listTokens(Object.entries(servers).flatMap(([name, tools]) => named(name, tools)));
   const models = [
-    await listed(servers, { front: 'code' }),
-    await listed(servers, { front: 'code', tools: { indexTokens: 2000 } }),
-    await listed(servers, { front: 'code', tools: { indexTokens: 0 } }),
+    await listed(servers, { front: { default: 'code' } }),
+    await listed(servers, { front: { default: 'code' }, tools: { indexTokens: 2000 } }),
+    await listed(servers, { front: { default: 'code' }, tools: { indexTokens: 0 } }),
     await listed(servers, {}, DEFERS),
   ];
   rows.push([count(servers), Object.keys(servers).length, direct, ...models.map(({ list }) => list), ...await searches(servers)]);
@@ -72,10 +72,9 @@ const withoutDescriptions = (schema) => {
     .map(([key, value]) => [key, withoutDescriptions(value)]));
 };
 const measured = (texts) => [texts.reduce((sum, text) => sum + tokens(text), 0), ...[0.5, 0.95].map((part) => quantile(texts.map(tokens), part))];
-const { index } = await listed(all, { front: 'code', tools: { indexTokens: 1_000_000 } });
-const lines = index.split('\n').filter((line) => /^\s*- /.test(line));
-const known = [...described(index, Object.keys(all)).keys()];
-const mine = withParameters.map(({ server, name }) => lines[known.indexOf(`${server}:${name}`)]).filter(Boolean);
+const { index } = await listed(all, { front: { default: 'code' }, tools: { indexTokens: 100_000 } });
+const lines = described(index, Object.keys(all));
+const mine = withParameters.map(({ server, name }) => lines.get(`${server}:${name}`)?.line).filter(Boolean);
 const signatures = [
   ['JSON Schema, as a client lists it', ...measured(withParameters.map(({ name, description, inputSchema }) => JSON.stringify({ name, description, input_schema: inputSchema })))],
   ['JSON Schema without descriptions', ...measured(withParameters.map(({ name, inputSchema }) => JSON.stringify({ name, input_schema: withoutDescriptions(inputSchema) })))],

@@ -54,6 +54,8 @@ class AgentDojo:
 
         freeze()
         self.suites = get_suites("v1.2.2")
+        # Read once, which takes a second.
+        self.loaded = {name: suite.load_and_inject_default_environment({}) for name, suite in self.suites.items()}
         self.runtimes = {name: FunctionsRuntime(suite.tools) for name, suite in self.suites.items()}
 
     def servers(self):
@@ -73,13 +75,13 @@ class AgentDojo:
         return True
 
     def environment(self, suite, task):
-        return task.init_environment(suite.load_and_inject_default_environment({}))
+        return task.init_environment(self.loaded[suite].model_copy(deep=True))
 
     def reset(self, id):
         suite, name = id.split("/")
         self.suite = self.suites[suite]
         self.task = self.suite.user_tasks[name]
-        self.live = self.environment(self.suite, self.task)
+        self.live = self.environment(suite, self.task)
         self.before = self.live.model_copy(deep=True)
         self.trace = []
 
@@ -117,7 +119,7 @@ class AgentDojo:
                         "tool": call.function,
                         "args": json.loads(json.dumps(dict(call.args), default=str)),
                     }
-                    for call in user_task.ground_truth(self.environment(suite, user_task))
+                    for call in user_task.ground_truth(self.environment(name, user_task))
                 ]
                 turn = {"user": user_task.PROMPT, "calls": calls}
                 yield task(f"{name}/{id}", [name], [turn], answer=user_task.GROUND_TRUTH_OUTPUT)
