@@ -94,17 +94,18 @@ class Reader {
     Object.assign(this, { model, byName, conversation, apps, searches: [], known: described(model.index, apps) });
   }
 
-  // Searches for the tools of a turn that are not known. Describes those of which a line leaves out what the call needs.
+  // Searches for the tools of a turn that no line names. Describes those whose line leaves out what the call needs, and ends in `…`.
   async discover(turn) {
-    let missing = this.unknown(turn);
-    if (!missing.length) return;
-    let answer = await this.search(missing, (name) => words(name.split(':')[1]));
-    const unseen = missing.filter((name) => !this.known.has(name) && !answer.includes(`"${name}"`));
-    if (unseen.length) answer = await this.search(unseen, (name) => `${words(name.split(':')[1])} ${name.split(':')[0]}`);
-    missing = this.unknown(turn);
-    if (!missing.length) return;
-    await this.ask('codecall_describe', { toolNames: missing, ...(missing.length > DESCRIBED ? { max: missing.length } : {}) });
-    for (const name of missing) this.known.set(name, { whole: true });
+    const missing = this.unknown(turn).filter((name) => !this.known.has(name));
+    if (missing.length) {
+      const answer = await this.search(missing, (name) => words(name.split(':')[1]));
+      const unseen = missing.filter((name) => !this.known.has(name) && !answer.includes(`"${name}"`));
+      if (unseen.length) await this.search(unseen, (name) => `${words(name.split(':')[1])} ${name.split(':')[0]}`);
+    }
+    const toolNames = this.unknown(turn);
+    if (!toolNames.length) return;
+    await this.ask('codecall_describe', { toolNames, ...(toolNames.length > DESCRIBED ? { max: toolNames.length } : {}) });
+    for (const name of toolNames) this.known.set(name, { whole: true });
   }
 
   unknown(turn) {
@@ -121,7 +122,10 @@ class Reader {
     const isOne = queries.length === 1 && this.model.takes('codecall_search', 'query');
     const answer = await this.ask('codecall_search', isOne ? { query: queries[0] } : { queries });
     this.searches.push(tokens(answer));
-    for (const [name, tool] of described(answer, this.apps)) this.known.set(name, tool);
+    for (const [name, { parameters }] of described(answer, this.apps)) {
+      const before = this.known.get(name);
+      this.known.set(name, { ...before, parameters: `${before?.parameters ?? ''} ${parameters}` });
+    }
     return answer;
   }
 

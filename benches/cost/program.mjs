@@ -75,7 +75,7 @@ function parameters(text) {
 // Whether parameters name all arguments of a call, at all depths at which the schema names them.
 export function names(params, args, schema) {
   return argumentNames(args, schema, schema.$defs ?? schema.definitions ?? {})
-    .every((name) => new RegExp(`(?<![\\w$])"?${RegExp.escape?.(name) ?? name.replace(/[^\w]/g, '\\$&')}"?\\??:`).test(params));
+    .every((name) => new RegExp(`(?<![\\w$])"?${name.replace(/[^\w]/g, '\\$&')}"?\\??:`).test(params));
 }
 
 function argumentNames(value, schema, definitions) {

@@ -23,7 +23,7 @@ const quantile = (list, part) => [...list].sort((a, b) => a - b)[Math.min(list.l
 const median = (list) => quantile(list, 0.5);
 const sum = (list) => list.reduce((total, value) => total + value, 0);
 const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ',');
-const table = (heads, rows) => `| ${heads.join(' | ')} |\n|${heads.map((_, n) => (n < 2 ? '---' : '---:')).join('|')}|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
+const table = (heads, rows) => `| ${heads.join(' | ')} |\n|${heads.map((_, n) => (n < 1 ? '---' : '---:')).join('|')}|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
 
 // A row for each set and size at which `cells` gives something.
 function perSet(groups, cells, sizes = SIZES) {
@@ -66,8 +66,8 @@ const lists = () => table(
   perSet(all, (rows) => [...['direct', 'codecall', 'lean', 'hot'].map((name) => listed(rows, name)), `${rows.filter((row) => row.direct).length} of ${rows.length} tasks`]),
 );
 const variants = () => table(
-  ['set', 'tools', '`waves`', '`codecall`', '`need`', '`pess`', '`hot`', '`lean`'],
-  perSet(all, (rows) => ['waves', 'codecall', 'need', 'pess', 'hot', 'lean'].map((name) => {
+  ['set', 'tools', '`waves`', '`codecall`', '`need`', '`cold`', '`pess`', '`hot`', '`lean`'],
+  perSet(all, (rows) => ['waves', 'codecall', 'need', 'cold', 'pess', 'hot', 'lean'].map((name) => {
     const values = arm(rows, name, 'total');
     return values.length ? `${thousands(sum(arm(rows, name, 'requests')))} · ${thousands(median(values))}` : '–';
   })),
@@ -108,7 +108,7 @@ ${table(['tools', 'servers', 'direct', '`codecall`', 'index of 2,000', 'no index
 
 Lines of ${sizes.signatures.tools} real tools with parameters, as the index and searches write them:
 
-${table(['text', 'from', 'total', 'median', 'p95'], sizes.signatures.rows.map((row) => row.map((cell) => (typeof cell === 'number' ? thousands(cell) : cell))))}
+${table(['text', 'total', 'median', 'p95'], sizes.signatures.rows.map((row) => row.map((cell) => (typeof cell === 'number' ? thousands(cell) : cell))))}
 `;
 
 const tried = new Set(Object.values(GROUPS).flat().flatMap((set) => (results[set]?.rows ?? []).map((row) => `${set} ${row.id}`))).size;
@@ -128,15 +128,16 @@ Each task has the tools of its own servers (**own**), or also those of other rea
 - \`one\`: all tools are listed; the model makes one call a request. Real agents mostly do this.
 - \`waves\`: all tools are listed; calls go together unless one needs the result or effect of another. All comparisons are with this arm.
 - \`deferred\`: the host lists one search tool of 150 tokens. A turn with new tools searches first, and full schemas come in.
-- \`codecall\`: the model reads what CodeCall lists, and makes the requests that CodeCall wants. Shapes of results are known, because the
-  same tools were called before. All results return to the model.
-- \`pess\`: as \`codecall\` on the first day: shapes are unknown, and the model reads each result before it uses a part of it.
+- \`codecall\`: the model reads what CodeCall lists, and makes the requests that CodeCall wants. The tasks of the set have run before, so
+  the list has the used tools first, and shapes of results. All results return to the model.
+- \`cold\`: as \`codecall\`, and nothing has run before. Shapes of results are known from elsewhere.
+- \`pess\`: as \`cold\`, and shapes are unknown: the model reads each result before it uses a part of it.
 - \`need\`: as \`codecall\`; scripts return only the results that something later uses.
-- \`hot\`: as \`codecall\` with \`tools.indexTokens = 2000\`; tools that were used before come first.
+- \`hot\`: as \`codecall\` with \`tools.indexTokens = 2000\`.
 - \`lean\`: as \`codecall\` with a client that defers tools itself.
 
 A tool is known to the model if a line that it has read names all arguments of the call. Otherwise it searches, with the words of the
-tool's name. A script ends where one of several values has to be chosen, or a text composed.
+tool's name; if the line leaves out what the call needs, it asks for the whole description. A script ends where one of several values has to be chosen, or a text composed.
 
 Each request reads the list of tools, the system prompt and the conversation. **total** is input and output, without a cache. **price**
 counts a token of the last request's context as 0.1, a new one as 1, a written one as 5. Tokens are those of \`gpt-tokenizer\`, encoding

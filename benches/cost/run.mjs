@@ -53,7 +53,7 @@ const byFullName = (servers) => Object.fromEntries(Object.entries(servers).flatM
 const NORMAL = { codecall: {}, need: { all: false } };
 const LEAN = { lean: {} };
 const HOT = { hot: {} };
-const PESS = { pess: { split: 'pess' } };
+const COLD = { pess: { split: 'pess' }, cold: {} };
 const SMALL_INDEX = { tools: { indexTokens: 2000 } };
 
 // One set: its MCP servers, and the tasks.
@@ -85,7 +85,7 @@ class Run {
   async warmHome() {
     const process = await program(this.urls(this.tools));
     const model = await session(process);
-    for (const task of this.tasks) await converse(task, model, this.calls, byFullName(this.tools), PESS.pess);
+    for (const task of this.tasks) await converse(task, model, this.calls, byFullName(this.tools), COLD.pess);
     await model.close();
     await process.stop();
     return process.home;
@@ -114,7 +114,7 @@ class Run {
       await model.close();
     };
     const cold = await program(this.urls(servers));
-    await converseAll(cold, PESS);
+    await converseAll(cold, COLD);
     await cold.stop();
     const normal = await program(this.urls(servers), { from: this.warm });
     await converseAll(normal, NORMAL);
