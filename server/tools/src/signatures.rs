@@ -24,6 +24,8 @@ const PARTIAL_TOKENS: usize = 2_000;
 const LEAN_TOKENS: usize = 300;
 /// Less than this is no room for another line, in tokens or characters.
 const MIN_LINE: usize = 6;
+/// After so many lines that do not fit, further ones are not tried.
+const MAX_MISSES: usize = 40;
 /// Maximum length of the first sentence of a description, in characters.
 const MAX_SENTENCE_CHARS: usize = 120;
 /// Maximum length of the type of a result, in characters: in a capped line, and in others.
@@ -215,14 +217,16 @@ impl<S: Signed> ListWriter<'_, S> {
 
     /// Returns the lines that fit the budget, and their number. Apps without a line are named as far as there is room.
     fn partial(&self, used: &[String], budget: usize) -> (String, usize) {
-        let names: Vec<String> = self
-            .apps
-            .iter()
-            .map(|(app, tools)| format!("{} ({} of {}):\n", heading(app), tools.len(), tools.len()))
-            .collect();
+        // Room for the last line, which names the apps without a line.
+        let Some(budget) = budget.checked_sub(self.size(&others_line(&["999999 more".to_owned()]))) else {
+            return (String::new(), 0);
+        };
+        let head = |app: &str, tools: &[&S]| format!("{} ({} of {}):\n", heading(app), tools.len(), tools.len());
+        let heads: usize = self.apps.iter().map(|(app, tools)| self.size(&head(app, tools))).sum();
         // Where there are very many apps, their names leave half of the budget to tools.
-        let heads: usize = names.iter().map(|name| self.size(name)).sum();
-        let mut left = budget.saturating_sub(heads.min(budget / 2));
+        let mut left_for_heads = heads.min(budget / 2);
+        let mut left = budget - left_for_heads;
+        let mut misses = 0;
         let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let mut shown: HashSet<(&str, &str)> = HashSet::new();
         let of_used = used.iter().filter_map(|name| self.entry(name));
@@ -231,20 +235,28 @@ impl<S: Signed> ListWriter<'_, S> {
             (!turn.is_empty()).then_some(turn)
         });
         for entry in of_used.chain(in_turn.flatten()) {
-            if left < MIN_LINE {
+            if left < MIN_LINE || misses == MAX_MISSES {
                 break;
             }
-            let line = self.line(entry, Level::Capped);
-            let Some(rest) = left.checked_sub(self.size(&line)) else { continue };
-            let tool = entry.tool();
-            if shown.insert((&tool.app, &tool.name)) {
-                left = rest;
-                lines.entry(&tool.app).or_default().push(line);
+            let (tool, line) = (entry.tool(), self.line(entry, Level::Capped));
+            if shown.contains(&(tool.app.as_str(), tool.name.as_str())) {
+                continue;
             }
+            let is_first = !lines.contains_key(tool.app.as_str());
+            let head = if is_first { self.size(&head(&tool.app, &self.apps[tool.app.as_str()])) } else { 0 };
+            match (left.checked_sub(self.size(&line)), left_for_heads.checked_sub(head)) {
+                (Some(rest), Some(rest_for_heads)) => (left, left_for_heads) = (rest, rest_for_heads),
+                (None, _) | (_, None) => {
+                    misses += 1;
+                    continue;
+                }
+            }
+            shown.insert((&tool.app, &tool.name));
+            lines.entry(&tool.app).or_default().push(line);
         }
         let mut text = String::new();
         let mut others: Vec<String> = Vec::new();
-        let mut left = budget / 2;
+        let mut left = left_for_heads;
         for (app, tools) in &self.apps {
             match lines.get(app) {
                 Some(lines) => {
@@ -258,7 +270,7 @@ impl<S: Signed> ListWriter<'_, S> {
                 }
                 None => {
                     let other = format!("{} ({})", heading(app), tools.len());
-                    left = left.saturating_sub(self.size(&other) + 1);
+                    left = left.saturating_sub(self.size(&format!("{other}, ")));
                     if left > 0 {
                         others.push(other);
                     }
@@ -270,7 +282,7 @@ impl<S: Signed> ListWriter<'_, S> {
             others.push(format!("{unnamed} more"));
         }
         if !others.is_empty() {
-            text.push_str(&format!("Other apps: {}\n", others.join(", ")));
+            text.push_str(&others_line(&others));
         }
         (text, shown.len())
     }
@@ -279,6 +291,10 @@ impl<S: Signed> ListWriter<'_, S> {
         let (app, name) = full_name.split_once(':').unwrap_or(("", full_name));
         self.apps.get(app)?.iter().find(|entry| entry.tool().name == name).copied()
     }
+}
+
+fn others_line(apps: &[String]) -> String {
+    format!("Other apps: {}\n", apps.join(", "))
 }
 
 fn heading(app: &str) -> String {
@@ -334,7 +350,7 @@ mod tests {
         ] {
             let list = SignatureList::new(&rows(&[tools / 2, tools / 2]), &seen(), &[], extent);
             let tokens = estimate(&list.text);
-            assert!(tokens <= max && (max == 0 || tokens * 3 > max), "{tools} {extent:?}: {tokens}");
+            assert!(tokens <= max && (is_complete || tokens * 2 >= max), "{tools} {extent:?}: {tokens}");
             assert_eq!(list.is_complete(), is_complete, "{tools} {extent:?}: {} of {}", list.shown, list.all);
         }
         for characters in [0, 5, 40, 300, 1_500] {
