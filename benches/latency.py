@@ -40,7 +40,7 @@ class Server:
     def __init__(self, program, *words):
         self.process = subprocess.Popen([program, "serve", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.numbers = itertools.count()
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "latency", "version": "1"}}
+        client = {"protocolVersion": "2025-06-18", "capabilities": {"experimental": {"codecall/structuredContent": {}}}, "clientInfo": {"name": "latency", "version": "1"}}
         self.wait(self.send("initialize", client))
         self.process.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
 
@@ -114,7 +114,7 @@ def first_searches(program, folder, model):
         began = time.perf_counter()
         server = Server(program, "--mock-tools", tools, "--config", str(config))
         ready = time.perf_counter()
-        while "warnings" in json.loads(server.wait(server.call("codecall_search", queries[0]))["content"][0]["text"]):
+        while "warnings" in server.wait(server.call("codecall_search", queries[0]))["structuredContent"]:
             pass
         done = time.perf_counter()
         server.process.stdin.close()

@@ -55,7 +55,7 @@ class Stdio {
   }
 
   async begin() {
-    await this.ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } });
+    await this.ask('initialize', { protocolVersion: '2025-11-25', capabilities: { experimental: { 'codecall/structuredContent': {} } }, clientInfo: { name: 'bench', version: '1' } });
     this.child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
     return performance.now() - this.began;
   }
@@ -135,7 +135,7 @@ const HEADERS = { 'content-type': 'application/json', accept: 'application/json,
 // Opens a session; the headers of its requests.
 async function openSession(url) {
   const send = (message, headers) => fetch(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+  const params = { protocolVersion: '2025-11-25', capabilities: { experimental: { 'codecall/structuredContent': {} } }, clientInfo: { name: 'bench', version: '1' } };
   const answer = await send({ id: 0, method: 'initialize', params }, HEADERS);
   await answer.text();
   const own = { 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': answer.headers.get('mcp-session-id') };

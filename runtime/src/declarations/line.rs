@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// How much a line says of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LineDetail {
-    /// Names and types in about 160 characters: optional parameters and the members of nested objects are left out.
+    /// Names and types in about 160 characters: the required parameters, and as many optional ones as there is room for.
     Capped,
     /// Names and types.
     Plain,
@@ -21,7 +21,9 @@ pub enum LineDetail {
 const MAX_CAPPED_CHARS: usize = 160;
 /// Maximum length of the parameters of other lines, in characters. Longer ones are capped.
 const MAX_CHARS: usize = 1_200;
-/// Maximum length of the type of a required parameter in a capped line, in characters.
+/// Maximum length of all required parameters in a capped line, in characters. Where they are longer, their types are abbreviated.
+const MAX_WHOLE_CHARS: usize = 600;
+/// Maximum length of an abbreviated type of a required parameter, in characters.
 const MAX_REQUIRED_CHARS: usize = 120;
 /// Maximum length of the type of an optional parameter in a capped line, in characters.
 const MAX_OPTIONAL_CHARS: usize = 40;
@@ -151,10 +153,11 @@ fn capped(input: &Value, properties: &Map<String, Value>, required: &[&str]) -> 
             format!("{head}{}", shortened(kind.to_owned(), max))
         })
     };
-    let mut kept: Vec<String> = shown(true, MAX_REQUIRED_CHARS).take(MAX_REQUIRED).collect();
-    if length(&kept) > MAX_CAPPED_CHARS * 2 {
-        kept = shown(true, MAX_OPTIONAL_CHARS).take(MAX_REQUIRED).collect();
-    }
+    // Few tools have required parameters that take more than a line.
+    let maxima = [MAX_WHOLE_CHARS, MAX_REQUIRED_CHARS, MAX_OPTIONAL_CHARS];
+    let mut required = maxima.map(|max| shown(true, max).take(MAX_REQUIRED).collect::<Vec<_>>()).into_iter();
+    let fitting = required.find(|rows| length(rows) <= MAX_WHOLE_CHARS);
+    let mut kept = fitting.unwrap_or_else(|| shown(true, MAX_OPTIONAL_CHARS).take(MAX_REQUIRED).collect());
     for row in shown(false, MAX_OPTIONAL_CHARS) {
         if length(&kept) + row.chars().count() + 2 > MAX_CAPPED_CHARS {
             break;
