@@ -21,11 +21,11 @@ const MIN_SIGNATURE_BYTES: usize = 400;
 const MAX_DESCRIPTION_CHARS: usize = 600;
 /// How much is written, from much detail to little.
 const DETAILS: [Detail; 5] = [
-    Detail { depth: 8, comments: true },
-    Detail { depth: 4, comments: true },
-    Detail { depth: 4, comments: false },
-    Detail { depth: 2, comments: false },
-    Detail { depth: 1, comments: false },
+    Detail { depth: 8, layout: Layout::Commented },
+    Detail { depth: 4, layout: Layout::Commented },
+    Detail { depth: 4, layout: Layout::Spaced },
+    Detail { depth: 2, layout: Layout::Spaced },
+    Detail { depth: 1, layout: Layout::Spaced },
 ];
 /// Maximum depth to which schemas are read.
 const MAX_DEPTH: usize = 32;
@@ -36,11 +36,34 @@ const MAX_PROPERTIES: usize = 100;
 /// Maximum length of a list of constants that is written in place, in bytes.
 const MAX_INLINE_BYTES: usize = 60;
 
-/// How much is written: to which depth of nested objects, and whether with comments.
+/// How much is written: to which depth of nested objects, and how they are laid out.
 #[derive(Clone, Copy)]
 struct Detail {
     depth: usize,
-    comments: bool,
+    layout: Layout,
+}
+
+/// How a type is laid out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A property a line, with comments.
+    Commented,
+    /// On one line.
+    Spaced,
+    /// On one line, with the fewest tokens: `{a: string, b?: "x"|"y"}`.
+    Dense,
+}
+
+impl Layout {
+    /// Returns the sign between the members of a union or intersection.
+    fn sign(self, binding: Binding) -> &'static str {
+        match (binding, self) {
+            (Binding::Union, Self::Dense) => "|",
+            (Binding::Union, Self::Commented | Self::Spaced) => " | ",
+            (Binding::Intersection | Binding::Atom, Self::Dense) => "&",
+            (Binding::Intersection | Binding::Atom, Self::Commented | Self::Spaced) => " & ",
+        }
+    }
 }
 
 /// The type of a tool's results, if the tool does not promise one.
@@ -142,7 +165,7 @@ fn detailed(
 #[must_use]
 pub fn type_of(schema: &Value, root: &Value) -> String {
     let mut names = Names::default();
-    let detail = Detail { depth: 2, comments: false };
+    let detail = Detail { depth: 2, layout: Layout::Spaced };
     let mut writer = Writer { shared: HashMap::new(), left: MAX_PARTS, ..Writer::new(root, detail, &mut names, "") };
     writer.write(schema, 0, 0).text
 }
@@ -231,16 +254,15 @@ impl Type {
     }
 
     /// Joins types, each once, in order.
-    fn joined(types: Vec<Self>, binding: Binding) -> Option<Self> {
+    fn joined(types: Vec<Self>, binding: Binding, layout: Layout) -> Option<Self> {
         let mut known = HashSet::new();
         let mut parts = types;
         parts.retain(|part| known.insert(part.text.clone()));
         if parts.len() < 2 {
             return parts.pop();
         }
-        let sign = if binding == Binding::Union { " | " } else { " & " };
         let parts: Vec<String> = parts.into_iter().map(|part| part.within(binding)).collect();
-        Some(Self { text: parts.join(sign), binding })
+        Some(Self { text: parts.join(layout.sign(binding)), binding })
     }
 }
 
@@ -302,14 +324,15 @@ impl<'a> Writer<'a> {
                 list(members, key).iter().map(|choice| self.write(choice, depth, level + 1)).collect();
             // A choice that only has `required` has no type.
             if !choices.iter().any(Type::is_unknown) {
-                parts.extend(Type::joined(choices, Binding::Union));
+                parts.extend(Type::joined(choices, Binding::Union, self.detail.layout));
             }
         }
         parts.retain(|part| !part.is_unknown());
-        let whole = Type::joined(parts, Binding::Intersection).unwrap_or_else(Type::unknown);
+        let whole = Type::joined(parts, Binding::Intersection, self.detail.layout).unwrap_or_else(Type::unknown);
         match members.get("nullable") {
             Some(Value::Bool(true)) if !whole.is_unknown() => {
-                Type::joined(vec![whole, Type::atom("null")], Binding::Union).unwrap_or_else(Type::unknown)
+                Type::joined(vec![whole, Type::atom("null")], Binding::Union, self.detail.layout)
+                    .unwrap_or_else(Type::unknown)
             }
             Some(_) | None => whole,
         }
@@ -335,7 +358,8 @@ impl<'a> Writer<'a> {
             return Some(Type::atom(value.to_string()));
         }
         if let Some(values) = members.get("enum").and_then(Value::as_array) {
-            return Type::joined(values.iter().map(|value| Type::atom(value.to_string())).collect(), Binding::Union);
+            let constants = values.iter().map(|value| Type::atom(value.to_string())).collect();
+            return Type::joined(constants, Binding::Union, self.detail.layout);
         }
         let kinds: Vec<&str> = match members.get("type") {
             Some(Value::String(kind)) => vec![kind],
@@ -347,7 +371,7 @@ impl<'a> Writer<'a> {
             Some(_) | None => return None,
         };
         let types = kinds.into_iter().map(|kind| self.of_kind(kind, members, depth, level)).collect();
-        Type::joined(types, Binding::Union)
+        Type::joined(types, Binding::Union, self.detail.layout)
     }
 
     fn of_kind(&mut self, kind: &str, members: &'a Map<String, Value>, depth: usize, level: usize) -> Type {
@@ -399,11 +423,14 @@ impl<'a> Writer<'a> {
         for (key, schema) in properties.iter().take(MAX_PROPERTIES) {
             let mark = if required.contains(&key.as_str()) { "" } else { "?" };
             let row = format!("{}{mark}: {}", name(key), self.write(schema, depth + 1, level + 1).text);
-            rows.push((row, if self.detail.comments { comment(self.described(schema)) } else { String::new() }));
+            rows.push((
+                row,
+                if self.detail.layout == Layout::Commented { comment(self.described(schema)) } else { String::new() },
+            ));
         }
         rows.extend(others.map(|values| (format!("[key: string]: {}", values.text), String::new())));
         let more = properties.len().saturating_sub(MAX_PROPERTIES);
-        Type::atom(laid_out(rows, more, depth, self.detail.comments))
+        Type::atom(laid_out(rows, more, depth, self.detail.layout))
     }
 
     /// Returns the type of properties that are not listed.
@@ -418,7 +445,7 @@ impl<'a> Writer<'a> {
             Some(Value::Bool(true)) if !beside => types.push(Type::unknown()),
             Some(_) | None => {}
         }
-        Type::joined(types, Binding::Union)
+        Type::joined(types, Binding::Union, self.detail.layout)
     }
 
     /// Returns the schema that has the description: the schema itself, or its target.
@@ -432,11 +459,14 @@ impl<'a> Writer<'a> {
 }
 
 /// Lays out the rows of an object: one line each, with comments, or all on one line.
-fn laid_out(rows: Vec<(String, String)>, more: usize, depth: usize, comments: bool) -> String {
-    if !comments {
+fn laid_out(rows: Vec<(String, String)>, more: usize, depth: usize, layout: Layout) -> String {
+    if layout != Layout::Commented {
         let mut rows: Vec<String> = rows.into_iter().map(|(row, _)| row).collect();
         rows.extend((more > 0).then(|| format!("/* {more} more */")));
-        return format!("{{ {} }}", rows.join("; "));
+        return match layout {
+            Layout::Dense => format!("{{{}}}", rows.join(", ")),
+            Layout::Commented | Layout::Spaced => format!("{{ {} }}", rows.join("; ")),
+        };
     }
     let indent = "  ".repeat(depth + 1);
     let mut out = String::from("{\n");

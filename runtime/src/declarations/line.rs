@@ -3,7 +3,7 @@
 //! A line that leaves something out has `…` where it does, so a reader knows when to ask for the whole signature.
 
 use super::comment::{comment, sentence};
-use super::{Detail, MAX_PARTS, Map, Names, Value, Writer, list, name, target};
+use super::{Detail, Layout, MAX_PARTS, Map, Names, Value, Writer, list, name, target};
 use std::collections::HashMap;
 
 /// How much a line says of the parameters.
@@ -22,7 +22,7 @@ const MAX_CAPPED_CHARS: usize = 160;
 /// Maximum length of the parameters of other lines, in characters. Longer ones are capped.
 const MAX_CHARS: usize = 1_200;
 /// Maximum length of all required parameters in a capped line, in characters. Where they are longer, their types are abbreviated.
-const MAX_WHOLE_CHARS: usize = 600;
+const MAX_WHOLE_CHARS: usize = 400;
 /// Maximum length of an abbreviated type of a required parameter, in characters.
 const MAX_REQUIRED_CHARS: usize = 120;
 /// Maximum length of the type of an optional parameter in a capped line, in characters.
@@ -38,7 +38,7 @@ const DEPTH: usize = 4;
 /// Maximum depth to which the schema of a result is read: references count, too.
 const MAX_LEVEL: usize = 16;
 
-/// Returns the parameters of a tool on one line: `{ status?: "active" | "inactive"; limit?: number }`; empty if there are none.
+/// Returns the parameters of a tool on one line: `{status?: "active"|"inactive", limit?: number}`; empty if there are none.
 #[must_use]
 pub fn parameters(input: &Value, detail: LineDetail) -> String {
     let Some(properties) = input.get("properties").and_then(Value::as_object).filter(|rows| !rows.is_empty()) else {
@@ -54,14 +54,14 @@ pub fn parameters(input: &Value, detail: LineDetail) -> String {
     let mut written = details.map(|detail| {
         let rows =
             properties.iter().map(|(key, schema)| row(input, key, schema, required.contains(&key.as_str()), detail));
-        format!("{{ {} }}", rows.collect::<Vec<_>>().join("; "))
+        format!("{{{}}}", rows.collect::<Vec<_>>().join(", "))
     });
     let fitting = written.find(|text| text.chars().count() <= MAX_CHARS);
     fitting.unwrap_or_else(|| capped(input, properties, &required))
 }
 
 /// Returns the type of a result on one line, in at most `max_chars` characters. Where the whole type is longer, it is an outline: the
-/// names of the members, such as `{ users: { id, name }[], total }`.
+/// names of the members, such as `{users: {id, name}[], total}`.
 #[must_use]
 pub fn result_type(schema: &Value, max_chars: usize) -> String {
     let whole = one_line_type(schema, schema, DEPTH);
@@ -90,7 +90,7 @@ fn outline(root: &Value, schema: &Value, depth: usize, max_chars: usize, level: 
         return ["anyOf", "oneOf", "allOf"].iter().find_map(|key| list(members, key).iter().find_map(within));
     };
     if depth == 0 {
-        return Some("{ … }".into());
+        return Some("{…}".into());
     }
     let mut left = max_chars.saturating_sub(7);
     let mut rows = Vec::new();
@@ -106,7 +106,7 @@ fn outline(root: &Value, schema: &Value, depth: usize, max_chars: usize, level: 
         }
         rows.push(row);
     }
-    Some(format!("{{ {} }}", rows.join(", ")))
+    Some(format!("{{{}}}", rows.join(", ")))
 }
 
 /// Returns the first sentence of a description on one line, in at most `max_chars` characters.
@@ -140,7 +140,7 @@ fn capped(input: &Value, properties: &Map<String, Value>, required: &[&str]) -> 
     let length = |rows: &[String]| rows.iter().map(|row| row.chars().count() + 2).sum::<usize>() + 2;
     let whole: Vec<String> = rows.iter().map(|(_, _, row)| row.clone()).collect();
     if length(&whole) <= MAX_CAPPED_CHARS {
-        return format!("{{ {} }}", whole.join("; "));
+        return format!("{{{}}}", whole.join(", "));
     }
     let shown = |wanted: bool, max: usize| {
         let rows = rows
@@ -167,7 +167,7 @@ fn capped(input: &Value, properties: &Map<String, Value>, required: &[&str]) -> 
     if kept.len() < rows.len() {
         kept.push("…".into());
     }
-    format!("{{ {} }}", kept.join("; "))
+    format!("{{{}}}", kept.join(", "))
 }
 
 fn row(input: &Value, key: &str, schema: &Value, is_required: bool, detail: LineDetail) -> String {
@@ -186,7 +186,7 @@ fn row(input: &Value, key: &str, schema: &Value, is_required: bool, detail: Line
 
 fn one_line_type(root: &Value, schema: &Value, depth: usize) -> String {
     let mut names = Names::default();
-    let detail = Detail { depth, comments: false };
+    let detail = Detail { depth, layout: Layout::Dense };
     let mut writer = Writer { shared: HashMap::new(), left: MAX_PARTS, ..Writer::new(root, detail, &mut names, "") };
     let depth = usize::from(!std::ptr::eq(root, schema));
     one_line(&writer.write(schema, depth, depth).text)
@@ -198,12 +198,12 @@ fn shortened(kind: String, max_chars: usize) -> String {
         return kind;
     }
     match (kind.starts_with('{'), kind.ends_with("[]")) {
-        (true, true) => "{ … }[]".into(),
-        (true, false) if kind.ends_with('}') => "{ … }".into(),
+        (true, true) => "{…}[]".into(),
+        (true, false) if kind.ends_with('}') => "{…}".into(),
         _ => {
             let head: String = kind.chars().take(max_chars - 1).collect();
             // A union is cut between its members.
-            let head = head.rsplit_once(" | ").map_or(head.as_str(), |(head, _)| head);
+            let head = head.rsplit_once('|').map_or(head.as_str(), |(head, _)| head);
             format!("{}…", head.trim_end())
         }
     }

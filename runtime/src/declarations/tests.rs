@@ -208,18 +208,18 @@ fn parameters_on_one_line() {
     });
     assert_eq!(
         parameters(&schema, LineDetail::Plain),
-        r#"{ id: string; status?: "open" | "paid"; filter?: { from?: string; deep?: { a?: number } }; lines: { sku: string }[] }"#
+        r#"{id: string, status?: "open"|"paid", filter?: {from?: string, deep?: {a?: number}}, lines: {sku: string}[]}"#
     );
     assert_eq!(parameters(&schema, LineDetail::Capped), parameters(&schema, LineDetail::Plain), "it is short");
     let hints = parameters(&schema, LineDetail::Hints);
-    assert!(hints.starts_with("{ id: string /* Id of the user. */; status?: "), "{hints}");
+    assert!(hints.starts_with("{id: string /* Id of the user. */, status?: "), "{hints}");
     for none in
         [json!({}), json!({"type": "object"}), json!({"type": "object", "properties": {}}), json!(true), json!(null)]
     {
         assert_eq!(parameters(&none, LineDetail::Plain), "", "{none}");
     }
     let union = json!({"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "object", "properties": {"b": {"type": "string"}}}]});
-    assert_eq!(parameters(&union, LineDetail::Capped), "{ a?: string } | { b?: string }");
+    assert_eq!(parameters(&union, LineDetail::Capped), "{a?: string}|{b?: string}");
 }
 
 /// Required parameters come first, and what is left out is marked.
@@ -235,15 +235,15 @@ fn capped_parameters() {
     properties.insert("kind".into(), json!({"enum": kinds}));
     let schema = json!({"type": "object", "properties": properties, "required": ["kind", "body"]});
     let text = parameters(&schema, LineDetail::Capped);
-    assert!(text.starts_with(r#"{ body: { … }; kind: "kind_0" | "kind_1""#), "{text}");
-    assert!(text.ends_with("; … }") && text.chars().count() < 300, "{text}");
+    assert!(text.starts_with(r#"{body: {…}, kind: "kind_0"|"kind_1""#), "{text}");
+    assert!(text.ends_with(", …}") && text.chars().count() < 300, "{text}");
     assert!(text.contains("optional_0?: string") || text.contains("…"), "{text}");
     // Very long ones are capped at every level.
     let members: Map<String, Value> = (0..500).map(|at| (format!("member_{at}"), json!({"type": "string"}))).collect();
     let schema = json!({"type": "object", "properties": members});
     assert_eq!(parameters(&schema, LineDetail::Hints), parameters(&schema, LineDetail::Capped));
     let long = json!({"type": "object", "properties": {"x".repeat(10_000): {"type": "string"}, "y": {"type": "string"}}, "required": ["x".repeat(10_000)]});
-    assert_eq!(parameters(&long, LineDetail::Hints), "{ y?: string; … }");
+    assert_eq!(parameters(&long, LineDetail::Hints), "{y?: string, …}");
 }
 
 #[test]
@@ -270,14 +270,11 @@ fn types_of_results_on_one_line() {
     let user = json!({"type": "object", "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "address": {"type": "object", "properties": {"city": {"type": "string"}, "street": {"type": "string"}}}}});
     let schema = json!({"type": "object", "properties": {"users": {"type": "array", "items": {"$ref": "#/$defs/user"}}, "total": {"type": "integer"}}, "$defs": {"user": user}});
     for (max, expected) in [
-        (
-            200,
-            "{ users?: { id?: string; name?: string; address?: { city?: string; street?: string } }[]; total?: number }",
-        ),
-        (80, "{ users: { id, name, address: { city, street } }[], total }"),
-        (54, "{ users: { id, name, address: { … } }[], total }"),
-        (40, "{ users: { id, name, … }[], total }"),
-        (10, "{ … }"),
+        (200, "{users?: {id?: string, name?: string, address?: {city?: string, street?: string}}[], total?: number}"),
+        (80, "{users: {id, name, address: {city, street}}[], total}"),
+        (48, "{users: {id, name, address: {…}}[], total}"),
+        (40, "{users: {id, name, …}[], total}"),
+        (10, "{…}"),
     ] {
         assert_eq!(result_type(&schema, max), expected, "{max}");
     }

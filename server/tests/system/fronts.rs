@@ -153,9 +153,7 @@ async fn the_description_of_execute_has_signatures() {
     let list = listed("other", 60, json!({})).await;
     let text = description(&list);
     assert!(
-        text.contains(
-            "\nTools (all 60):\nnotes:\n- tool0({ title: string; kind?: \"todo\" | \"idea\" | \"journal\" })"
-        ),
+        text.contains("\nTools (all 60):\nnotes:\n- tool0({title: string, kind?: \"todo\"|\"idea\"|\"journal\"})"),
         "{text}"
     );
     assert_eq!(text.matches("\n- tool").count(), 60, "{text}");
@@ -167,7 +165,7 @@ async fn the_description_of_execute_has_signatures() {
     // It cuts descriptions, and gets whole lines.
     let text = description(&listed("claude-code", 60, json!({})).await);
     assert!(text.chars().count() <= 2_048 && text.chars().count() > 1_600, "{}", text.chars().count());
-    assert!(text.ends_with("\"journal\" })") && text.contains(" of 60; codecall_search finds the others):"), "{text}");
+    assert!(text.ends_with("\"journal\"})") && text.contains(" of 60; codecall_search finds the others):"), "{text}");
     // It brings in tools as its model needs them.
     let lean = description(&listed("claude-ai", 60, json!({})).await);
     assert!(lean.chars().count() < text.chars().count(), "{lean}");

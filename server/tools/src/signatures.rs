@@ -105,7 +105,7 @@ pub trait Signed {
     fn signature(&self) -> &Signature;
 }
 
-/// Returns the line of a tool: `list({ status?: "active" | "inactive" }): { id: string }[] // List users`. The type of a result
+/// Returns the line of a tool: `list({status?: "active"|"inactive"}): {id: string}[] // List users`. The type of a result
 /// that the tool does not promise is marked as seen.
 #[must_use]
 pub fn line<S: Signed>(signed: &S, seen: &Seen, level: Level) -> String {
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_short_list_says_most() {
         let list = SignatureList::new(&rows(&[1, 2]), &seen(), &[], Extent::Auto);
-        let line = "({ id: string /* Id of the thing, such as thing_001. */ }) // Does something.";
+        let line = "({id: string /* Id of the thing, such as thing_001. */}) // Does something.";
         assert_eq!(list.text, format!("app00:\n- tool000{line}\napp01:\n- tool000{line}\n- tool001{line}\n"));
         assert!(list.is_complete());
     }
@@ -381,7 +381,7 @@ mod tests {
         let (rows, seen) = (rows(&[1]), seen());
         assert!(seen.is_wanted(&rows[0].definition));
         seen.learn(&rows[0].definition, Shape::of(&json!({"name": "x"}))).await;
-        assert_eq!(line(&*rows[0], &seen, Level::Capped), "tool000({ id: string }): { name: string } /* seen */");
+        assert_eq!(line(&*rows[0], &seen, Level::Capped), "tool000({id: string}): { name: string } /* seen */");
     }
 
     /// Names, descriptions and constants of tools stay within their line.

@@ -42,7 +42,7 @@ mod tests {
         for (text, tokens) in [
             ("", 0),
             ("hello world", 2),
-            ("- list_users({ status?: \"active\" | \"inactive\"; limit?: number }): { id: string }[]", 26),
+            ("- list_users({status?: \"active\"|\"inactive\", limit?: number}): {id: string}[]", 26),
             (
                 r#"[{"name":"get_user","description":"Get a user by id.","input_schema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}]"#,
                 37,
