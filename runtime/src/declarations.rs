@@ -320,8 +320,12 @@ impl<'a> Writer<'a> {
             parts.push(self.write(part, depth, level + 1));
         }
         for key in ["anyOf", "oneOf"] {
-            let choices: Vec<Type> =
+            let mut choices: Vec<Type> =
                 list(members, key).iter().map(|choice| self.write(choice, depth, level + 1)).collect();
+            // Beside an object with properties, any object says nothing more.
+            if self.detail.layout == Layout::Dense && choices.iter().any(|choice| choice.text.starts_with('{')) {
+                choices.retain(|choice| choice.text != "Record<string, unknown>");
+            }
             // A choice that only has `required` has no type.
             if !choices.iter().any(Type::is_unknown) {
                 parts.extend(Type::joined(choices, Binding::Union, self.detail.layout));

@@ -218,6 +218,9 @@ fn parameters_on_one_line() {
     {
         assert_eq!(parameters(&none, LineDetail::Plain), "", "{none}");
     }
+    let any = json!({"type": "object", "properties": {"rows": {"type": "array", "items": {"anyOf": [
+        {"type": "object", "properties": {"id": {"type": "string"}}}, {"type": "object", "additionalProperties": {}}]}}}});
+    assert_eq!(parameters(&any, LineDetail::Plain), "{rows?: {id?: string}[]}");
     let union = json!({"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "object", "properties": {"b": {"type": "string"}}}]});
     assert_eq!(parameters(&union, LineDetail::Capped), "{a?: string}|{b?: string}");
 }

@@ -97,6 +97,7 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     let mut config =
         Config { policy, preset, lenient_input, max_inline_bytes, tools, code_execution, chain, ..read(value, "")? };
     config.tools.check()?;
+    config.warnings.extend(config.tools.idle_front());
     config.chain.check()?;
     config.search.check()?;
     config.http.check()?;

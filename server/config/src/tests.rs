@@ -336,3 +336,33 @@ fn http_and_a_model() {
         assert_eq!(config.secrets.redactor().redact_text(secret), "[secret]");
     }
 }
+
+#[test]
+fn a_front_without_effect_is_a_warning() {
+    for (text, expected) in [
+        (r#"{"front": "direct"}"#, None),
+        (r#"{"mode": "codecall_only"}"#, None),
+        (
+            r#"{"mode": "codecall_only", "front": "direct"}"#,
+            Some("front: it has no effect, because 'mode' says what is listed"),
+        ),
+        (
+            r#"{"expose": "visible", "front": {"clients": {"x": "code"}}}"#,
+            Some("front: it has no effect, because 'expose' says what is listed"),
+        ),
+    ] {
+        let config = Config::parse(text, Format::Json, &|_| None).expect("valid");
+        assert_eq!(config.warnings.first().map(String::as_str), expected, "{text}");
+    }
+    for (text, problem) in [
+        (r#"{"front": "code_only"}"#, "front.default: "),
+        (r#"{"tools": {"listed": ["serch"]}}"#, "tools.listed[0]: "),
+        (r#"{"tools": {"listed": ["search"]}}"#, "tools.listed: without 'execute' or 'invoke' no tool can be called"),
+        (r#"{"tools": {"indexTokens": -1}}"#, "tools.indexTokens: "),
+        (r#"{"tools": {"indexToken": 5}}"#, "tools.indexToken: "),
+        (r#"{"tools": {"users:*": {"visible": true}}}"#, "tools.users:*: "),
+    ] {
+        let error = Config::parse(text, Format::Json, &|_| None).expect_err(text).to_string();
+        assert!(error.starts_with(problem), "{text}: {error}");
+    }
+}

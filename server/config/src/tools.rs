@@ -64,6 +64,17 @@ impl ToolPolicy {
         self.expose == Some(Expose::Direct)
     }
 
+    /// Returns the warning that `front` has no effect.
+    pub(super) fn idle_front(&self) -> Option<String> {
+        let key = match (self.mode, self.expose) {
+            (Some(_), _) => "mode",
+            (None, Some(_)) => "expose",
+            (None, None) => return None,
+        };
+        let is_set = self.front != FrontConfig::default();
+        is_set.then(|| format!("front: it has no effect, because '{key}' says what is listed"))
+    }
+
     /// Whether the list of tools depends on the client: neither `mode` nor `expose` says what is listed.
     #[must_use]
     pub fn has_fronts(&self) -> bool {

@@ -227,7 +227,7 @@ pub fn listed<'a>(config: &'a Config, offer: &'a Offer) -> impl Iterator<Item = 
 /// Returns the JSON schema of the arguments as the list of tools has it.
 #[must_use]
 pub fn listed_schema(tool: &dyn MetaTool) -> Value {
-    let mut schema = tool.input_schema();
+    let mut schema = input_schema(tool).clone();
     let (Some(names), Some(members)) = (tool.listed_arguments(), schema.as_object_mut()) else { return schema };
     members.shift_remove("additionalProperties");
     if let Some(properties) = members.get_mut("properties").and_then(Value::as_object_mut) {

@@ -188,3 +188,65 @@ async fn warnings_say_what_to_do() {
     let none = ask_of(Vec::new(), json!({"query": "user"})).await;
     assert_eq!((&none["warnings"], &none["totalIndexed"]), (&json!(["There are no tools at the moment"]), &json!(0)));
 }
+
+/// What a model reads.
+async fn told(upstreams: Vec<Arc<dyn Upstream>>, arguments: Value) -> String {
+    let hub = Hub::start(Config::default(), upstreams).expect("starts");
+    let answer = call(&hub, "codecall_search", arguments, None, CancellationToken::new()).await.expect("enabled");
+    answer.text.unwrap_or_else(|| panic!("{:?}", answer.content))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_reads_signatures() {
+    let text = told(upstreams(None), json!({"query": "list users", "topK": 2})).await;
+    assert!(text.starts_with("// List users\ncallTool(\"users:list\""), "{text}");
+    // More tools than have whole signatures.
+    let many = (0..20).map(|at| tool("users", &format!("list{at}"), "List users. At once.", "inline", &[])).collect();
+    let many: Arc<dyn Upstream> = Arc::new(Listed { app: "users", tools: many, trouble: None });
+    let text = told(vec![Arc::clone(&many)], json!({"query": "list users"})).await;
+    assert!(text.starts_with("users:\n- list0() // List users.\n- list1()"), "{text}");
+    assert_eq!(text.matches("// List users.").count(), 8, "{text}");
+    assert!(text.contains("\nOther tools of these apps:\nusers:\n- list"), "{text}");
+    assert!(!text.contains("score") && !text.contains("inline"), "{text}");
+    // A list of the tools of an app goes on.
+    let text = told(vec![many], json!({"filter": {"appIds": ["users"]}, "topK": 5})).await;
+    assert!(text.ends_with("There are 20 in all; go on with offset 5."), "{text}");
+    assert_eq!(text.matches("\n- ").count(), 5, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_reads_that_nothing_fits() {
+    let text = told(upstreams(None), json!({"query": "play some music"})).await;
+    assert_eq!(text, "No tool fits 'play some music'; say in other words what the tool should do");
+    let text = told(upstreams(None), json!({"queries": ["delete a calendar event", "send a mail"]})).await;
+    assert!(
+        text.contains("Nothing fits 'delete a calendar event'; the nearest tools only share a word with it"),
+        "{text}"
+    );
+    assert!(text.contains("send"), "{text}");
+}
+
+/// An answer is short, however long signatures and descriptions are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_reads_little() {
+    let properties: serde_json::Map<String, Value> = (0..200)
+        .map(|at| (format!("property_{at}"), json!({"type": "string", "description": "words ".repeat(50)})))
+        .collect();
+    let required: Vec<String> = (0..200).map(|at| format!("property_{at}")).collect();
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    let long = (0..40).map(|at| {
+        let tool =
+            ToolDefinition::clone(&tool("users", &format!("list{at}"), &"List users ".repeat(200), "inline", &[]));
+        Arc::new(ToolDefinition { input_schema: schema.clone(), ..tool })
+    });
+    let long: Arc<dyn Upstream> = Arc::new(Listed { app: "users", tools: long.collect(), trouble: None });
+    for arguments in [
+        json!({"query": "list users"}),
+        json!({"query": "list users", "topK": 1}),
+        json!({"queries": ["list users", "users"]}),
+    ] {
+        let text = told(vec![Arc::clone(&long)], arguments).await;
+        let tokens = codecall_tools::tokens::estimate(&text);
+        assert!(tokens < 1_000, "{tokens} tokens: {text}");
+    }
+}
