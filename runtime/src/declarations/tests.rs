@@ -275,7 +275,7 @@ fn types_of_results_on_one_line() {
     for (max, expected) in [
         (200, "{users?: {id?: string, name?: string, address?: {city?: string, street?: string}}[], total?: number}"),
         (80, "{users: {id, name, address: {city, street}}[], total}"),
-        (48, "{users: {id, name, address: {…}}[], total}"),
+        (49, "{users: {id, name, address: {…}}[], total}"),
         (40, "{users: {id, name, …}[], total}"),
         (10, "{…}"),
     ] {
