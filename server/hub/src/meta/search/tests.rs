@@ -229,7 +229,7 @@ async fn a_model_reads_that_nothing_fits() {
 /// An answer is short, however long signatures and descriptions are.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_reads_little() {
-    let properties: serde_json::Map<String, Value> = (0..200)
+    let properties: Map<String, Value> = (0..200)
         .map(|at| (format!("property_{at}"), json!({"type": "string", "description": "words ".repeat(50)})))
         .collect();
     let required: Vec<String> = (0..200).map(|at| format!("property_{at}")).collect();
