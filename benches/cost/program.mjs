@@ -49,13 +49,13 @@ export async function session({ url }, clientName = LISTS) {
   };
 }
 
-// The tools that a text describes, in lines `- name(params): result // sentence` below lines `app:` or `app (n of m):`.
+// The tools that a text describes, in lines `name(params): result // sentence` below lines `app:` or `app (n of m):`.
 export function described(text, apps) {
   const found = new Map();
   let app;
   for (const line of text.split('\n')) {
     const heading = /^(.+?)(?: \(\d+ of \d+\))?:$/.exec(line);
-    const tool = /^\s*- "?([^\s("]+)"?\((.*)$/.exec(line);
+    const tool = /^"?([^\s("]+)"?\((.*)$/.exec(line);
     if (heading && apps.includes(heading[1])) app = heading[1];
     else if (tool && app) found.set(`${app}:${tool[1]}`, { line, parameters: parameters(tool[2]) });
   }

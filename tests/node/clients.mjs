@@ -207,7 +207,7 @@ const CHECKS = [
   ['lists the tools', null, async (client) => assert.deepEqual(await client.list(), META)],
   ['search', null, async (client) => {
     const found = await client.call('codecall_search', { query: 'refund an invoice' });
-    assert.match(found.text, /^billing:\n- refund\(\{invoiceId: string/);
+    assert.match(found.text, /^billing:\nrefund\(\{invoiceId: string/);
   }],
   ['describe', null, async (client) => {
     const described = await client.call('codecall_describe', { toolNames: ['users:get'] });

@@ -340,7 +340,7 @@ const signatures = (tools) => {
   const known = new Set();
   let app = '';
   for (const line of text.split('\n')) {
-    const tool = line.replace(/ \/\*.*?\*\//g, '').match(/^- "?([^"(]+)"?\(([^…]*?)\)(:|$| )/);
+    const tool = line.replace(/ \/\*.*?\*\//g, '').match(/^"?([^"(]+)"?\(([^…]*?)\)(:|$| )/);
     if (tool) known.add(`${app}:${tool[1]}`);
     else app = line.replace(/( \(\d+ of \d+\))?:$/, '');
   }
@@ -380,7 +380,7 @@ async function withCodeCall(task) {
   const known = signatures(tools);
   if (!task.tools.every((tool) => known.has(tool))) {
     const found = await ask('codecall_search', { queries: task.queries }, `\`codecall_search\` ${task.queries.map((query) => `“${query}”`).join(', ')}`);
-    for (const tool of task.tools) assert(found.includes(`- ${tool.split(':')[1]}(`) || found.includes(`- "${tool.split(':')[1]}"(`), `${task.title}: search does not find ${tool}: ${found}`);
+    for (const tool of task.tools) assert(found.includes(`\n${tool.split(':')[1]}(`) || found.includes(`\n"${tool.split(':')[1]}"(`), `${task.title}: search does not find ${tool}: ${found}`);
   }
   const result = await ask('codecall_execute', { script: task.script }, `\`codecall_execute\`${block(task.script, 'js')}`);
   conversation.lines.push(`**CodeCall:** ${block(short(JSON.stringify(JSON.parse(result).result)), 'json')}`);

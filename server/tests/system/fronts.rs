@@ -153,13 +153,13 @@ async fn the_description_of_execute_has_signatures() {
     let list = listed("other", 60, json!({})).await;
     let text = description(&list);
     assert!(
-        text.contains("\nTools (all 60):\nnotes:\n- tool0({title: string, kind?: \"todo\"|\"idea\"|\"journal\"})"),
+        text.contains("\nTools (all 60):\nnotes:\ntool0({title: string, kind?: \"todo\"|\"idea\"|\"journal\"})"),
         "{text}"
     );
-    assert_eq!(text.matches("\n- tool").count(), 60, "{text}");
+    assert_eq!(text.matches("\ntool").count(), 60, "{text}");
     assert_eq!(description(&listed("other", 60, json!({})).await), text, "another process gives the same");
     let text = description(&listed("other", 60, json!({"tools": {"indexTokens": 0}})).await);
-    assert!(!text.contains("- tool") && text.ends_with("Find tools with codecall_search."), "{text}");
+    assert!(!text.contains("\ntool") && text.ends_with("Find tools with codecall_search."), "{text}");
     let text = description(&listed("other", 60, json!({"tools": {"indexTokens": 400}})).await);
     assert!(text.contains(" of 60; codecall_search finds the others):\nnotes ("), "{text}");
     // It cuts descriptions, and gets whole lines.

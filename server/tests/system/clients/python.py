@@ -28,7 +28,7 @@ async def main():
         assert names == ["codecall_search", "codecall_describe", "codecall_execute", "codecall_invoke"], names
 
         found = await client.call_tool("codecall_search", {"query": "refund an invoice"})
-        assert found.content[0].text.startswith("billing:\n- refund({invoiceId: string"), found
+        assert found.content[0].text.startswith("billing:\nrefund({invoiceId: string"), found
 
         steps = []
 

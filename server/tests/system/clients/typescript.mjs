@@ -26,7 +26,7 @@ const data = (result) => {
   return JSON.parse(result.content[0].text);
 };
 const found = await call('codecall_search', { query: 'refund an invoice' });
-assert.match(found.content[0].text, /^billing:\n- refund\(\{invoiceId: string/);
+assert.match(found.content[0].text, /^billing:\nrefund\(\{invoiceId: string/);
 
 const steps = [];
 const script = `

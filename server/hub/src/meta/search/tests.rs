@@ -204,14 +204,14 @@ async fn a_model_reads_signatures() {
     let many = (0..20).map(|at| tool("users", &format!("list{at}"), "List users. At once.", "inline", &[])).collect();
     let many: Arc<dyn Upstream> = Arc::new(Listed { app: "users", tools: many, trouble: None });
     let text = told(vec![Arc::clone(&many)], json!({"query": "list users"})).await;
-    assert!(text.starts_with("users:\n- list0() // List users.\n- list1()"), "{text}");
+    assert!(text.starts_with("users:\nlist0() // List users.\nlist1()"), "{text}");
     assert_eq!(text.matches("// List users.").count(), 8, "{text}");
-    assert!(text.contains("\nOther tools of these apps:\nusers:\n- list"), "{text}");
+    assert!(text.contains("\nOther tools of these apps:\nusers:\nlist"), "{text}");
     assert!(!text.contains("score") && !text.contains("inline"), "{text}");
     // A list of the tools of an app goes on.
     let text = told(vec![many], json!({"filter": {"appIds": ["users"]}, "topK": 5})).await;
     assert!(text.ends_with("There are 20 in all; go on with offset 5."), "{text}");
-    assert_eq!(text.matches("\n- ").count(), 5, "{text}");
+    assert_eq!(text.matches("\nlist").count(), 5, "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -135,8 +135,8 @@ fn by_app<'a>(names: Option<&Names<'_>>, lines: impl Iterator<Item = (&'a Entry,
     for (entry, line) in lines {
         let app = entry.definition.app.as_str();
         let written = match names.map(|names| names.get(entry.name.as_str())) {
-            None => format!("- {line}\n"),
-            Some(Some(name)) => format!("- {name}{}\n", without_name(&line)),
+            None => format!("{line}\n"),
+            Some(Some(name)) => format!("{name}{}\n", without_name(&line)),
             Some(None) => continue,
         };
         match apps.iter_mut().find(|(other, _)| *other == app) {
