@@ -9,7 +9,7 @@ use codecall_tools::typescript::signature;
 use std::collections::{BTreeMap, HashSet};
 
 /// Maximum length of an answer in tokens, apart from its first tools.
-const MAX_TOKENS: usize = 500;
+const MAX_TOKENS: usize = 480;
 /// So many tools are always in an answer.
 const MIN_TOOLS: usize = 3;
 /// Whole signatures are given of at most so many tools, in at most so many tokens.
