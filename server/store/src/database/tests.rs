@@ -17,6 +17,7 @@ use crate::{
     SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, Submitted, VaultError, now_ms, transfer,
 };
 use codecall_config::{HistoryConfig, ResultStore as Bounds};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A folder that is deleted at the end.
@@ -24,8 +25,10 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("codecall-store-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
+        // Tests that run at once must not share one.
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("codecall-store-{}-{number}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Self(path)
     }
