@@ -125,7 +125,9 @@ fn is_answer(message: &Value) -> bool {
 /// A session, what it asks the client, what it is told, and its end, with each request at another server than the one before.
 #[tokio::test]
 async fn a_session_is_that_of_all_servers() {
-    let Some(cluster) = Cluster::start(json!({"mcpServers": {"legacy": {"url": fixture::serve().await}}})).await else {
+    let Some(cluster) =
+        Cluster::start(json!({"front": "code", "mcpServers": {"legacy": {"url": fixture::serve().await}}})).await
+    else {
         return;
     };
     let (one, two, three) = (cluster.server().await, cluster.server().await, cluster.server().await);
