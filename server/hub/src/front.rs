@@ -43,13 +43,14 @@ async fn decide(hub: &Hub, client: Option<&str>) -> Offer {
         front => front,
     };
     let tools = offered_tokens(&snapshot, usize::MAX).unwrap_or_default();
-    // What is not listed is reached by scripts only.
+    // Scripts alone reach a tool that the list leaves out.
     let with_scripts = list_tokens(hub, &Offer::code()) * EXECUTE_PART <= tools || !offers_all(hub, &snapshot);
     Offer { front, with_scripts, ..Offer::code() }
 }
 
 fn extent(hub: &Hub, client: Option<&str>) -> Extent {
     match (hub.config().tools.settings.index_tokens, ClientKind::of(client)) {
+        (Some(0), _) => Extent::Tokens(0),
         (_, Some(ClientKind::Cuts)) => Extent::Characters(MAX_DESCRIPTION_CHARS - meta::execute_description_chars()),
         (Some(tokens), _) => Extent::Tokens(usize::try_from(tokens).unwrap_or(usize::MAX)),
         (None, Some(ClientKind::Defers)) => Extent::Lean,

@@ -158,6 +158,10 @@ async fn the_description_of_execute_has_signatures() {
     );
     assert_eq!(text.matches("\ntool").count(), 60, "{text}");
     assert_eq!(description(&listed("other", 60, json!({})).await), text, "another process gives the same");
+    for client in ["other", "claude-code", "claude-ai"] {
+        let text = description(&listed(client, 60, json!({"tools": {"indexTokens": 0}})).await);
+        assert!(!text.contains("\ntool") && text.ends_with("Find tools with codecall_search."), "{client}: {text}");
+    }
     let text = description(&listed("other", 60, json!({"tools": {"indexTokens": 0}})).await);
     assert!(!text.contains("\ntool") && text.ends_with("Find tools with codecall_search."), "{text}");
     let text = description(&listed("other", 60, json!({"tools": {"indexTokens": 400}})).await);

@@ -18,7 +18,7 @@ const MAX_USED: usize = 500;
 const MAX_CLIENTS: usize = 100;
 const MAX_CLIENT_BYTES: usize = 64;
 
-/// What is known of clients, by the beginning of the name that they give themselves.
+/// Known clients, by the beginning of the name that a client gives itself.
 const CLIENTS: [Client; 7] = [
     // It cuts descriptions at 2 KB.
     Client { name: "claude-code", kind: ClientKind::Cuts },
@@ -37,7 +37,7 @@ struct Client {
     kind: ClientKind,
 }
 
-/// What is known of a client.
+/// How a client treats a list of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientKind {
     /// It cuts descriptions.
@@ -172,7 +172,7 @@ impl Hub {
         if lists.version != version {
             *lists = Lists { version, lists: BTreeMap::new() };
         }
-        // What another request has made meanwhile is what its client has got.
+        // A list that another request has made meanwhile stays: its client has it.
         Arc::clone(lists.lists.entry(extent).or_insert(list))
     }
 

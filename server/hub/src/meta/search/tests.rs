@@ -189,7 +189,7 @@ async fn warnings_say_what_to_do() {
     assert_eq!((&none["warnings"], &none["totalIndexed"]), (&json!(["There are no tools at the moment"]), &json!(0)));
 }
 
-/// What a model reads.
+/// Returns the text of an answer, which a model reads.
 async fn told(upstreams: Vec<Arc<dyn Upstream>>, arguments: Value) -> String {
     let hub = Hub::start(Config::default(), upstreams).expect("starts");
     let answer = call(&hub, "codecall_search", arguments, None, CancellationToken::new()).await.expect("enabled");
