@@ -16,7 +16,7 @@ use std::fmt;
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ToolPolicy {
     /// Which tools are indexed (found, described, called by scripts and by `codecall_invoke`) and which are
-    /// listed. If it is given, the list does not depend on `front`.
+    /// listed. With this key, `front` has no effect.
     #[schemars(extend("x-default" = "`\"codecall_only\"`"))]
     pub mode: Option<Mode>,
     /// The tools that exist at all. Everything else is decided among these.
@@ -31,7 +31,7 @@ pub struct ToolPolicy {
     #[serde(skip)]
     #[schemars(skip)]
     pub allowed: Option<Vec<ToolFilter>>,
-    /// What is listed beside the meta-tools. If it is given, the list does not depend on `front`.
+    /// The tools that are listed beside the meta-tools. With this key, `front` has no effect.
     #[schemars(extend("x-default" = "`\"visible\"`"))]
     pub expose: Option<Expose>,
     /// How tools are offered to clients.
