@@ -47,14 +47,19 @@ function listenToWarnings() {
 // A client in this process. `call` returns {structured, text, isError, progress}, or throws an error with a code.
 function inProcess(client, transport, connect, callTool, state) {
   const warnings = listenToWarnings();
+  // Both SDKs lose a step that comes in one chunk with the response: the steps are counted where they arrive.
+  let progress = [];
+  transport.onmessage = ({ method, params }) => {
+    if (method === 'notifications/progress') progress.push(params.progress);
+  };
   return {
     connect: async () => connect(),
     about: async () => ({ name: client.getServerVersion().name, protocol: state.protocol() }),
     list: async () => (await client.listTools()).tools.map(({ name }) => name),
     changes: async () => state.changes,
     call: async (name, args, { abortAfter } = {}) => {
-      const progress = [];
-      const options = { onprogress: (step) => progress.push(step.progress) };
+      progress = [];
+      const options = { onprogress: () => {} };
       if (abortAfter) {
         const abort = new AbortController();
         setTimeout(() => abort.abort('enough'), abortAfter);
@@ -117,9 +122,11 @@ const pythonClient = (mode) => (target) => {
     changes: async () => (await ask({ op: 'changes' })).changes,
     call: (name, args, options = {}) => ask({ op: 'call', name, arguments: args, ...options }),
     close: async () => {
+      // The SDK warns of what arrives while it closes.
+      const lines = ofClient(stderr);
       child.stdin.end();
       await new Promise((resolve) => child.once('exit', resolve));
-      return ofClient(stderr);
+      return lines;
     },
   };
 };
