@@ -23,7 +23,6 @@
 mod bindings;
 mod brackets;
 mod functions;
-mod quick;
 pub(crate) mod scan;
 mod tokens;
 mod types;
@@ -201,14 +200,8 @@ struct Layout<'s> {
 
 impl<'s> Layout<'s> {
     fn run(&mut self) -> Result<()> {
-        loop {
-            let (token, span) = match quick::token(&mut self.raw) {
-                Some((token, span)) => (Ok(token), span),
-                None => match self.raw.next() {
-                    Some(token) => (token, self.raw.span().into()),
-                    None => break,
-                },
-            };
+        while let Some(token) = self.raw.next() {
+            let span = self.raw.span().into();
             let Trivia { newline } = std::mem::take(&mut self.raw.extras);
             let Ok(token) = token else { return Err(Box::new(self.unknown(span))) };
             if !self.common(token, span, newline) {

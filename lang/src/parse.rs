@@ -10,7 +10,6 @@ use crate::token::Token;
 use lalrpop_util::{ParseError, lalrpop_mod};
 use std::convert::Infallible;
 
-mod drive;
 #[cfg(test)]
 mod tests;
 
@@ -41,7 +40,9 @@ pub(crate) fn parse_part<'s>(
 ) -> Result<Script<'s>, Diagnostic> {
     let tokens = layout::tokens(source, code, language).map_err(|error| *error)?;
     let mut covers = Covers::new(source, tokens.has_escaped_names);
-    let parsed = grammar::parse_script(arena, &covers, tokens.into_iter());
+    // A noted error ends the text.
+    let tokens = tokens.into_iter().take_while(|_| !covers.has_failed());
+    let parsed = grammar::ScriptParser::new().parse(arena, &covers, tokens);
     if let Some(error) = covers.take_error() {
         return Err(*error);
     }
