@@ -7,9 +7,9 @@ use agentscript::{
 use codecall_tests::parallel;
 use std::sync::Arc;
 
-const DEEP: usize = 100_000;
+const DEEP: usize = 20_000;
 /// Size of the native stack, in bytes: less than that of threads that run scripts.
-const STACK: usize = 2 << 20;
+const STACK: usize = 1 << 20;
 
 fn policy() -> Policy {
     let mut policy = Policy::preset(Preset::Experimental);

@@ -6,7 +6,11 @@ use codecall_tests::parallel;
 
 #[test]
 fn every_limit_ends_a_run_under_every_preset() {
-    let cases: Vec<(&Row, Preset)> = ROWS.iter().flat_map(|row| Preset::ALL.map(|preset| (row, preset))).collect();
+    let mut cases: Vec<(&Row, Preset)> = ROWS.iter().flat_map(|row| Preset::ALL.map(|preset| (row, preset))).collect();
+    // The most steps take seconds: once is enough, as the places are those of the other presets.
+    cases.retain(|(row, preset)| {
+        row.limit != "maxSteps" || *preset != Preset::Experimental || row.place == Place::Plain
+    });
     let wrong = parallel::map(&cases, |&(row, preset)| {
         let value = Limit::named(row.limit).expect("a limit").get(&Limits::preset(preset)).to_string();
         let (ends, text) = run(row, preset);

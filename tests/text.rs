@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a process says what it took, and the test how much that was")]
 
 use agentscript::{CompileOptions, Inputs, Outcome, Policy, Preset, Progress, compile};
+use codecall_tests::parallel;
 
 /// Returns the policy `experimental` with this memory limit, and no other effective limit.
 fn policy(memory: u64) -> Policy {
@@ -161,14 +162,16 @@ const LONG: &[&str] = &[
 #[test]
 fn long_operations_end_at_the_time_limit() {
     let mut policy = policy(1 << 29);
-    policy.limits.timeout_ms = 500;
-    for script in LONG {
+    policy.limits.timeout_ms = 200;
+    let late = parallel::map(LONG, |script| {
         let before = cpu_time::ThreadTime::now();
         let outcome = run(script, &policy);
         let taken = before.elapsed().as_millis();
         let end = outcome.result.map_or_else(|failure| failure.code, |_| "ok".into());
-        assert!(taken <= 1_000, "{script}: {taken} ms, {end}");
-    }
+        (taken > 700).then(|| format!("{script}: {taken} ms, {end}"))
+    });
+    let late: Vec<String> = late.into_iter().flatten().collect();
+    assert!(late.is_empty(), "{late:#?}");
 }
 
 /// A long text is not searched for as a short one is: by its beginning, and then by its period.
@@ -201,6 +204,7 @@ fn long_texts_are_found_in_texts_with_periods() {
 }
 
 #[test]
+#[ignore = "SKIPPED: it takes seconds: bash .ci/run"]
 fn integers_of_half_a_million_digits_are_written_and_read() {
     let mut policy = Policy::preset(Preset::Secure);
     policy.limits.timeout_ms = 60_000;
@@ -215,10 +219,10 @@ fn integers_of_half_a_million_digits_are_written_and_read() {
 fn comparing_long_sequences_of_marks_takes_linear_time() {
     for mark in ["\\u0301", "\\u0301\\u0327", "\\u0f71", "\\u0e40", "\\u0fb2\\u0f71", "1"] {
         let before = format!("const text = 'e' + '{mark}'.repeat(4_000)");
-        let long = format!("const text = 'e' + '{mark}'.repeat(64_000)");
+        let long = format!("const text = 'e' + '{mark}'.repeat(32_000)");
         let compared = "(text + 'x').localeCompare(text + 'y', 'en', { numeric: true })";
         let (few, many) = (steps(&before, compared), steps(&long, compared));
-        assert!(few >= 1_000 && many > few * 10 && many < few * 24, "{mark}: {few} and {many} steps");
+        assert!(few >= 1_000 && many > few * 5 && many < few * 12, "{mark}: {few} and {many} steps");
     }
 }
 
@@ -365,7 +369,7 @@ fn compiling_takes_bounded_memory() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// The process that [`a_process_that_compiles_takes_bounded_memory`] measures. It compiles the source of a number.
+/// The process that [`assert_bounded`] measures. It compiles the source of a number.
 #[test]
 #[ignore = "it is started by another test"]
 fn measured() {
@@ -388,24 +392,36 @@ fn measured() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_that_compiles_takes_bounded_memory() {
+    assert_bounded(128 << 10);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "SKIPPED: it takes half a minute: bash .ci/run"]
+fn a_process_that_compiles_much_takes_bounded_memory() {
+    assert_bounded(1 << 20);
+}
+
+/// Asserts that the process that compiles a source of so many bytes grows in proportion, whatever its kind.
+#[cfg(target_os = "linux")]
+fn assert_bounded(bytes: u64) {
     let program = std::env::current_exe().expect("the path of this program");
-    let mut faults = Vec::new();
-    for bytes in [64 << 10, 1 << 20] {
-        for (number, (name, most, ..)) in SOURCES.iter().enumerate() {
-            let mut command = std::process::Command::new(&program);
-            command.args(["--exact", "measured", "--ignored", "--nocapture"]);
-            let output = command.env("SOURCE", number.to_string()).env("BYTES", bytes.to_string()).output();
-            let text = String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned();
-            let line = text.lines().find_map(|line| line.split_once("grown: ")).map_or("", |(_, rest)| rest);
-            let grown: u64 = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX >> 10);
-            let factor = (grown << 10) / bytes;
-            println!("{bytes} bytes of {name}: {factor} × the source ({line})");
-            // The memory that the process needs for its first script of this kind.
-            if grown << 10 > most * bytes + (4 << 20) {
-                faults.push(format!("{bytes} bytes of {name}: {factor} × the source, not {most} ({line})"));
-            }
-        }
-    }
+    let numbers: Vec<usize> = (0..SOURCES.len()).collect();
+    let faults = parallel::map(&numbers, |&number| {
+        let (name, most, ..) = SOURCES[number];
+        let mut command = std::process::Command::new(&program);
+        command.args(["--exact", "measured", "--ignored", "--nocapture"]);
+        let output = command.env("SOURCE", number.to_string()).env("BYTES", bytes.to_string()).output();
+        let text = String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned();
+        let line = text.lines().find_map(|line| line.split_once("grown: ")).map_or("", |(_, rest)| rest);
+        let grown: u64 = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX >> 10);
+        let factor = (grown << 10) / bytes;
+        println!("{bytes} bytes of {name}: {factor} × the source ({line})");
+        // The memory that the process needs for its first script of this kind.
+        let is_much = grown << 10 > most * bytes + (4 << 20);
+        is_much.then(|| format!("{bytes} bytes of {name}: {factor} × the source, not {most} ({line})"))
+    });
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

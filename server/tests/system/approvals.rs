@@ -411,10 +411,9 @@ async fn a_client_asks_its_person() {
 
 /// A client of the TypeScript SDK, with and without the capability.
 #[tokio::test]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn a_client_of_another_project() {
-    if node_package("@modelcontextprotocol/sdk/package.json").is_none() {
-        return;
-    }
+    node_package("@modelcontextprotocol/sdk/package.json");
     let (folder, bank) = (Folder::new(), bank().await);
     let config = config(&folder, &bank, destructive());
     let ran = finish(Command::new("node").arg(client("approvals.mjs")).args([PROGRAM, &config]), "").await;

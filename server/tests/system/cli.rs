@@ -272,10 +272,6 @@ async fn indented_on_a_terminal() {
     let file = folder.file("a.js", "return { a: [1] }");
     let command = format!("'{PROGRAM}' run '{file}'");
     let words = ["-qec", &command, "/dev/null"];
-    if std::process::Command::new("script").arg("--version").output().is_err() {
-        skipped("indented_on_a_terminal: there is no `script`");
-        return;
-    }
     let ran = finish(Command::new("script").args(words), "").await;
     let text = ran.stdout.replace("\r\n", "\n");
     let expected = "{\n  \"status\": \"ok\",\n  \"result\": {\n    \"a\": [\n      1\n    ]\n  }\n}\n";

@@ -1,7 +1,7 @@
 //! Tests of the whole program: the command line, MCP clients, MCP servers, HTTP.
 //!
-//! They are one binary, so that only one is linked. `third_party` has the servers and clients of other projects. Its
-//! tests are skipped, with a message, if their packages are not installed (see `.ci/run`).
+//! They are one binary, so that only one is linked. `third_party` has the servers and clients of other projects.
+//! Tests that need Node or Python, or take long, are ignored; `bash .ci/run` runs them too.
 
 mod access_control;
 mod approvals;

@@ -125,11 +125,8 @@ fn is_answer(message: &Value) -> bool {
 /// A session, what it asks the client, what it is told, and its end, with each request at another server than the one before.
 #[tokio::test]
 async fn a_session_is_that_of_all_servers() {
-    let Some(cluster) =
-        Cluster::start(json!({"front": "code", "mcpServers": {"legacy": {"url": fixture::serve().await}}})).await
-    else {
-        return;
-    };
+    let cluster =
+        Cluster::start(json!({"front": "code", "mcpServers": {"legacy": {"url": fixture::serve().await}}})).await;
     let (one, two, three) = (cluster.server().await, cluster.server().await, cluster.server().await);
     let client = Client::open(&one, json!({"elicitation": {"form": {}}})).await;
     client.note(&two, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
@@ -190,7 +187,7 @@ async fn until_gone(client: &Client, server: &HttpProcess, request: &Value) {
 /// A stream that was lost goes on at another server; if its server was killed, the client is told so.
 #[tokio::test]
 async fn a_lost_stream_goes_on() {
-    let Some(cluster) = Cluster::start(json!({})).await else { return };
+    let cluster = Cluster::start(json!({})).await;
     let (one, two) = (cluster.server().await, cluster.server().await);
     let client = Client::open(&one, json!({})).await;
     let script = json!({"script": "await sleep(1500); return 'the end'"});
@@ -258,7 +255,7 @@ async fn until_ended(server: &HttpProcess, id: &Value) -> Value {
 /// What is not durable ends with its server. The client is told that it may have run.
 #[tokio::test]
 async fn what_is_lost_says_so() {
-    let Some(cluster) = Cluster::start(json!({"interaction": {"taskAfterMs": 300}})).await else { return };
+    let cluster = Cluster::start(json!({"interaction": {"taskAfterMs": 300}})).await;
     let (one, two) = (cluster.server().await, cluster.server().await);
     let short = modern(&one, None, "tools/call", call("await sleep(900); return 'kept'")).await;
     let short = &short["result"]["taskId"];
@@ -282,7 +279,7 @@ async fn requests_without_a_session_go_on() {
         "interaction": {"taskAfterMs": 1500},
         "durable": {"enabled": true, "leaseMs": 1000},
     });
-    let Some(cluster) = Cluster::start(config).await else { return };
+    let cluster = Cluster::start(config).await;
     let (one, two) = (cluster.server().await, cluster.server().await);
     let send = async |server: &HttpProcess, method: &str, params: Value| modern(server, None, method, params).await;
 
@@ -337,7 +334,7 @@ async fn rates_and_results_are_those_of_all_servers() {
         "vm": {"maxResultBytes": 2000},
         "http": {"tokens": [{"name": "ada", "token": "token-of-ada-123"}, {"name": "bob", "token": "token-of-bob-123"}]},
     });
-    let Some(cluster) = Cluster::start(config).await else { return };
+    let cluster = Cluster::start(config).await;
     let servers = [cluster.demo().await, cluster.demo().await];
     let call = async |server: &HttpProcess, token: &str, arguments: Value| {
         modern(server, Some(token), "tools/call", json!({"name": "codecall_execute", "arguments": arguments})).await
@@ -366,7 +363,7 @@ async fn rates_and_results_are_those_of_all_servers() {
 /// A server with another master key does not join.
 #[tokio::test]
 async fn all_servers_need_one_master_key() {
-    let Some(cluster) = Cluster::start(json!({})).await else { return };
+    let cluster = Cluster::start(json!({})).await;
     let _one = cluster.server().await;
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     let mut command = Command::new(PROGRAM);
@@ -382,17 +379,15 @@ async fn clients_of_others_use_a_balancer() {
     let url = fixture::serve().await;
     let servers =
         json!({"legacy": {"url": url, "lifecycle": "initialize"}, "modern": {"url": url, "lifecycle": "discover"}});
-    let Some(mut cluster) = Cluster::start(json!({"mcpServers": servers})).await else { return };
-    if !cluster.balance(4).await {
-        return;
-    }
+    let mut cluster = Cluster::start(json!({"mcpServers": servers})).await;
+    cluster.balance(4).await;
     for servers in [2, 4] {
         while cluster.balanced() < servers {
             cluster.add().await;
         }
-        let node = node_package("@modelcontextprotocol/sdk").map(|_| ("node".into(), client("interactive.mjs")));
-        let python = python("python").map(|python| (python, client("interactive.py")));
-        for (program, script) in node.into_iter().chain(python) {
+        node_package("@modelcontextprotocol/sdk");
+        for (program, script) in [("node".into(), "interactive.mjs"), (python("python"), "interactive.py")] {
+            let script = client(script);
             let ran = finish(Command::new(&program).arg(&script).arg(cluster.url()), "").await;
             assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{servers}: {ran:?}");
         }
@@ -404,7 +399,7 @@ async fn clients_of_others_use_a_balancer() {
 #[tokio::test]
 async fn no_answer_is_wrong_when_a_server_is_killed() {
     let clients = std::env::var("CODECALL_CLIENTS").ok().and_then(|number| number.parse().ok()).unwrap_or(100_usize);
-    let (Some(_), Some(python)) = (node_package("@modelcontextprotocol/client"), python("python")) else { return };
+    let (_, python) = (node_package("@modelcontextprotocol/client"), python("python"));
     let ledger = Ledger::default();
     let config = json!({
         "mcpServers": {"ledger": {"url": ledger.start().await}},
@@ -412,10 +407,8 @@ async fn no_answer_is_wrong_when_a_server_is_killed() {
         "http": {"maxSessions": clients.max(1_000), "maxConnections": 2 * clients + 1_000},
         "pool": {"maxQueue": clients.max(256)},
     });
-    let Some(mut cluster) = Cluster::start(config).await else { return };
-    if !cluster.balance(4).await {
-        return;
-    }
+    let mut cluster = Cluster::start(config).await;
+    cluster.balance(4).await;
     for _ in 0..3 {
         cluster.add().await;
     }

@@ -23,7 +23,7 @@ fn program() -> Option<PathBuf> {
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let package = format!("tests/restate/node_modules/@restatedev/restate-server-{system}-{machine}");
-    installed(root().join(package).join("bin/restate-server"))
+    Some(installed(root().join(package).join("bin/restate-server")))
 }
 
 fn free_port() -> u16 {

@@ -149,7 +149,7 @@ async fn a_thread_that_is_held_is_given_up_and_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_given_up_keeps_its_permit_and_memory() {
     let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
-    for watchdog in [100, 10_000] {
+    let given_up = async |watchdog: u64| {
         let wait = Duration::from_millis(50);
         let pool = Pool { threads: 1, max_runs: 2, watchdog: Duration::from_millis(watchdog), ..Pool::default() };
         let runs = runs(Pool { queue_timeout: wait, max_memory_bytes: limit + 1, ..pool });
@@ -168,7 +168,8 @@ async fn a_run_that_is_given_up_keeps_its_permit_and_memory() {
         assert!(runs.memory.check_available().is_err(), "the memory too");
         tokio::time::sleep(Duration::from_millis(3_500)).await;
         assert_eq!(code(&execute(&runs, "return 1").await), "ok");
-    }
+    };
+    tokio::join!(given_up(100), given_up(10_000));
 }
 
 /// Runs are refused while the whole budget belongs to runs that cannot be ended.

@@ -187,7 +187,7 @@ async fn that_begin_sessions() {
     let params =
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rude", "version": "1"}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
-    for _ in 0..3_000 {
+    for _ in 0..1_500 {
         let request = client.post(format!("{}/mcp", victim.url)).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream").body(body.clone());
         let response = request.send().await.expect("an answer");

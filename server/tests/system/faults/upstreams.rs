@@ -7,9 +7,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Each tool has one fault. Its call ends soon and names the fault, and the next call works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn tools() {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let config = configured(&folder, &program, &[("good", "good"), ("half", "good")], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let fault = |code: &str, part: &str| Err((code.to_owned(), part.to_owned()));
@@ -51,9 +52,10 @@ async fn tools() {
 /// Invalid UTF-8 in place of the answer: the call ends without its timeout, or gets the answer
 /// that follows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn broken_letters() {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let config = configured(&folder, &program, &[("good", "good")], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let got = victim.call("good:utf8", 20 * SECOND).await;
@@ -65,9 +67,10 @@ async fn broken_letters() {
 
 /// A server that ends in the middle of an answer is an error at once, and is restarted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn crashes() {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let config = configured(&folder, &program, &[("good", "good")], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     for tool in ["good:crash", "good:half_crash"] {
@@ -86,6 +89,7 @@ async fn crashes() {
 
 /// Faults at the start do not affect other servers, and take a limited amount of memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn starts() {
     let modes =
         ["same_cursor", "double", "names", "garbage", "endless", "dead", "silent", "drip", "deep_list", "long_list"];
@@ -94,13 +98,14 @@ async fn starts() {
 
 /// Endless lists of tools.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn endless_lists() {
     join_all(["cursor", "empty_cursor"].map(leaves_others_alone)).await;
 }
 
 async fn leaves_others_alone(mode: &str) {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let config = configured(&folder, &program, &[("good", "good"), ("wrong", mode)], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let began = Instant::now();
@@ -118,6 +123,7 @@ async fn leaves_others_alone(mode: &str) {
 
 /// The same faults over HTTP, in the body of the response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn over_http() {
     let ways = [
         ["hang", "half_header", "half_body"],
@@ -130,7 +136,7 @@ async fn over_http() {
 
 async fn recovers_over_http(ways: [&str; 3]) {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let port_file = folder.path("port");
     let mut upstream = Command::new("python3");
     let _upstream = upstream.args([&program, "--http", "good", &port_file]).kill_on_drop(true).spawn().expect("starts");
@@ -156,9 +162,10 @@ async fn recovers_over_http(ways: [&str; 3]) {
 
 /// An answer that is nested too deeply is an error at once, not a timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn nested_answers() {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let config = configured(&folder, &program, &[("good", "good")], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let got = victim.call("good:deep", 20 * SECOND).await;
@@ -169,9 +176,10 @@ async fn nested_answers() {
 
 /// A token that expires is no timeout: each call says so, until the configuration has another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn expired_tokens() {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let port_file = folder.path("port");
     let mut upstream = Command::new("python3");
     let _upstream = upstream.args([&program, "--http", "good", &port_file]).kill_on_drop(true).spawn().expect("starts");
@@ -205,9 +213,10 @@ async fn expired_tokens() {
 
 /// Tools that come while a script runs are there for the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn changing_tools() {
     let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
+    let program = wrong_upstream(&folder);
     let config = configured(&folder, &program, &[("good", "good")], json!({"expose": "direct"}));
     let victim = Victim::start(&["--config", &config]).await;
     let missing = victim.call("good:grown", SECOND).await.expect_err("it is not there yet");

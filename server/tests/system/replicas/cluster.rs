@@ -20,18 +20,15 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the database. `None`: there is none; with CI=true there must be one.
-    pub async fn start(mut config: Value) -> Option<Self> {
-        let Some(postgres) = tokio::task::spawn_blocking(postgres_server::Server::start).await.expect("started") else {
-            assert!(std::env::var_os("CI").is_none(), "no Postgres server can be started; install postgresql");
-            skipped("no Postgres server can be started (install the package postgresql)");
-            return None;
-        };
+    /// Starts the database.
+    pub async fn start(mut config: Value) -> Self {
+        let postgres = tokio::task::spawn_blocking(postgres_server::Server::start).await.expect("started");
+        let postgres = postgres.expect("Postgres is installed (the package postgresql)");
         let folder = Folder::new();
         config["store"] = json!({"url": postgres.url()});
         config["stateDir"] = json!(folder.path("state"));
         let config = folder.file("config.json", config.to_string());
-        Some(Self { config, folder, balanced: Vec::new(), ports: Vec::new(), balancer: None, _postgres: postgres })
+        Self { config, folder, balanced: Vec::new(), ports: Vec::new(), balancer: None, _postgres: postgres }
     }
 
     pub fn config(&self) -> &str {
@@ -54,14 +51,8 @@ impl Cluster {
         assert!(Command::new("kill").args(["-9", &id]).status().await.expect("kill").success());
     }
 
-    /// Starts a balancer, round robin and without stickiness, for up to so many servers. `false`: there is none.
-    pub async fn balance(&mut self, most: usize) -> bool {
-        let is_there = Command::new("haproxy").arg("-v").stdout(Stdio::null()).status().await.is_ok();
-        if !is_there {
-            assert!(std::env::var_os("CI").is_none(), "haproxy is not installed");
-            skipped("haproxy is not installed");
-            return false;
-        }
+    /// Starts a balancer, round robin and without stickiness, for up to so many servers.
+    pub async fn balance(&mut self, most: usize) {
         let listeners: Vec<std::net::TcpListener> =
             (0..=most).map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         let mut ports: Vec<u16> =
@@ -83,7 +74,6 @@ impl Cluster {
         let child = command.spawn().expect("starts");
         self.ports = ports;
         self.balancer = Some((child, format!("http://127.0.0.1:{front}/mcp")));
-        true
     }
 
     /// Returns the address of the balancer.
