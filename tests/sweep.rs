@@ -5,7 +5,7 @@ use codecall_tests::sweep::{SETTINGS, cases, runner, server};
 use std::path::PathBuf;
 
 /// Approximate number of calls of built-ins.
-const CASES: usize = 300;
+const CASES: usize = 200;
 
 /// The default limits. Their values are smaller, so they are created faster.
 const SETTING: &str = "64M";

@@ -135,7 +135,7 @@ async fn the_end_of_the_connection_is_the_end_of_the_handshake() {
 
 #[tokio::test]
 async fn the_first_answer_decides_and_a_late_one_is_ignored() {
-    for wanted in [Lifecycle::Initialize, Lifecycle::Discover] {
+    let decides = async |wanted: Lifecycle| {
         let (wire, mut server) = wire();
         let began = Instant::now();
         let negotiated = tokio::spawn(negotiate(wire, Plan::Unknown));
@@ -168,7 +168,8 @@ async fn the_first_answer_decides_and_a_late_one_is_ignored() {
         server.send(json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
         let answer = serde_json::to_value(negotiated.receive().await).expect("JSON");
         assert_eq!(answer["id"], 1, "{answer}");
-    }
+    };
+    tokio::join!(decides(Lifecycle::Initialize), decides(Lifecycle::Discover));
 }
 
 /// Even after a long time.
