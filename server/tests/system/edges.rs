@@ -28,13 +28,11 @@ async fn connect(server: &HttpProcess) -> TcpStream {
     TcpStream::connect(address).await.expect("connects")
 }
 
-/// Sends a request over a new connection. Returns how long it took.
-async fn healthy(server: &HttpProcess) -> Duration {
-    let began = Instant::now();
+/// Sends a request over a new connection, and waits ten seconds at most for the answer.
+async fn healthy(server: &HttpProcess) {
     let asked = http_client().get(format!("{}/healthz", server.url)).send();
     let answer = tokio::time::timeout(Duration::from_secs(10), asked).await.expect("answers").expect("an answer");
     assert_eq!(answer.status().as_u16(), 200);
-    began.elapsed()
 }
 
 /// Whether the server closes a connection soon.
@@ -56,7 +54,7 @@ async fn idle_and_half_open_connections_are_evicted() {
         }
         idle.push(stream);
     }
-    assert!(healthy(&server).await < TIMEOUT);
+    healthy(&server).await;
     let began = Instant::now();
     for mut stream in idle {
         assert!(ends(&mut stream).await, "a connection without a request ends");

@@ -21,7 +21,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// How long other requests may take during a fault, on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(30);
+const AT_ONCE: Duration = Duration::from_secs(20);
 /// How much more memory, threads and descriptors the process may keep afterwards, because allocators and
 /// runtimes keep some for reuse.
 const KEPT: Resources = Resources { megabytes: 60, threads: 8, descriptors: 8, children: 0 };

@@ -1,6 +1,6 @@
 //! Durable runs on Restate: its server, a worker and `codecall serve`, each of which is killed.
 //!
-//! The server is that of `tests/restate`; without it the tests are skipped, with a message.
+//! The server is that of `tests/restate`, which `bash .ci/run` installs.
 
 use crate::durable::{
     Ledger, STEPS, check_clients, check_steps, clients, config, get, kill, kills, moments, outcome, submit,
@@ -19,11 +19,11 @@ use tokio::process::{Child, Command};
 /// How long Restate and a worker may take to start.
 const START: Duration = Duration::from_secs(60);
 
-fn program() -> Option<PathBuf> {
+fn program() -> PathBuf {
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let package = format!("tests/restate/node_modules/@restatedev/restate-server-{system}-{machine}");
-    Some(installed(root().join(package).join("bin/restate-server")))
+    installed(root().join(package).join("bin/restate-server"))
 }
 
 fn free_port() -> u16 {
@@ -43,8 +43,8 @@ struct Restate {
 }
 
 impl Restate {
-    async fn start(folder: &Folder) -> Option<Self> {
-        let program = program()?;
+    async fn start(folder: &Folder) -> Self {
+        let program = program();
         let (ingress, admin, node) = (free_port(), free_port(), free_port());
         let data = folder.path("restate");
         // What is said before the first table, and the example, which ends with one.
@@ -61,7 +61,7 @@ impl Restate {
         let child = Self::spawn(&program, &config);
         let mut restate = Self { program, config, ingress, admin, child };
         restate.healthy().await;
-        Some(restate)
+        restate
     }
 
     fn spawn(program: &Path, config: &str) -> Child {
@@ -151,16 +151,15 @@ struct Stack {
 }
 
 impl Stack {
-    /// `None`: there is no Restate.
-    async fn start(mut more: Value) -> Option<Self> {
+    async fn start(mut more: Value) -> Self {
         let (folder, ledger) = (Folder::new(), Ledger::default());
-        let restate = Restate::start(&folder).await?;
+        let restate = Restate::start(&folder).await;
         more["durable"] =
             json!({"enabled": true, "restate": restate.url(), "restateAdmin": restate.admin_url(), "keep": "1h"});
         let config = config(&folder, &ledger.start().await, more);
         let worker = Worker::start(&config, &restate).await;
         let server = HttpProcess::start(&["--config", &config]).await;
-        Some(Self { ledger, restate, worker, server, config, folder })
+        Self { ledger, restate, worker, server, config, folder }
     }
 
     /// Kills what is named, and starts it again.
@@ -192,7 +191,7 @@ enum What {
 /// The worker, Restate or both are killed at random moments. The number of moments is `CODECALL_KILLS`, or a few.
 #[tokio::test]
 async fn a_run_survives_its_worker_and_its_engine() {
-    let Some(mut stack) = Stack::start(json!({})).await else { return };
+    let mut stack = Stack::start(json!({})).await;
     let (mut interrupted, mut repeated) = (0, 0);
     for (moment, wait) in moments(1_200).take(kills()).enumerate() {
         let what = [What::Worker, What::Engine, What::Both][moment % 3];
@@ -222,7 +221,7 @@ async fn a_run_survives_its_worker_and_its_engine() {
 /// What a script sees is what it sees in memory.
 #[tokio::test]
 async fn a_run_is_like_one_in_memory() {
-    let Some(stack) = Stack::start(json!({})).await else { return };
+    let stack = Stack::start(json!({})).await;
     for script in [
         "return 1 + 1",
         "const all = await parallel([1, 2, 3, 4, 5, 6, 7, 8].map((n) => () => ledger.add({ n, ms: 10 * (9 - n) }))); return all.map((one) => one.n)",
@@ -265,7 +264,7 @@ async fn folder_script(stack: &Stack, script: &str) -> (String, String) {
 /// `codecall_execute` waits for the outcome, and its client can cancel it.
 #[tokio::test]
 async fn an_agent_gets_the_outcome() {
-    let Some(stack) = Stack::start(json!({})).await else { return };
+    let stack = Stack::start(json!({})).await;
     let server = Server::start(&["--config", &stack.config]).await;
     let answer = server.execute("return (await ledger.read({ n: 7 })).n").await;
     assert_eq!((&answer["status"], &answer["result"]), (&json!("ok"), &json!(7)), "{answer}");
@@ -276,7 +275,7 @@ async fn an_agent_gets_the_outcome() {
 /// A server that ends tells its client how to get the outcome, and the next one has it. A long result is read there in pieces.
 #[tokio::test]
 async fn another_server_has_the_outcome() {
-    let Some(stack) = Stack::start(json!({})).await else { return };
+    let stack = Stack::start(json!({})).await;
     let server = std::sync::Arc::new(Server::start(&["--config", &stack.config]).await);
     let script = "await ledger.read({ n: 1 }); await sleep(2500); return 'long '.repeat(30000)";
     let asked = std::sync::Arc::clone(&server);
@@ -299,14 +298,14 @@ async fn another_server_has_the_outcome() {
 /// The run of a client has the tools of that client, and nobody else sees it.
 #[tokio::test]
 async fn a_run_belongs_to_its_client() {
-    let Some(stack) = Stack::start(json!({"http": clients()})).await else { return };
+    let stack = Stack::start(json!({"http": clients()})).await;
     check_clients(&stack.server).await;
 }
 
 /// Calls that were begun and are not idempotent are not made again.
 #[tokio::test]
 async fn a_call_is_made_at_most_once() {
-    let Some(mut stack) = Stack::start(json!({})).await else { return };
+    let mut stack = Stack::start(json!({})).await;
     let slow = |tool: &str| format!("return (await ledger.{tool}({{ run: 'x', ms: 1500 }})).run");
     let paid = submit(&stack.server, &slow("pay"), json!({})).await;
     let added = submit(&stack.server, &slow("add"), json!({})).await;
@@ -324,7 +323,7 @@ async fn a_call_is_made_at_most_once() {
 #[tokio::test]
 async fn an_approval_outlives_everything() {
     let approval = json!({"approval": {"rules": [{"tool": "ledger:pay", "approval": "always"}]}});
-    let Some(mut stack) = Stack::start(approval).await else { return };
+    let mut stack = Stack::start(approval).await;
     let script = "const { n } = codecallContext; const first = await ledger.read({ n });
         const paid = await ledger.pay({ n }).catch((error) => error.code);
         await sleep(300); return [first.n, paid.n ?? paid]";
@@ -362,7 +361,7 @@ async fn an_approval_outlives_everything() {
 /// A script sleeps while nothing runs.
 #[tokio::test]
 async fn a_sleep_outlives_everything() {
-    let Some(mut stack) = Stack::start(json!({})).await else { return };
+    let mut stack = Stack::start(json!({})).await;
     let script = "const began = Date.now(), first = await ledger.read({ n: 1 }); await sleep(4000);
         return [first.n, Date.now() - began >= 4000, (await ledger.read({ n: 2 })).n]";
     let began = Instant::now();
@@ -378,7 +377,7 @@ async fn a_sleep_outlives_everything() {
 /// The time of a run is kept by Restate: it counts what was before a kill.
 #[tokio::test]
 async fn a_run_ends_at_its_limit() {
-    let Some(mut stack) = Stack::start(json!({})).await else { return };
+    let mut stack = Stack::start(json!({})).await;
     let request = json!({"script": "await ledger.read({ n: 1 }); await sleep(60000); return 1", "limits": {"maxDurationMs": 3000}});
     let began = Instant::now();
     let (_, submitted) = post_json(&stack.server.url, "/v1/runs", &request).await;
@@ -397,7 +396,7 @@ async fn a_run_ends_at_its_limit() {
 /// Who cancels a run stops the tool that it waits for, also when the run has been suspended.
 #[tokio::test]
 async fn a_cancelled_run_stops_its_tools() {
-    let Some(stack) = Stack::start(json!({})).await else { return };
+    let stack = Stack::start(json!({})).await;
     let script = "await Promise.all([ledger.pay({ ms: 60000 }), ledger.read({ ms: 60000 })])";
     let request = json!({"script": script});
     for wait in [Duration::ZERO, Duration::from_secs(12)] {
@@ -426,7 +425,7 @@ async fn a_cancelled_run_stops_its_tools() {
 /// The same key begins one run.
 #[tokio::test]
 async fn a_run_is_submitted_once() {
-    let Some(stack) = Stack::start(json!({})).await else { return };
+    let stack = Stack::start(json!({})).await;
     let with_key = |script: &'static str| {
         let request = http_client().post(format!("{}/v1/runs", stack.server.url)).header("idempotency-key", "a");
         let body = json!({"script": script}).to_string();
@@ -453,7 +452,7 @@ async fn a_run_is_submitted_once() {
 /// A worker of another version refuses to go on with a run, says so, and takes nothing from the worker of its version.
 #[tokio::test]
 async fn a_worker_of_another_version_refuses_a_run() {
-    let Some(mut stack) = Stack::start(json!({})).await else { return };
+    let mut stack = Stack::start(json!({})).await;
     let script = "const first = await ledger.read({ n: 1 }); await sleep(2000); return [first.n, (await ledger.read({ n: 2 })).n]";
     let run = submit(&stack.server, script, json!({})).await;
     until("it has begun", || stack.ledger.begun().len() == 1).await;
@@ -468,7 +467,7 @@ async fn a_worker_of_another_version_refuses_a_run() {
     let mut words = stack.worker.words.clone();
     let at = words.iter().position(|word| word == "--restate-admin").expect("a flag");
     let folder = Folder::new();
-    let elsewhere = Restate::start(&folder).await.expect("Restate");
+    let elsewhere = Restate::start(&folder).await;
     words[at + 1] = elsewhere.admin_url();
     let (_, mut child) = HttpProcess::start_saying(unasked.args(&words), "registered").await;
     let began = Instant::now();
@@ -518,7 +517,7 @@ fn other_version(folder: &Folder) -> PathBuf {
 /// Runs stay at the worker where they have begun; a drain waits for them, and removes it.
 #[tokio::test]
 async fn an_earlier_worker_is_drained() {
-    let Some(stack) = Stack::start(json!({})).await else { return };
+    let stack = Stack::start(json!({})).await;
     let script = "const first = await ledger.read({ n: 1 }); await sleep(3000); return first.n";
     let run = submit(&stack.server, script, json!({})).await;
     until("it has begun", || stack.ledger.begun().len() == 1).await;
@@ -563,7 +562,7 @@ async fn an_engine_that_cannot_be_used_is_an_error() {
     assert!(refused.code == Some(2) && refused.stderr.contains("http://HOST:PORT"), "{refused:?}");
 
     let folder = Folder::new();
-    let Some(mut restate) = Restate::start(&folder).await else { return };
+    let mut restate = Restate::start(&folder).await;
     let durable = json!({"durable": {"enabled": true, "restate": restate.url(), "restateAdmin": restate.admin_url()}});
     let config = config(&folder, &url, durable);
     let server = HttpProcess::start(&["--config", &config]).await;

@@ -88,7 +88,7 @@ async fn bad_runs_end_at_their_limits() {
     endless.limits.max_iterations = u64::MAX;
     endless.limits.max_steps = u64::MAX;
     endless.limits.max_memory_bytes = MEMORY;
-    // What fills the memory has the time for it, however busy the machine is.
+    // A script that fills the memory gets a minute for it, as a busy machine is slow.
     let mut filling = endless.clone();
     filling.limits.timeout_ms = 60_000;
     let policy = |end: &str| if end.ends_with("MEMORY_LIMIT") { filling.clone() } else { endless.clone() };

@@ -1,4 +1,4 @@
-//! With the Restate server of `tests/restate`; without it these tests are skipped, with a message.
+//! With the Restate server of `tests/restate`, which `bash .ci/run` installs.
 
 use super::*;
 use crate::journal;
@@ -8,7 +8,6 @@ use hyper::Request;
 use hyper::body::Frame;
 use restate_sdk::prelude::*;
 use serde_json::{Value, json};
-use std::io::Write as _;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,15 +38,12 @@ impl Drop for Restate {
 }
 
 impl Restate {
-    async fn start(name: &str) -> Option<Self> {
+    async fn start(name: &str) -> Self {
         let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/restate/node_modules/@restatedev");
         let program = packages.join(format!("restate-server-{system}-{machine}/bin/restate-server"));
-        if !program.exists() {
-            let _ = writeln!(std::io::stderr(), "!!! SKIPPED: {name} needs `npm ci --prefix tests/restate`");
-            return None;
-        }
+        assert!(program.exists(), "{} is not there: npm ci --prefix tests/restate", program.display());
         let port = || {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
             listener.local_addr().expect("an address").port()
@@ -80,7 +76,7 @@ impl Restate {
                 sleep(Duration::from_millis(50)).await;
             }
         }
-        Some(restate)
+        restate
     }
 
     /// Calls a handler of `Attempts`.
@@ -192,7 +188,7 @@ impl Attempts {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_handler_has_returned_stays_so_if_only_the_end_is_missing() {
-    let Some(restate) = Restate::start("output").await else { return };
+    let restate = Restate::start("output").await;
     restate.register(Endpoint::builder().bind(Attempts::default()).build(), OUTPUT).await;
     // The second attempt does not call the handler: that would be a second call of a tool.
     assert_eq!(restate.call("count").await, json!(1));
@@ -201,7 +197,7 @@ async fn what_a_handler_has_returned_stays_so_if_only_the_end_is_missing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_knows_that_an_earlier_attempt_has_begun_its_step() {
-    let Some(restate) = Restate::start("run").await else { return };
+    let restate = Restate::start("run").await;
     restate.register(Endpoint::builder().bind(Attempts::default()).build(), RUN).await;
     assert_eq!(restate.call("note").await, json!("attempt 2, begun before: true"));
     assert_eq!(restate.call("note").await, json!("attempt 3, begun before: false"));

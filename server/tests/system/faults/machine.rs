@@ -116,7 +116,7 @@ fn libfaketime() -> PathBuf {
 /// The time of day jumps ten years forward and twenty back, as when a clock is set. The monotonic clock does not.
 /// Runs, waits, timers, sessions and limits are not affected; timestamps show the new time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
+#[ignore = "SKIPPED: needs Python and libfaketime: bash .ci/run"]
 async fn a_clock_that_jumps() {
     const LIMIT: Duration = Duration::from_secs(10);
     let library = libfaketime();
