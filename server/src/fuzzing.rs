@@ -33,8 +33,7 @@ where
 /// The configuration of the model server is unusable.
 pub fn router(hub: &Arc<Hub>, cancel: &CancellationToken) -> Result<axum::Router, Error> {
     let address = SocketAddr::from(([127, 0, 0, 1], 8931));
-    let router = codecall_http::router(&Arc::clone(hub).into(), address, None, cancel)?;
-    Ok(router.layer(axum::middleware::map_response(codecall_http::resolved)))
+    codecall_http::router(&Arc::clone(hub).into(), address, None, cancel)
 }
 
 /// Returns the upstream at the other end of these streams, like a child process that is not restarted; `None` if the

@@ -14,7 +14,6 @@ tokio::task_local! {
 }
 
 /// Answers a request of a client. `name` is how the client names itself; anything can be in it.
-// An async function would hold the future twice.
 pub fn with_client<F: Future>(name: Arc<str>, answering: F) -> impl Future<Output = F::Output> + use<F> {
     CLIENT.scope(name, answering)
 }

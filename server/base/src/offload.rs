@@ -42,8 +42,7 @@ impl From<Busy> for crate::tool::ToolError {
 /// # Errors
 /// The data is large, and there was no permit in time.
 pub async fn run<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Result<T, Busy> {
-    // In a box: most data is small, and whoever waits for something else later would have room for this.
-    let _permit = if bytes > INLINE_LIMIT { Some(Box::pin(acquire_permit()).await?) } else { None };
+    let _permit = if bytes > INLINE_LIMIT { Some(acquire_permit().await?) } else { None };
     Ok(run_without_permit(bytes, work))
 }
 

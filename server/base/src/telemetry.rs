@@ -74,7 +74,6 @@ pub fn current() -> Option<Arc<TraceContext>> {
 }
 
 /// Runs a future with a trace context. Tasks that it spawns do not inherit it.
-// An async function would hold the future twice.
 pub fn within<F: Future>(context: Option<Arc<TraceContext>>, future: F) -> impl Future<Output = F::Output> + use<F> {
     CURRENT.scope(context, future)
 }

@@ -3,7 +3,6 @@
 //! A client has endpoints of its own, with a hub, sessions and handles of its own, so that nothing of it can be used with
 //! the token of another one. What they share is below them: connections to MCP servers, threads, permits.
 
-use super::deferred;
 use super::error::HttpError;
 use super::jwt::{Issuer, Refused};
 use axum::Router;
@@ -263,9 +262,9 @@ impl Endpoint {
 
     /// Answers a request of the client.
     pub async fn serve(&self, request: Request) -> Response {
-        let (hub, label) = (self.hub.clone(), Arc::clone(&self.label));
-        let count = move |response: &Response| hub.get().count_request(&label, response.status().as_u16());
-        deferred::inspect(self.answer(request).await, count)
+        let response = self.answer(request).await;
+        self.hub.get().count_request(&self.label, response.status().as_u16());
+        response
     }
 
     async fn answer(&self, mut request: Request) -> Response {

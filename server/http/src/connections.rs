@@ -4,23 +4,28 @@
 //! client does not read a response. If there are too many connections, a new one evicts the one that is idle for the
 //! longest time. A connection with an active request is never evicted; if all have one, the new connection gets 503.
 
-mod exchange;
-mod wire;
-
 use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use axum::response::Response;
 use codecall_config::HttpServerConfig;
-use exchange::Exchanges;
-use futures_util::FutureExt as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use wire::Wire;
 
 /// Backoff when the system accepts no connection.
 const MIN_BACKOFF: Duration = Duration::from_millis(10);
@@ -44,7 +49,6 @@ pub struct Connections {
     started: Instant,
     /// Cancelled when connections end after their response.
     closing: CancellationToken,
-    tasks: TaskTracker,
 }
 
 /// One connection.
@@ -54,8 +58,6 @@ struct Connection {
     active_requests: AtomicUsize,
     /// When the last active request ended, in milliseconds since the server started.
     idle_since: AtomicU64,
-    /// Whether the client reads slower than is written to it.
-    is_blocked: AtomicBool,
 }
 
 impl Connections {
@@ -81,12 +83,12 @@ impl Connections {
             next: AtomicU64::new(0),
             started: Instant::now(),
             closing,
-            tasks: TaskTracker::new(),
         })
     }
 
     /// Accepts connections until they close, then waits for the responses in progress.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, router: Router) {
+        let graceful = GracefulShutdown::new();
         let mut backoff = MIN_BACKOFF;
         while let Some(accepted) = self.closing.run_until_cancelled(listener.accept()).await {
             match accepted {
@@ -94,7 +96,7 @@ impl Connections {
                     backoff = MIN_BACKOFF;
                     // An event is sent at once, not when the client has acknowledged the one before.
                     let _ = stream.set_nodelay(true);
-                    self.spawn(stream, &router);
+                    self.spawn(stream, router.clone(), graceful.watcher());
                 }
                 // The client has disconnected already.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
@@ -108,12 +110,11 @@ impl Connections {
             }
         }
         drop(listener);
-        self.tasks.close();
-        self.tasks.wait().await;
+        graceful.shutdown().await;
     }
 
     /// Serves a connection in a task of its own.
-    fn spawn(self: &Arc<Self>, stream: TcpStream, router: &Router) {
+    fn spawn(self: &Arc<Self>, stream: TcpStream, router: Router, watcher: Watcher) {
         if self.lock().len() >= self.max_connections && !self.evict_idle(Duration::ZERO) {
             // A client that does not read this sees that the connection is closed.
             let _ = stream.try_write(FULL_RESPONSE);
@@ -122,14 +123,46 @@ impl Connections {
         let connection = Arc::new(Connection::default());
         connection.idle_since.store(self.now(), Ordering::Relaxed);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let wire = Wire::new(stream, self.write_timeout, Arc::clone(&connection));
-        let served = Exchanges::new(Arc::clone(self), Arc::clone(&connection), router.clone()).serve(wire);
         let open = Open { connections: Arc::clone(self), number };
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.write_timeout));
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.header_timeout)
+            .serve_connection(TokioIo::new(Box::pin(stream)), self.service(router, &connection));
+        let served = watcher.watch(served);
         // It is added before the task can end.
         let mut all = self.lock();
-        // An `async` block would have room for the future twice.
-        let task = self.tasks.spawn(served.map(|()| drop(open)));
+        let task = tokio::spawn(async move {
+            let _open = open;
+            if let Err(error) = served.await {
+                tracing::debug!("a connection has ended: {error}");
+            }
+        });
         all.insert(number, (connection, task.abort_handle()));
+    }
+
+    /// Returns the service of a connection. A request is active until the body of its response is dropped.
+    fn service(
+        self: &Arc<Self>,
+        router: Router,
+        connection: &Arc<Connection>,
+    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send> + Send + use<> {
+        let router = TowerToHyperService::new(router);
+        let (connections, connection) = (Arc::clone(self), Arc::clone(connection));
+        service_fn(move |request: Request<Incoming>| {
+            let active = ActiveRequest::new(&connections, &connection);
+            let response = router.call(request.map(Body::new));
+            async move {
+                let response = response.await?;
+                Ok(response.map(|body| {
+                    Body::new(body.map_frame(move |frame| {
+                        let _ = &active;
+                        frame
+                    }))
+                }))
+            }
+        })
     }
 
     /// Evicts the connection that is idle for the longest time, if that is at least `min_idle`. Returns whether there was one.
@@ -166,6 +199,26 @@ struct Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.connections.lock().remove(&self.number);
+    }
+}
+
+/// Counts a request as active until it is dropped.
+struct ActiveRequest {
+    connections: Arc<Connections>,
+    connection: Arc<Connection>,
+}
+
+impl ActiveRequest {
+    fn new(connections: &Arc<Connections>, connection: &Arc<Connection>) -> Self {
+        connection.active_requests.fetch_add(1, Ordering::Relaxed);
+        Self { connections: Arc::clone(connections), connection: Arc::clone(connection) }
+    }
+}
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.connection.idle_since.store(self.connections.now(), Ordering::Relaxed);
+        self.connection.active_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -9,11 +9,9 @@
 
 mod api;
 mod approvals;
-mod calls;
 mod chat;
 mod clients;
 mod connections;
-mod deferred;
 mod error;
 mod guard;
 mod jwt;
@@ -33,7 +31,6 @@ use codecall_config::HttpServerConfig;
 use codecall_hub::LiveHub;
 use codecall_mcp::Handler;
 use connections::Connections;
-pub use deferred::resolved;
 pub use error::HttpError;
 use guard::Guard;
 use page::Page;
@@ -154,7 +151,7 @@ fn cancel_on_drop() -> (CancellationToken, DropGuard) {
     (cancel.clone(), cancel.drop_guard())
 }
 
-/// Returns the router of a server. What it answers is to be [`resolved`].
+/// Returns the router of a server.
 ///
 /// # Errors
 /// The configuration of the model server is unusable.
@@ -207,8 +204,6 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
         sessions = sessions.shared_by(replicas, hub.scope(), config.session_idle);
     }
     mcp.session_store = sessions.store();
-    let answer_calls =
-        axum::middleware::from_fn_with_state(calls::Calls::new(mcp.cancellation_token.clone()), calls::answer);
     let mcp = StreamableHttpService::new(move || Ok(handler.for_session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(live)?);
     let masked = Router::new()
@@ -220,7 +215,6 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
         .merge(runs::router())
         .layer(axum::middleware::map_response_with_state(live.clone(), api::without_secrets));
     Ok(Router::new()
-        .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)).layer(answer_calls))
         .route("/v1/evaluate", post(api::evaluate))
         .route("/metrics", get(api::metrics))
         .route(READY_PATH, get(api::readiness))
@@ -234,6 +228,8 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
         .method_not_allowed_fallback(|| async { HttpError::MethodNotAllowed })
         .layer(DefaultBodyLimit::disable())
         .layer(RequestBodyLimitLayer::new(config.max_body_bytes))
+        // rmcp limits its bodies itself.
+        .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)))
         .layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT))
         .layer(axum::middleware::from_fn(trace::in_span)))
 }

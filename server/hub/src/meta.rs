@@ -313,17 +313,13 @@ pub async fn call_for_command(hub: &Hub, name: &str, arguments: Value, cancel: C
     call_with(name, Request { hub, arguments, client, delivery: Delivery::AtOnce, sink: None, cancel }).await
 }
 
-// Not an async function, which would keep the request.
 fn call_with<'a>(name: &str, request: Request<'a>) -> BoxFuture<'a, Option<Answer>> {
     let hub = request.hub;
     let Some(tool) = find(name).filter(|tool| tool.is_enabled(hub.config())) else {
         return Box::pin(std::future::ready(None));
     };
-    let beginning = Box::pin(begin(tool, request));
     Box::pin(async move {
-        // What a request does not wait for is in boxes.
-        let answering = beginning.await;
-        let answer = answering.await;
+        let answer = begin(tool, request).await.await;
         Some(Box::pin(redacted(hub, answer)).await)
     })
 }

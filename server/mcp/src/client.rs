@@ -24,9 +24,8 @@ use tokio::sync::oneshot;
 /// Maximum number of messages of tools in the queue of a request. Questions are always sent: each has a call that waits.
 const QUEUE_CAPACITY: usize = 16;
 
-/// What the tools of a request send to its client. Most requests have none, so it is not a channel of tokio, which has room for 32
-/// from the start; this one has room for one, hence the boxes.
-pub type Messages = UnboundedReceiver<Box<Message>>;
+/// What the tools of a request send to its client. Most requests have none: a queue of tokio allocates 32 places at once.
+pub type Messages = UnboundedReceiver<Message>;
 
 /// The client of a request, if it has a session.
 pub type Session = Option<Arc<Peer<RoleServer>>>;
@@ -65,7 +64,7 @@ struct RequestPort {
     can_be_task: bool,
     /// The client, if it has a session. Without one, it learns by its next request that a page is done.
     session: Session,
-    messages: UnboundedSender<Box<Message>>,
+    messages: UnboundedSender<Message>,
 }
 
 impl Port for RequestPort {
@@ -89,7 +88,7 @@ impl Port for RequestPort {
         Box::pin(async move {
             let gone = |_| Unanswered::Refused("the client's request has ended".into());
             let (answer, receiver) = oneshot::channel();
-            let asked = Box::new(Message::Asked(Asked { question, answer }));
+            let asked = Message::Asked(Asked { question, answer });
             self.messages.unbounded_send(asked).map_err(|_| gone(()))?;
             receiver.await.map_err(|_| gone(()))?
         })
@@ -113,7 +112,7 @@ impl Port for RequestPort {
     fn task_changed(&self, update: TaskUpdate) -> bool {
         // One that finds no room is lost: the next one says how far the task is then.
         let is_full = || self.messages.len() >= QUEUE_CAPACITY;
-        let send = |update| self.messages.unbounded_send(Box::new(Message::Task(update))).is_ok();
+        let send = |update| self.messages.unbounded_send(Message::Task(update)).is_ok();
         self.can_be_task && !self.messages.is_closed() && (is_full() || send(update))
     }
 }
@@ -193,7 +192,7 @@ pub fn while_asked(mut answer: suspended::Answering, session: Session, mut messa
             first = messages.next() => first,
         };
         let Some(first) = first else { return answer.await };
-        let asking = Box::pin(ask_session(peer, first, messages));
+        let asking = ask_session(peer, first, messages);
         tokio::select! {
             answer = &mut answer => answer,
             () = asking => answer.await,
@@ -202,13 +201,12 @@ pub fn while_asked(mut answer: suspended::Answering, session: Session, mut messa
 }
 
 /// Asks a client with a session. It ends after the last question.
-async fn ask_session(peer: Arc<Peer<RoleServer>>, first: Box<Message>, mut messages: Messages) {
-    // In boxes, because it has room for one more future than it has.
+async fn ask_session(peer: Arc<Peer<RoleServer>>, first: Message, mut messages: Messages) {
     let mut asking = FuturesUnordered::new();
     let mut next = Some(first);
     loop {
-        match next.take().map(|message| *message) {
-            Some(Message::Asked(asked)) => asking.push(Box::pin(ask(&peer, asked))),
+        match next.take() {
+            Some(Message::Asked(asked)) => asking.push(ask(&peer, asked)),
             // It knows no tasks.
             Some(Message::Task(_)) | None => {}
         }

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a suspended request stays after the last time at which its tools wait for the client.
 const SUSPENDED_AFTER_WAIT: Duration = Duration::from_secs(60);
 
-/// The work of a request. In a box: each future that it is moved through would hold it twice.
+/// The work of a request.
 pub type Start = Box<dyn FnOnce(Client, EventSink, CancellationToken) -> suspended::Answering + Send>;
 
 impl Handler {
@@ -93,7 +93,7 @@ impl Handler {
                 let responses = responses.unwrap_or_default();
                 let proceeding = elsewhere.proceed(&replica, &state, subject, responses, task_after);
                 let cancelled = || Err(ErrorData::internal_error("the request was cancelled", None));
-                Box::new(cancel.run_until_cancelled(proceeding).await.unwrap_or_else(cancelled))
+                cancel.run_until_cancelled(proceeding).await.unwrap_or_else(cancelled)
             });
         }
         match self.suspended.take(elsewhere::unnamed(&state), &subject) {
@@ -101,7 +101,7 @@ impl Handler {
                 work.send_events_to(sink);
                 self.proceed(work, responses, context, task_after)
             }
-            Err(error) => Box::pin(std::future::ready(Box::new(Err(error)))),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
 
@@ -114,7 +114,7 @@ impl Handler {
     ) -> suspended::Answering {
         let (proceeding, cancel) = (self.proceeding(), context.ct.clone());
         let responses = responses.unwrap_or_default();
-        Box::pin(async move { Box::new(proceeding.proceed(work, responses, &cancel, task_after).await) })
+        Box::pin(async move { proceeding.proceed(work, responses, &cancel, task_after).await })
     }
 
     /// Returns what goes on with the work of requests.
@@ -152,7 +152,7 @@ impl Proceeding {
         let hub = self.live.get();
         let expiry = hub.config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
         let proceeded = match self.suspended.proceed(work, responses, cancel, expiry, task_after).await {
-            Proceeded::Answered(answer) => *answer,
+            Proceeded::Answered(answer) => answer,
             Proceeded::Long(work) => {
                 let longest = Duration::from_millis(hub.config().policy.limits.max_duration_ms) + expiry;
                 let task = self.tasks.begin(&self.live, work, longest).await?;

@@ -8,16 +8,13 @@
 
 mod answer_form;
 mod client;
-mod detached;
 mod elsewhere;
 mod instructions;
 mod interact;
 mod notifications;
-mod open_calls;
 mod resources;
 mod run_events;
 mod serve;
-mod service;
 mod suspended;
 mod tasks;
 mod tool_calls;
@@ -29,8 +26,6 @@ mod transport;
 use answer_form::AnswerForm;
 use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_hub::hub::{Hub, LiveHub, Offer};
-use codecall_upstream::BoxFuture;
-pub use detached::{ClientMessages, DetachedCall, Detachment};
 use elsewhere::Elsewhere;
 use interact::{Subject, wrong_result};
 use notifications::{Peers, Subscriptions};
@@ -146,18 +141,15 @@ impl Handler {
     }
 
     /// Returns what a client's model is told. A list of tools as they are needs no words.
-    fn instructions<'a>(&'a self, client: Option<&'a str>) -> BoxFuture<'a, Option<String>> {
-        // In a box: rmcp's future of any request has room for the largest.
-        Box::pin(async move {
-            let hub = self.hub();
-            // The handshake waits for no server that starts.
-            hub.recalled().await;
-            let are_known = hub.catalogue().upstreams().all(|upstream| upstream.are_tools_known());
-            match are_known && codecall_hub::front::offer(&hub, client).await.lists_tools() {
-                true => None,
-                false => Some(instructions::instructions(&hub)),
-            }
-        })
+    async fn instructions(&self, client: Option<&str>) -> Option<String> {
+        let hub = self.hub();
+        // The handshake waits for no server that starts.
+        hub.recalled().await;
+        let are_known = hub.catalogue().upstreams().all(|upstream| upstream.are_tools_known());
+        match are_known && codecall_hub::front::offer(&hub, client).await.lists_tools() {
+            true => None,
+            false => Some(instructions::instructions(&hub)),
+        }
     }
 
     /// Returns how tools were offered to the client of a session.
@@ -171,15 +163,12 @@ impl Handler {
     ///
     /// # Errors
     /// They are not exposed, so there is no such method.
-    // In a box: rmcp's future of any request has room for the largest.
-    fn check_exposed<M: ConstString>(&self) -> BoxFuture<'_, Result<(), ErrorData>> {
-        Box::pin(async move {
-            if !resources::are_exposed(&self.hub()) {
-                return Err(ErrorData::method_not_found::<M>());
-            }
-            self.hub().wait_for_connections().await;
-            Ok(())
-        })
+    async fn check_exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if !resources::are_exposed(&self.hub()) {
+            return Err(ErrorData::method_not_found::<M>());
+        }
+        self.hub().wait_for_connections().await;
+        Ok(())
     }
 }
 
@@ -240,8 +229,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        // In a box: rmcp's future of any request has room for the largest.
-        Box::pin(notifications::listen(&self.live, &context)).await
+        notifications::listen(&self.live, &context).await
     }
 
     async fn subscribe(
@@ -291,40 +279,25 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // In a box: rmcp's future of any request has room for the largest.
-        Box::pin(async move {
-            let hub = self.hub();
-            let listing = async {
-                let offer = self.offer(&hub, &context).await;
-                tool_list::page(&hub, &offer, request.and_then(|request| request.cursor)).await
-            };
-            let cancelled = || Err(ErrorData::internal_error("The request was cancelled", None));
-            context.ct.run_until_cancelled(listing).await.unwrap_or_else(cancelled)
-        })
-        .await
+        let hub = self.hub();
+        let listing = async {
+            let offer = self.offer(&hub, &context).await;
+            tool_list::page(&hub, &offer, request.and_then(|request| request.cursor)).await
+        };
+        let cancelled = || Err(ErrorData::internal_error("The request was cancelled", None));
+        context.ct.run_until_cancelled(listing).await.unwrap_or_else(cancelled)
     }
 
-    fn call_tool(
+    async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send + '_ {
-        let answer: suspended::Answering = match Detachment::of(&context) {
-            Some(detachment) => {
-                detachment.put(self, request, context);
-                // Nobody gets this one.
-                let answer = Ok(ServerResult::CallToolResult(CallToolResult::default()));
-                Box::pin(std::future::ready(Box::new(answer)))
-            }
-            None => self.answer_call(request, context),
-        };
-        async move {
-            match (*answer.await)? {
-                ServerResult::CallToolResult(result) => Ok(result.into()),
-                ServerResult::InputRequiredResult(result) => Ok(result.into()),
-                ServerResult::CreateTaskResult(created) => Ok(created.into()),
-                _ => Err(wrong_result()),
-            }
+    ) -> Result<CallToolResponse, ErrorData> {
+        match self.answer_call(request, context).await? {
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            ServerResult::CreateTaskResult(created) => Ok(created.into()),
+            _ => Err(wrong_result()),
         }
     }
 
@@ -335,8 +308,8 @@ impl ServerHandler for Handler {
     ) -> Result<GetTaskResult, ErrorData> {
         let hub = self.hub();
         let form = AnswerForm::of_request(hub.config().structured, &context);
-        let getting = self.tasks.get(&hub, self.elsewhere.as_deref(), &request.task_id, form);
-        Box::pin(getting).await.map(GetTaskResult::new)
+        let task = self.tasks.get(&hub, self.elsewhere.as_deref(), &request.task_id, form).await;
+        task.map(GetTaskResult::new)
     }
 
     async fn update_task(
@@ -345,7 +318,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let hub = self.hub();
-        Box::pin(self.tasks.update(&hub, self.elsewhere.as_deref(), &request.task_id, request.input_responses)).await
+        self.tasks.update(&hub, self.elsewhere.as_deref(), &request.task_id, request.input_responses).await
     }
 
     async fn cancel_task(
@@ -353,7 +326,7 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(self.tasks.cancel(&self.hub(), self.elsewhere.as_deref(), &request.task_id)).await
+        self.tasks.cancel(&self.hub(), self.elsewhere.as_deref(), &request.task_id).await
     }
 
     /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.
@@ -406,11 +379,11 @@ impl ServerHandler for Handler {
             Box::new(move |client, _, cancel| {
                 Box::pin(async move {
                     let result = resources::get_prompt(&hub, request, client, cancel).await;
-                    Box::new(result.map(ServerResult::GetPromptResult))
+                    result.map(ServerResult::GetPromptResult)
                 })
             }),
         );
-        match (*answer.await)? {
+        match answer.await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(result.into()),
             _ => Err(wrong_result()),
@@ -453,11 +426,11 @@ impl ServerHandler for Handler {
             Box::new(move |client, _, cancel| {
                 Box::pin(async move {
                     let result = resources::read(&hub, &uri, &client, &cancel).await;
-                    Box::new(result.map(ServerResult::ReadResourceResult))
+                    result.map(ServerResult::ReadResourceResult)
                 })
             }),
         );
-        match (*answer.await)? {
+        match answer.await? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(result.into()),
             _ => Err(wrong_result()),
@@ -470,7 +443,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.check_exposed::<CompleteRequestMethod>().await?;
-        Box::pin(async move { resources::complete(&self.hub(), request).await }).await
+        resources::complete(&self.hub(), request).await
     }
 }
 

@@ -2,9 +2,7 @@
 //! and as notifications that the script sends.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
-use super::detached::MessageSender;
 use super::is_modern;
-use super::transport::MessageWriter;
 use agentscript::Message;
 use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
 use codecall_upstream::BoxFuture;
@@ -27,16 +25,11 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// When the answer is there, the queue of events is closed, which ends `forwarding` after those in it: a stuck thread
 /// may hold a sink, and a client may not read, but neither delays the answer for long.
-///
-/// The futures are in boxes, because a request that waits would hold each of them twice.
-pub async fn after_events<T>(
-    mut answer: BoxFuture<'static, Box<T>>,
-    Forwarding { queue, mut forwarding }: Forwarding,
-) -> Box<T> {
+pub async fn after_events<T>(mut answer: BoxFuture<'static, T>, Forwarding { queue, mut forwarding }: Forwarding) -> T {
     tokio::select! {
         answer = &mut answer => {
             queue.close_channel();
-            let _ = Box::pin(tokio::time::timeout(FLUSH_TIMEOUT, forwarding)).await;
+            let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarding).await;
             return answer;
         }
         () = &mut forwarding => {}
@@ -79,7 +72,7 @@ pub fn parse_level(name: &str) -> LoggingLevel {
 /// Forwards the events of a request to its client.
 pub struct Forwarding {
     /// Keeps the queue open, until it is closed.
-    queue: UnboundedSender<Box<RunEvent>>,
+    queue: UnboundedSender<RunEvent>,
     /// Ends when the queue is closed, with the events in it. It must be polled in the task of the request, so that messages go
     /// to the stream of the request.
     forwarding: BoxFuture<'static, ()>,
@@ -95,7 +88,7 @@ pub fn event_sink(
     single: bool,
 ) -> (EventSink, Forwarding) {
     // As in `client`: most runs have few events.
-    let (sender, mut receiver) = unbounded::<Box<RunEvent>>();
+    let (sender, mut receiver) = unbounded::<RunEvent>();
     let token = context.meta.get_progress_token();
     let modern = is_modern(context);
     // Without a session, a request gets log messages only if it names a level.
@@ -106,7 +99,7 @@ pub fn event_sink(
     };
     // The progress of a single tool may begin at 0, and each step must be greater than the one before.
     let progress = if single { -1.0 } else { 0.0 };
-    let mut outlet = Outlet::of(context);
+    let peer = context.peer.clone();
     let queue = sender.clone();
     let (has_progress, has_log) = (token.is_some(), min_level.is_some());
     let sink: EventSink = Some(Arc::new(move |event| {
@@ -120,50 +113,16 @@ pub fn event_sink(
         };
         if is_wanted && sender.len() < QUEUE_CAPACITY {
             // The client may wait no longer.
-            let _ = sender.unbounded_send(Box::new(event));
+            let _ = sender.unbounded_send(event);
         }
     }));
     let mut forwarder = Forwarder { token, min_level, single, progress, has_upstream_progress: false, run: None };
     let forwarding = Box::pin(async move {
         while let Some(event) = receiver.next().await {
-            // In a box: a request that waits for its tool would have room for it.
-            Box::pin(forwarder.forward(*event, &mut outlet)).await;
+            forwarder.forward(event, &peer).await;
         }
     });
     (sink, Forwarding { queue, forwarding })
-}
-
-/// Where notifications of a request go.
-#[derive(Clone)]
-pub enum Outlet {
-    /// To the client, by rmcp.
-    Peer(Peer<RoleServer>),
-    /// To the stream of the request.
-    Stream(MessageSender),
-    /// To the client.
-    Writer(MessageWriter),
-}
-
-impl Outlet {
-    fn of(context: &RequestContext<RoleServer>) -> Self {
-        let own = context.extensions.get::<Self>().cloned();
-        own.unwrap_or_else(|| Self::Peer(context.peer.clone()))
-    }
-
-    /// Sends a notification, unless the client is gone.
-    fn send(&mut self, notification: ServerNotification) -> BoxFuture<'_, ()> {
-        match self {
-            Self::Peer(peer) => Box::pin(async { drop(peer.send_notification(notification).await) }),
-            Self::Stream(stream) => {
-                let message = Box::new(ServerJsonRpcMessage::notification(notification));
-                Box::pin(stream.send(message))
-            }
-            Self::Writer(writer) => {
-                let writing = writer.write(&ServerJsonRpcMessage::notification(notification));
-                Box::pin(async { drop(writing.await) })
-            }
-        }
-    }
 }
 
 /// Makes the notifications of a request.
@@ -182,9 +141,10 @@ struct Forwarder {
 
 impl Forwarder {
     /// Sends the notifications of an event.
-    async fn forward(&mut self, event: RunEvent, outlet: &mut Outlet) {
+    async fn forward(&mut self, event: RunEvent, peer: &Peer<RoleServer>) {
         for notification in self.notifications(event) {
-            outlet.send(notification).await;
+            // The client may be gone.
+            let _ = peer.send_notification(notification).await;
         }
     }
 

@@ -1,9 +1,7 @@
 //! Serving one client on a pair of streams, such as standard input and output.
 
 use super::Handler;
-use super::open_calls::OpenCalls;
-use super::service::Service;
-use super::transport::{LineTransport, MessageWriter};
+use super::transport::LineTransport;
 use codecall_base::error::Error;
 use codecall_hub::hub::{Hub, LiveHub};
 use rmcp::ServiceExt;
@@ -69,11 +67,8 @@ where
     hub.get().recalled().await;
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
     let handler = Handler { is_only, ..Handler::new(hub) };
-    let writer = MessageWriter::new(to);
-    let calls = OpenCalls::new(writer.clone());
-    let transport = LineTransport::new(from, writer, Arc::clone(&calls), stop);
     let (suspended, tasks) = (Arc::clone(&handler.suspended), handler.tasks.clone());
-    let served = match (Service { handler, calls }).serve(transport).await {
+    let served = match handler.serve(LineTransport::new(from, to, stop)).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
         // A client that disconnects before its first message is no error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

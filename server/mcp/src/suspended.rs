@@ -37,13 +37,13 @@ const MAX_ATTEMPTS: usize = 3;
 /// The result of a request.
 pub type Answer = Result<ServerResult, ErrorData>;
 
-/// The future of a result, which is in a box because each future that passes it on has room for it.
-pub type Answering = BoxFuture<'static, Box<Answer>>;
+/// The future of a result.
+pub type Answering = BoxFuture<'static, Answer>;
 
 /// How far the work of a request has come.
 pub enum Proceeded {
     /// The request is answered.
-    Answered(Box<Answer>),
+    Answered(Answer),
     /// It becomes a task, because it takes long or its server has made a task of it.
     Long(Work),
 }
@@ -56,7 +56,7 @@ pub struct Suspended(Mutex<HashMap<String, (Instant, Work)>>);
 pub struct Work {
     /// What is requested. The repeated request must request the same.
     subject: Subject,
-    task: JoinHandle<Box<Answer>>,
+    task: JoinHandle<Answer>,
     messages: Messages,
     /// How far the task is that the server has made of it.
     server_task: Option<TaskUpdate>,
@@ -146,20 +146,20 @@ impl Suspended {
             tokio::select! {
                 biased;
                 result = &mut work.task => {
-                    return Proceeded::Answered(Box::new(answer(result)));
+                    return Proceeded::Answered(answer(result));
                 }
                 () = cancel.cancelled() => {
                     let cancelled = ErrorData::internal_error("the request was cancelled", None);
-                    return Proceeded::Answered(Box::new(Err(cancelled)));
+                    return Proceeded::Answered(Err(cancelled));
                 }
-                Some(message) = work.messages.next() => match *message {
+                Some(message) = work.messages.next() => match message {
                     Message::Asked(asked) => work.asked(asked, &mut provided),
                     Message::Task(update) => work.server_task = Some(update),
                 },
                 () = tokio::time::sleep(SETTLE), if !work.open.is_empty() => {
                     work.send_events_to(None);
                     let required = self.put(work, expiry);
-                    return Proceeded::Answered(Box::new(Ok(ServerResult::InputRequiredResult(required))));
+                    return Proceeded::Answered(Ok(ServerResult::InputRequiredResult(required)));
                 }
                 () = &mut became_long, if work.open.is_empty() => {
                     work.send_events_to(None);
@@ -268,7 +268,7 @@ pub async fn run_as_task(
     loop {
         tokio::select! {
             biased;
-            Some(message) = work.messages.next() => match *message {
+            Some(message) = work.messages.next() => match message {
                 Message::Asked(asked) => {
                     // A key is used once in a task.
                     let own = key_of(&asked);
@@ -328,8 +328,8 @@ fn refuse(asked: Asked) {
     let _ = asked.answer.send(Err(Unanswered::Refused(reason)));
 }
 
-fn answer(result: Result<Box<Answer>, JoinError>) -> Answer {
-    result.map_or_else(|_| Err(ErrorData::internal_error("the request has crashed", None)), |answer| *answer)
+fn answer(result: Result<Answer, JoinError>) -> Answer {
+    result.unwrap_or_else(|_| Err(ErrorData::internal_error("the request has crashed", None)))
 }
 
 /// Returns the name of a question: that of its upstream, if there is one.

@@ -294,3 +294,13 @@ async fn calls_are_answered_after_the_end_of_the_input() {
     }
     assert_eq!(answered, [2, 1]);
 }
+
+/// A server may have thousands of requests that wait, and rmcp keeps the future of each.
+#[test]
+fn a_request_that_waits_is_small() {
+    fn size<F>(_: impl FnOnce(&'static Handler, ClientRequest, RequestContext<RoleServer>) -> F) -> usize {
+        size_of::<F>()
+    }
+    let size = size(|handler, request, context| rmcp::Service::handle_request(handler, request, context));
+    assert!(size <= 6 << 10, "{size} bytes");
+}

@@ -1,6 +1,4 @@
 //! Calls of tools: the one request that may wait for long.
-//!
-//! A server may have thousands of them. So what waits are small futures in boxes, each of which holds what it still needs.
 
 use super::answer_form::{AnswerForm, error_result, meta_tool_result, tool_result};
 use super::interact::{Subject, client_error};
@@ -14,7 +12,6 @@ use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_hub::hub::{Hub, Offer};
 use codecall_hub::meta;
 use codecall_tools::pipeline::shared_name;
-use futures_util::FutureExt as _;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -37,7 +34,7 @@ impl Handler {
         if request.name.len() > MAX_NAME_BYTES {
             let length = request.name.len();
             let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
-            return Box::pin(std::future::ready(Box::new(Err(ErrorData::invalid_params(message, None)))));
+            return Box::pin(std::future::ready(Err(ErrorData::invalid_params(message, None))));
         }
         if let Some(level) = context.meta.log_level() {
             hub.set_log_level(level);
@@ -51,7 +48,6 @@ impl Handler {
         let client = context.client_info().map(|client| client.name);
         let offer = self.session_offer(&hub, &context);
         let called = Called { hub, name, form, client, offer };
-        let arguments = Box::new(arguments);
         let answer = self.interact(
             &context,
             subject,
@@ -62,12 +58,10 @@ impl Handler {
                 Box::pin(with_client(requester, answer(called, arguments, client, sink, cancel)))
             }),
         );
-        let answering = run_events::after_events(answer, forwarding);
-        // An `async` block would have room for it twice.
-        Box::pin(answering.map(move |answer| {
-            drop(active);
-            answer
-        }))
+        Box::pin(async move {
+            let _active = active;
+            run_events::after_events(answer, forwarding).await
+        })
     }
 }
 
@@ -104,26 +98,24 @@ impl Called {
 /// Calls a meta-tool or a listed tool.
 async fn answer(
     called: Called,
-    // In a box, because the future keeps room for what it is called with.
-    arguments: Box<Map<String, Value>>,
+    arguments: Map<String, Value>,
     client: Client,
     sink: EventSink,
     cancel: CancellationToken,
-) -> Box<suspended::Answer> {
+) -> suspended::Answer {
     let Called { hub, name, form, client: client_name, offer } = &called;
     let result = if meta::find(name).is_some() {
-        let answer = meta::call_for(hub, name, Value::Object(*arguments), client, sink, cancel).await;
+        let answer = meta::call_for(hub, name, Value::Object(arguments), client, sink, cancel).await;
         answer
             .map(|answer| Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, *form))))
     } else {
         let is_offered = match (hub.catalogue().snapshot().listed().lookup(name), offer) {
             (Some(_), _) => false,
             (None, Some(offer)) => offer.lists_tools(),
-            (None, None) => Box::pin(codecall_hub::front::offer(hub, client_name.as_deref())).await.lists_tools(),
+            (None, None) => codecall_hub::front::offer(hub, client_name.as_deref()).await.lists_tools(),
         };
         let is_bridged = hub.is_bridged(client_name.as_deref());
-        // Other requests do not hold its state.
-        let result = Box::pin(hub.direct_for(name, is_offered, *arguments, client, sink, cancel)).await;
+        let result = Box::pin(hub.direct_for(name, is_offered, arguments, client, sink, cancel)).await;
         result.map(|result| {
             let result = result.map(|result| {
                 let structured = hub.config().structured;
@@ -134,8 +126,8 @@ async fn answer(
             result.or_else(|error| client_error(&error).map_or_else(|| Ok(error_result(error)), Err))
         })
     };
-    Box::new(match result {
+    match result {
         Some(result) => result.map(ServerResult::CallToolResult),
         None => Err(called.unknown_tool()),
-    })
+    }
 }

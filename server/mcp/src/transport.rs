@@ -3,106 +3,55 @@
 //! A line that is not JSON is answered with `-32700`, one that is no message with `-32600`. A notification that MCP does
 //! not know is ignored, as MCP says.
 
-use super::open_calls::{self, OpenCalls};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcRequest, ServerJsonRpcMessage};
+use codecall_upstream::BoxFuture;
+use rmcp::model::{
+    CancelledNotification, ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
 use rmcp::{RoleServer, transport::Transport};
 use serde_json::Value;
 use serde_json::error::Category;
+use std::collections::HashSet;
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum length of a line, in bytes. A longer one is skipped.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// Calls that are read, but have not begun. Many at once would take memory for no use, as they begin in turn.
-const MAX_BEGINNING: usize = 32;
 /// How much memory the line buffer keeps after a longer line.
 const MAX_KEPT_BYTES: usize = 64 << 10;
-
-/// Writes the messages of a server, each whole, even if its writer is dropped in the middle of it.
-#[derive(Clone)]
-pub struct MessageWriter(Arc<Mutex<Option<Lines>>>);
-
-impl MessageWriter {
-    /// Creates a writer on a stream.
-    pub fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Some(Lines { stream: Box::new(to), line: Vec::new(), written: 0 }))))
-    }
-
-    /// Writes a message. The future holds it as a line only.
-    ///
-    /// # Errors
-    /// The stream fails, or is closed.
-    pub fn write(&self, message: &ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        let (lines, line) = (Arc::clone(&self.0), serde_json::to_vec(message));
-        async move {
-            let mut line = line?;
-            line.push(b'\n');
-            let mut lines = lines.lock().await;
-            let lines = lines.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
-            lines.finish().await?;
-            (lines.line, lines.written) = (line, 0);
-            lines.finish().await
-        }
-    }
-
-    /// Closes the stream.
-    async fn close(&self) {
-        drop(self.0.lock().await.take());
-    }
-}
-
-/// The output of a connection.
-struct Lines {
-    stream: Box<dyn AsyncWrite + Send + Unpin>,
-    /// The line that is being written.
-    line: Vec<u8>,
-    /// How much of it has been written.
-    written: usize,
-}
-
-impl Lines {
-    /// Writes the rest of the line. Cancelling it loses nothing.
-    async fn finish(&mut self) -> Result<(), Error> {
-        while self.written < self.line.len() {
-            match self.stream.write(&self.line[self.written..]).await? {
-                0 => return Err(ErrorKind::WriteZero.into()),
-                count => self.written += count,
-            }
-        }
-        (self.line, self.written) = (Vec::new(), 0);
-        self.stream.flush().await
-    }
-}
+/// How long open requests may take after the end of the input. rmcp forwards no notification after the end.
+const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Reads messages of a client, and writes those of the server.
-pub struct LineTransport<R> {
+pub struct LineTransport<R, W> {
     reader: BufReader<R>,
     /// The line that is being read. A read that is cancelled continues with it.
     line: Vec<u8>,
     /// Whether the rest of the line is skipped, because it is too long.
     skips: bool,
-    writer: MessageWriter,
-    /// Calls that rmcp does not answer.
-    calls: Arc<OpenCalls>,
-    /// One permit for each call that may be read before it has begun.
-    beginning: Arc<Semaphore>,
-    /// That of the next call.
-    permit: Option<OwnedSemaphorePermit>,
-    /// An answer to a line that is not a message, which is sent before the next line is read.
-    answer: Option<ServerJsonRpcMessage>,
+    /// `None`: it is closed.
+    writer: Arc<Mutex<Option<W>>>,
+    /// Requests that have no response.
+    open: watch::Sender<HashSet<RequestId>>,
+    /// Sends the answer to a line that is not a message, before the next line is read.
+    answer: Option<BoxFuture<'static, Result<(), Error>>>,
     /// Ends the input when it is cancelled.
     stop: CancellationToken,
+    /// Until when open requests may be answered after the end of the input; `None`: it has not ended.
+    end: Option<Instant>,
 }
 
-impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
     /// Creates a transport. Its input also ends when `stop` is cancelled.
-    pub fn new(from: R, writer: MessageWriter, calls: Arc<OpenCalls>, stop: CancellationToken) -> Self {
+    pub fn new(from: R, to: W, stop: CancellationToken) -> Self {
         let reader = BufReader::with_capacity(64 << 10, from);
-        let beginning = Arc::new(Semaphore::new(MAX_BEGINNING));
-        Self { reader, line: Vec::new(), skips: false, writer, calls, beginning, permit: None, answer: None, stop }
+        let (writer, open) = (Arc::new(Mutex::new(Some(to))), watch::Sender::default());
+        Self { reader, line: Vec::new(), skips: false, writer, open, answer: None, stop, end: None }
     }
 
     /// Reads to the end of a line. Returns `false` at the end of the input. Cancelling it loses nothing.
@@ -136,16 +85,11 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
         }
     }
 
-    /// Reads the next message; `None` at the end of the input.
+    /// Reads the next message; `None` at the end of the input. Cancelling it loses nothing.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
-        if self.permit.is_none() {
-            // The semaphore is never closed.
-            self.permit = Arc::clone(&self.beginning).acquire_owned().await.ok();
-        }
         loop {
-            if let Some(answer) = self.answer.clone() {
-                // The client may not read; its next message is read nevertheless.
-                self.writer.write(&answer).await.ok()?;
+            if let Some(answer) = &mut self.answer {
+                answer.await.ok()?;
                 self.answer = None;
             }
             if !self.read_line().await {
@@ -155,45 +99,80 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
             self.line.clear();
             self.line.shrink_to(MAX_KEPT_BYTES);
             match parsed {
-                Ok(Some(mut message)) => {
-                    if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message
-                        && let ClientRequest::CallToolRequest(call) = request
-                    {
-                        // It is given back when the call has begun, and its request is dropped.
-                        call.extensions.insert(Arc::new(self.permit.take()));
-                    }
-                    return Some(message);
-                }
+                Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(error) => self.answer = Some(ServerJsonRpcMessage::error(error, None)),
+                Err(error) => self.answer = Some(Box::pin(self.send(ServerJsonRpcMessage::error(error, None)))),
             }
         }
     }
 }
 
-impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     type Error = Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + 'static {
-        let writing = (!open_calls::is_placeholder(&message)).then(|| self.writer.write(&message));
+        let (writer, open) = (Arc::clone(&self.writer), self.open.clone());
         async move {
-            match writing {
-                Some(writing) => writing.await,
-                None => Ok(()),
+            let written = write(&writer, &message).await;
+            let answered = match message {
+                JsonRpcMessage::Response(response) => Some(response.id),
+                JsonRpcMessage::Error(error) => error.id,
+                JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+            };
+            if let Some(id) = answered {
+                open.send_if_modified(|open| open.remove(&id));
             }
+            written
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let stop = self.stop.clone();
-        stop.run_until_cancelled(self.next()).await.flatten()
+        let message = match self.end {
+            Some(_) => None,
+            None => stop.run_until_cancelled(self.next()).await.flatten(),
+        };
+        match &message {
+            Some(JsonRpcMessage::Request(request)) => {
+                self.open.send_if_modified(|open| open.insert(request.id.clone()));
+            }
+            // A cancelled request has no response.
+            Some(JsonRpcMessage::Notification(notification)) => {
+                if let ClientNotification::CancelledNotification(CancelledNotification { params, .. }) =
+                    &notification.notification
+                    && let Some(id) = &params.request_id
+                {
+                    self.open.send_if_modified(|open| open.remove(id));
+                }
+            }
+            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {}
+            None => {
+                let end = *self.end.get_or_insert_with(|| Instant::now() + GRACE_PERIOD);
+                let mut open = self.open.subscribe();
+                let _ = tokio::time::timeout_at(end, open.wait_for(HashSet::is_empty)).await;
+            }
+        }
+        message
     }
 
     async fn close(&mut self) -> Result<(), Error> {
-        self.calls.close().await;
-        self.writer.close().await;
+        drop(self.writer.lock().await.take());
         Ok(())
     }
+}
+
+/// Writes a message as a line.
+async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<Option<W>>, message: &ServerJsonRpcMessage) -> Result<(), Error> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or_else(|| Error::from(ErrorKind::NotConnected))?;
+    writer.write_all(&line).await?;
+    writer.flush().await
 }
 
 /// Parses a line; `None` for one that needs no answer.
@@ -222,33 +201,12 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rmcp::model::{CustomResult, RequestId, ServerResult};
 
     fn code(line: &[u8]) -> Option<i32> {
         match parse(line) {
             Ok(message) => message.map(|_| 0),
             Err(error) => Some(error.code.0),
         }
-    }
-
-    /// A notification is given up when its answer cannot wait any longer. What follows must not be in the middle of it.
-    #[tokio::test]
-    async fn a_line_is_whole_although_its_writer_is_dropped() {
-        let (to, mut from) = tokio::io::duplex(8);
-        let writer = MessageWriter::new(to);
-        let message = |text: &str| {
-            let result = ServerResult::CustomResult(CustomResult(text.into()));
-            ServerJsonRpcMessage::response(result, RequestId::Number(1))
-        };
-        let given_up = tokio::time::timeout(std::time::Duration::from_millis(20), writer.write(&message("one")));
-        assert!(given_up.await.is_err(), "nobody reads");
-        let second = tokio::spawn(writer.write(&message("two")));
-        let mut lines = BufReader::new(&mut from).lines();
-        for text in ["one", "two"] {
-            let line = lines.next_line().await.expect("read").expect("a line");
-            assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON")["result"], text);
-        }
-        second.await.expect("not cancelled").expect("written");
     }
 
     #[test]

@@ -66,7 +66,6 @@ pub struct CallEnd {
 
 impl Calls {
     /// Makes a call when there is a permit for it, unless it is cancelled before. `pause` is there if it can pause.
-    // What it is called with is behind pointers, because the future and those in it hold it twice.
     pub async fn make(
         self: Arc<Self>,
         call: Box<Call>,
@@ -76,7 +75,6 @@ impl Calls {
         let id = call.id;
         // A call of an unknown tool reaches none, so it does not wait for its turn.
         let permits = (call.kind != CallKind::Tool || !self.pipeline.is_unknown(&call.tool)).then_some(&self.permits);
-        // In boxes is what comes before the tool: a call that waits for it holds none of it.
         let acquiring = OptionFuture::from(permits.map(|permits| permits.acquire()));
         let Some(permit) = Box::pin(cancel.run_until_cancelled(acquiring)).await else {
             let result = Err(aborted(truncate(&call.tool, MAX_NAME_BYTES)));
@@ -170,7 +168,6 @@ impl Calls {
             Some(requester) => Either::Left(with_client(requester, answering)),
             None => Either::Right(answering),
         };
-        // In a box, because it would be held twice.
         let calling = Box::pin(telemetry::within(self.trace.clone(), answering));
         // A panic of an upstream only fails this call.
         let answered = AssertUnwindSafe(calling).catch_unwind().await;
@@ -227,7 +224,6 @@ pub struct CallLog {
 
 #[derive(Debug, Default)]
 struct Rows {
-    /// In boxes, because a tree has room for eleven records from the start.
     calls: BTreeMap<CallId, Box<Record>>,
     /// Number of all calls, those that are not logged included.
     total: u64,

@@ -3,7 +3,6 @@
 use super::context::RunContext;
 use super::request::ExecuteRequest;
 use codecall_base::client::Client;
-use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,12 +40,9 @@ impl Deadline {
     }
 
     /// Resolves after the limit, without the time that the client takes, and says so.
-    // In a box: most clients cannot be asked.
-    pub(super) fn passed(&self) -> BoxFuture<'_, String> {
-        let Some(port) = self.client.port() else { return Box::pin(std::future::pending()) };
-        Box::pin(async move {
-            port.waits().limit(self.limit, std::future::pending::<()>()).await;
-            format!("Script execution timed out after {}ms", self.limit.as_millis())
-        })
+    pub(super) async fn passed(&self) -> String {
+        let Some(port) = self.client.port() else { return std::future::pending().await };
+        port.waits().limit(self.limit, std::future::pending::<()>()).await;
+        format!("Script execution timed out after {}ms", self.limit.as_millis())
     }
 }

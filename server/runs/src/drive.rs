@@ -82,7 +82,6 @@ impl Pending {
     ) -> Vec<Event> {
         let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
         let waits = permit.and(client.port().filter(|_| client.can_be_asked())).map(|port| port.waits());
-        // In a box: most clients cannot be asked.
         let mut opened: BoxFuture<'_, ()> = match waits {
             Some(waits) => Box::pin(waits.opened()),
             None => Box::pin(std::future::pending()),
@@ -237,7 +236,6 @@ impl<'a> Driver<'a> {
     }
 
     /// Drives the run to its end.
-    // In a box, because the future holds what it is called with twice.
     pub(super) async fn drive(mut self: Box<Self>, mut task: Task) -> Outcome {
         loop {
             let (mut run, progress) = match Box::pin(self.slice(task)).await {
@@ -404,9 +402,7 @@ impl<'a> Driver<'a> {
         let mut can_leave = !has_timer || (left >= MIN_SLEEP && self.can_sleep);
         let mut events = loop {
             let left = waits_until.saturating_duration_since(Instant::now());
-            // In a box, as all that a run waits for: it would have room for each of them.
-            let events =
-                Box::pin(self.pending.events(left, can_leave, self.context, &self.calls.client, &mut lost)).await;
+            let events = self.pending.events(left, can_leave, self.context, &self.calls.client, &mut lost).await;
             // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
             if self.can_pause && self.runs.admission.closed().is_cancelled() {
                 let message = "The server shut down while the script was running";

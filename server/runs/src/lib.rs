@@ -188,7 +188,6 @@ impl Runs {
     }
 
     /// Runs a script to its end.
-    // The request is in a box from the start: each future that it is moved through would hold it twice.
     pub fn execute(
         &self,
         request: impl Into<Box<ExecuteRequest>>,
@@ -210,7 +209,6 @@ impl Runs {
         let began = Instant::now();
         let id = request.id.take().unwrap_or_else(RunId::random);
         let mut waiting = Waiting::default();
-        // In boxes is what comes before the script and after it: a run that waits holds none of it.
         let outcome = match Box::pin(self.begin(&id, &mut request, &log, &cancel)).await {
             Ok((scope, begun)) => {
                 let deadline = Deadline::new(&mut request);

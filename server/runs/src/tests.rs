@@ -125,3 +125,11 @@ async fn hooks_see_the_beginning_and_the_end_of_each_run() {
         ]
     );
 }
+
+/// A server may have thousands of runs that wait for their calls.
+#[test]
+fn a_run_that_waits_is_small() {
+    let runs = runs(Pool::default());
+    let size = size_of_val(&runs.execute(request("await users.slow({})"), None, CancellationToken::new()));
+    assert!(size <= 1 << 10, "{size} bytes");
+}

@@ -201,7 +201,6 @@ impl Pipeline {
     ///
     /// # Errors
     /// The call is refused or the tool fails.
-    // A call is in a box from the start: each future that it is moved through would hold it twice.
     pub fn data(&self, call: impl Into<Box<ToolCall>>) -> impl Future<Output = Result<Value, ToolError>> + Send {
         self.data_of(call.into())
     }
@@ -285,7 +284,6 @@ impl Pipeline {
     }
 
     /// Reaches the tool of a call, unless the call has a result already, and ends the call.
-    // What comes before the tool and after it is in boxes: a call that waits for its tool holds none of it.
     async fn finish(&self, Begun { mut passing, result }: Begun<'_>) -> Result<ToolResult, ToolError> {
         let result = match result {
             Some(result) => *result,
@@ -365,7 +363,6 @@ impl Pipeline {
             let client = self.call_client(&call.context.client, &entry.definition.app, &what, ended);
             Arc::new(client.passing_task(call.context.caller != Caller::Script))
         };
-        // In a box is what few calls need, as all would have room for it.
         if self.may_wait(entry, &call)
             && let Err(error) = Box::pin(self.approved(entry, &call, &client)).await
         {

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolLookups {
     /// Apps: `users` of `users.list`.
-    // Boxed texts, because many runs wait with a few of them, and a node of a tree has room for eleven.
     pub apps: BTreeSet<Box<str>>,
     /// Tools by their names as members of apps: `users:list` by `users.list`.
     pub members: BTreeMap<Box<str>, Box<str>>,

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 /// Messages in the queue to a client.
 const QUEUE_CAPACITY: usize = 64;
-/// Messages of a stream that are kept: at most as many as its queue has room for.
+/// Messages of a stream that are kept: at most the capacity of its queue.
 const MAX_KEPT: usize = 16;
 /// How long the end of a stream is kept whose client has left.
 const KEEP: Duration = Duration::from_secs(60);

@@ -20,7 +20,6 @@ const REFUSALS: [ErrorCode; 2] = [ErrorCode::QueueFull, ErrorCode::QueueTimeout]
 impl Hub {
     /// Runs a script. If it or its context mentions servers whose tools are not known, it begins once they are, or after the
     /// time limit of a tool call.
-    // The request is in a box from the start: each future that it is moved through would hold it twice.
     pub fn execute(
         &self,
         request: impl Into<Box<ExecuteRequest>>,
@@ -36,7 +35,6 @@ impl Hub {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Finished {
-        // In boxes is what comes before the run and after it: a run that waits holds none of it.
         Box::pin(self.prepare(&mut request, &cancel)).await;
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,

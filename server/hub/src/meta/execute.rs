@@ -137,7 +137,6 @@ impl MetaTool for Execute {
         if let Some(durable) = hub.durable().filter(|_| hub.config().durable.enabled && !is_dry_run) {
             return Box::pin(waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel));
         }
-        // What it does not wait for while the script runs is in boxes.
         Box::pin(async move {
             let finished = hub.execute(script, sink, cancel).await;
             Box::pin(async move {

@@ -32,7 +32,6 @@ impl Pipeline {
                 return Err(ToolError::new(ErrorCode::ServerStarting, message));
             }
         }
-        // In a box: whatever waits for it would hold it twice.
         let answer = Box::pin(self.answer(trace, input, entry, client, &cancel));
         let answer = tokio::select! {
             biased;

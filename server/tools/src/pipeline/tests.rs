@@ -51,6 +51,16 @@ async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String,
     (error.code, error.message)
 }
 
+/// A server may have thousands of calls that wait for their tools.
+#[test]
+fn a_call_that_waits_is_small() {
+    fn size<F>(_: impl FnOnce(&'static Pipeline, ToolCall) -> F) -> usize {
+        size_of::<F>()
+    }
+    let size = size(|pipeline, call| pipeline.data(call));
+    assert!(size <= 1 << 10, "{size} bytes");
+}
+
 #[tokio::test]
 async fn a_call_that_fits_gets_through() {
     let input = json!({"id": 1});
