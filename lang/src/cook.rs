@@ -28,36 +28,33 @@ pub(crate) fn node<'s, T: Depth + Copy>(
 /// A name with escapes, decoded.
 pub(crate) use escape::name as unescaped;
 
-/// A name, with its escapes decoded; `layout` has checked it, and knows whether the source has any such name.
+/// A name, with its escapes decoded.
 #[inline]
-pub(crate) fn name<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> &'s str {
-    if covers.has_escaped_names && text.contains('\\') {
-        return covers.value(escape::name(text, start).map(|name| arena.text(name.into())), text);
-    }
-    text
+pub(crate) fn name<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
+    if text.contains('\\') { Ok(arena.text(escape::name(text, start)?.into())) } else { Ok(text) }
 }
 
 /// The same with its span.
 #[inline]
-pub(crate) fn name_node<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> Name<'s> {
-    Name { text: name(arena, covers, text, start), span: span_of(text, start) }
+pub(crate) fn name_node<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Name<'s>> {
+    Ok(Name { text: name(arena, text, start)?, span: span_of(text, start) })
 }
 
 /// The value of a string literal.
-pub(crate) fn string<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> Text<'s> {
+pub(crate) fn string<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {
     let inside = text.get(1..text.len() - 1).unwrap_or("");
-    covers.value(escape::text(inside, start + 1).map(|text| arena.bytes(text)), &[])
+    Ok(arena.bytes(escape::text(inside, start + 1)?))
 }
 
 /// A regular expression literal.
-pub(crate) fn regex<'s>(covers: &Covers<'_>, text: &'s str, start: u32) -> ExprKind<'s> {
+pub(crate) fn regex(text: &str, start: u32) -> Result<ExprKind<'_>> {
     let (pattern, flags) = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/')).unwrap_or((text, ""));
     let wrong = flags.char_indices().any(|(at, flag)| !"dgimsuvy".contains(flag) || flags[..at].contains(flag));
     if wrong || flags.contains('u') && flags.contains('v') {
         let span = Span::new(start + 2 + len(pattern), start + len(text));
-        covers.error(Diagnostic::syntax(format!("invalid regular expression flags `{flags}`"), span));
+        return Err(Diagnostic::syntax(format!("invalid regular expression flags `{flags}`"), span).into());
     }
-    ExprKind::Regex(pattern, flags)
+    Ok(ExprKind::Regex(pattern, flags))
 }
 
 /// A text of a template literal with the offset of its token.
@@ -93,25 +90,25 @@ pub(crate) fn parts<'s>(arena: &'s Arena, texts: List<'s, (TextAt<'s>, Expr<'s>)
 }
 
 /// A template literal as an expression.
-pub(crate) fn template<'s>(arena: &'s Arena, covers: &Covers<'_>, parts: &Parts<'s>) -> ExprKind<'s> {
+pub(crate) fn template<'s>(arena: &'s Arena, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
     let mut texts = List::new();
     for (start, text) in parts.texts() {
-        texts = arena.push(texts, covers.value(cooked(arena, text, start + 1), &[]));
+        texts = arena.push(texts, cooked(arena, text, start + 1)?);
     }
-    ExprKind::Template(arena.slice(texts), parts.holes(arena))
+    Ok(ExprKind::Template(arena.slice(texts), parts.holes(arena)))
 }
 
 /// A tagged template, in which invalid escapes are allowed.
-pub(crate) fn tagged<'s>(arena: &'s Arena, covers: &Covers<'_>, tag: Expr<'s>, parts: &Parts<'s>) -> ExprKind<'s> {
+pub(crate) fn tagged<'s>(arena: &'s Arena, tag: Expr<'s>, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
     if in_optional_chain(tag) {
-        covers.error(Diagnostic::syntax("a template cannot follow `?.`", tag.span));
+        return Err(Diagnostic::syntax("a template cannot follow `?.`", tag.span).into());
     }
     let mut quasis = List::new();
     for (start, text) in parts.texts() {
         let cooked = cooked(arena, text, start + 1).ok();
         quasis = arena.push(quasis, Quasi { cooked, raw: arena.text(lines(text)).as_bytes() });
     }
-    ExprKind::Tagged(tag, arena.slice(quasis), parts.holes(arena))
+    Ok(ExprKind::Tagged(tag, arena.slice(quasis), parts.holes(arena)))
 }
 
 fn cooked<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {

@@ -1,7 +1,7 @@
 //! Operators: from the flat lists of the grammar to trees.
 
 use crate::ast::{Arena, AssignOp, Binary, Expr, ExprKind, List, Logical, Unary};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
 use crate::targets::{Covers, node, update_target};
 
@@ -67,17 +67,17 @@ pub(crate) fn single<'s>(
     left: Expr<'s>,
     operator: Infix,
     right: Expr<'s>,
-) -> Expr<'s> {
+) -> Result<Expr<'s>> {
     match operator {
         Infix::Binary(operator) if operator != Binary::Power => {
-            node(arena, covers, ExprKind::Binary(operator, left, right), left.span.to(right.span))
+            Ok(node(arena, covers, ExprKind::Binary(operator, left, right), left.span.to(right.span)))
         }
         _ => infix(arena, covers, left, arena.one((operator, right))),
     }
 }
 
 /// The tree of `first operator operand operator operand …`.
-pub(crate) fn infix<'s>(arena: &'s Arena, covers: &Covers<'_>, first: Expr<'s>, rest: Rest<'s>) -> Expr<'s> {
+pub(crate) fn infix<'s>(arena: &'s Arena, covers: &Covers<'_>, first: Expr<'s>, rest: Rest<'s>) -> Result<Expr<'s>> {
     Climber { arena, covers, rest: arena.slice(rest) }.climb(first, level::OR)
 }
 
@@ -92,18 +92,18 @@ struct Climber<'s, 'c> {
 impl<'s> Climber<'s, '_> {
     /// `left` and all operators behind it that bind at least as tight as `least`. Recursion is bounded
     /// by the number of levels.
-    fn climb(&mut self, mut left: Expr<'s>, least: u8) -> Expr<'s> {
+    fn climb(&mut self, mut left: Expr<'s>, least: u8) -> Result<Expr<'s>> {
         while let Some(level) = self.level().filter(|&level| level >= least) {
             let mut run = List::new();
             while let Some((&(operator, operand), rest)) = self.rest.split_first()
                 && operator.level() == level
             {
                 self.rest = rest;
-                run = self.arena.push(run, (operator, self.climb(operand, level + 1)));
+                run = self.arena.push(run, (operator, self.climb(operand, level + 1)?));
             }
-            left = self.combine(left, level, self.arena.slice(run));
+            left = self.combine(left, level, self.arena.slice(run))?;
         }
-        left
+        Ok(left)
     }
 
     /// The level of the operator that comes next.
@@ -112,12 +112,12 @@ impl<'s> Climber<'s, '_> {
     }
 
     /// A run of operators of one level.
-    fn combine(&self, first: Expr<'s>, level: u8, run: &'s [(Infix, Expr<'s>)]) -> Expr<'s> {
-        let [(operator, second), more @ ..] = run else { return first };
+    fn combine(&self, first: Expr<'s>, level: u8, run: &'s [(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
+        let [(operator, second), more @ ..] = run else { return Ok(first) };
         let span = first.span.to(more.last().map_or(second.span, |(_, last)| last.span));
         let kind = match operator {
             _ if level == level::POWER => return self.power(first, run),
-            Infix::Logical(operator) => ExprKind::Logical(*operator, self.logical(*operator, first, run, span)),
+            Infix::Logical(operator) => ExprKind::Logical(*operator, self.logical(*operator, first, run, span)?),
             Infix::Binary(operator) if more.is_empty() => ExprKind::Binary(*operator, first, second),
             Infix::Binary(_) => {
                 let mut chain = List::new();
@@ -129,46 +129,52 @@ impl<'s> Climber<'s, '_> {
                 ExprKind::Chain(first, self.arena.slice(chain))
             }
         };
-        node(self.arena, self.covers, kind, span)
+        Ok(node(self.arena, self.covers, kind, span))
     }
 
     /// The operands; `??` does not mix with `||` and `&&` unless parenthesised.
-    fn logical(&self, operator: Logical, first: Expr<'s>, run: &[(Infix, Expr<'s>)], span: Span) -> &'s [Expr<'s>] {
+    fn logical(
+        &self,
+        operator: Logical,
+        first: Expr<'s>,
+        run: &[(Infix, Expr<'s>)],
+        span: Span,
+    ) -> Result<&'s [Expr<'s>]> {
         let mut operands = self.arena.one(first);
         for &(other, operand) in run {
             if other != Infix::Logical(operator) {
-                self.covers.error(mixed(span));
+                return Err(mixed(span));
             }
             operands = self.arena.push(operands, operand);
         }
         let operands = self.arena.slice(operands);
         let mixes = |operand: &Expr<'_>| matches!(operand.kind, ExprKind::Logical(..));
         if operator == Logical::Coalesce && operands.iter().any(mixes) {
-            self.covers.error(mixed(span));
+            return Err(mixed(span));
         }
-        operands
+        Ok(operands)
     }
 
     /// `a ** b ** c` is `a ** (b ** c)`.
-    fn power(&self, first: Expr<'s>, run: &[(Infix, Expr<'s>)]) -> Expr<'s> {
-        let Some((&(_, mut right), before)) = run.split_last() else { return first };
+    fn power(&self, first: Expr<'s>, run: &[(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
+        let Some((&(_, mut right), before)) = run.split_last() else { return Ok(first) };
         let lefts = before.iter().rev().map(|&(_, operand)| operand);
         for left in lefts.chain([first]) {
             if matches!(left.kind, ExprKind::Unary(..) | ExprKind::Await(_)) {
                 let message = "a prefix operator cannot stand before the base of `**`";
                 let hint = "put the base in parentheses: `(-x) ** 2` or `-(x ** 2)`";
-                self.covers.error(Diagnostic::syntax(message, left.span).with_hint(hint));
+                return Err(Diagnostic::syntax(message, left.span).with_hint(hint).into());
             }
             let span = left.span.to(right.span);
             right = node(self.arena, self.covers, ExprKind::Binary(Binary::Power, left, right), span);
         }
-        right
+        Ok(right)
     }
 }
 
-fn mixed(span: Span) -> Diagnostic {
+fn mixed(span: Span) -> Box<Diagnostic> {
     let message = "`??` cannot be mixed with `||` or `&&`";
-    Diagnostic::syntax(message, span).with_hint("put one of them in parentheses")
+    Diagnostic::syntax(message, span).with_hint("put one of them in parentheses").into()
 }
 
 /// The tree of `operator operator … operand`.
@@ -177,19 +183,19 @@ pub(crate) fn prefix<'s>(
     covers: &Covers<'_>,
     operators: List<'s, (u32, Prefix)>,
     mut operand: Expr<'s>,
-) -> Expr<'s> {
+) -> Result<Expr<'s>> {
     for &(start, operator) in arena.slice(operators).iter().rev() {
         let span = Span::new(start, operand.span.end);
         let kind = match operator {
             Prefix::Await => ExprKind::Await(operand),
             Prefix::Unary(operator) => ExprKind::Unary(operator, operand),
             Prefix::Update(delta) => {
-                ExprKind::Update { delta, prefix: true, target: update_target(arena, covers, operand) }
+                ExprKind::Update { delta, prefix: true, target: update_target(arena, covers, operand)? }
             }
         };
         operand = node(arena, covers, kind, span);
     }
-    operand
+    Ok(operand)
 }
 
 /// What `+=` and the like stand for.

@@ -410,7 +410,6 @@ impl<'s> Layout<'s> {
     fn in_context(&mut self, mut token: Token, span: Span, newline: bool) -> Result<Option<Token>> {
         use Token as T;
         if token == T::EscapedIdent {
-            self.out.has_escaped_names = true;
             token = self.unescaped(self.slice(span), span)?;
         }
         self.modifier(token, span, newline)?;

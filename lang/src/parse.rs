@@ -8,7 +8,6 @@ use crate::span::Span;
 use crate::targets::Covers;
 use crate::token::Token;
 use lalrpop_util::{ParseError, lalrpop_mod};
-use std::convert::Infallible;
 
 #[cfg(test)]
 mod tests;
@@ -39,21 +38,15 @@ pub(crate) fn parse_part<'s>(
     language: Language,
 ) -> Result<Script<'s>, Diagnostic> {
     let tokens = layout::tokens(source, code, language).map_err(|error| *error)?;
-    let mut covers = Covers::new(source, tokens.has_escaped_names);
-    // A noted error ends the text.
-    let tokens = tokens.into_iter().take_while(|_| !covers.has_failed());
-    let parsed = grammar::ScriptParser::new().parse(arena, &covers, tokens);
-    if let Some(error) = covers.take_error() {
-        return Err(*error);
-    }
-    let body = parsed.map_err(|error| diagnostic(source, error))?;
-    covers.check()?;
-    Ok(Script { entry: covers.entry(body), body })
+    let covers = Covers::new(source);
+    // A tree that is too high ends the text: no action reads it.
+    let tokens = tokens.into_iter().map(|token| covers.check_depth().map(|()| token));
+    grammar::ScriptParser::new().parse(arena, &covers, tokens).map_err(|error| diagnostic(source, error))
 }
 
-fn diagnostic(source: &str, error: ParseError<u32, Token, Infallible>) -> Diagnostic {
+fn diagnostic(source: &str, error: ParseError<u32, Token, Box<Diagnostic>>) -> Diagnostic {
     match error {
-        ParseError::User { error } => match error {},
+        ParseError::User { error } => *error,
         ParseError::InvalidToken { location } => Diagnostic::syntax("unexpected character", location..location),
         ParseError::UnrecognizedEof { location, expected } => {
             let message = format!("expected {}, found the end of the script", describe(&expected));

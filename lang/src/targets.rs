@@ -2,23 +2,19 @@
 
 use crate::ast::{
     Arena, AssignOp, Declarator, Declares, Depth, Expr, ExprKind, Key, List, Name, Node, Pattern, PatternKind,
-    Property, Stmt, StmtKind, in_optional_chain,
+    Property, Script, Stmt, StmtKind, in_optional_chain,
 };
 use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the parser notes beside the tree.
-///
-/// Errors are among it: a parser whose reductions return no errors has a small frame.
+/// What the parser notes beside the tree: what only the text behind it allows or refuses, and its height.
 #[derive(Debug, Default)]
 pub(crate) struct Covers<'s> {
     source: &'s str,
-    /// Whether a name of the source is written with escapes.
-    pub(crate) has_escaped_names: bool,
-    /// The first error.
-    error: OnceCell<Box<Diagnostic>>,
+    /// The first node that is too high. It is noted because an error in each action that makes a node would slow the parser.
+    too_deep: Cell<Option<Span>>,
     /// Spans of `name = default` in object literals (CoverInitializedName): an error unless the literal turns
     /// out to be a pattern.
     defaults: RefCell<BTreeMap<u32, u32>>,
@@ -30,8 +26,8 @@ pub(crate) struct Covers<'s> {
 
 impl<'s> Covers<'s> {
     /// Nothing yet.
-    pub(crate) fn new(source: &'s str, has_escaped_names: bool) -> Self {
-        Self { source, has_escaped_names, ..Self::default() }
+    pub(crate) fn new(source: &'s str) -> Self {
+        Self { source, ..Self::default() }
     }
 
     /// The text of a token.
@@ -45,32 +41,12 @@ impl<'s> Covers<'s> {
         (start, self.text(start + 1, end - closing))
     }
 
-    /// Notes an error; only the first one counts. What the reduction makes does not matter then.
-    #[cold]
-    pub(crate) fn error(&self, error: impl Into<Box<Diagnostic>>) {
-        // A later one follows from the first.
-        _ = self.error.set(error.into());
-    }
-
-    /// A value, or another one where it is an error.
-    #[inline(always)]
-    pub(crate) fn value<T>(&self, value: Result<T>, otherwise: T) -> T {
-        value.unwrap_or_else(|error| {
-            self.error(error);
-            otherwise
-        })
-    }
-
-    /// Whether an error is noted, so that the parser need not go on.
-    #[inline(always)]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.error.get().is_some()
-    }
-
-    /// Notes that a tree is too high.
-    #[cold]
-    fn too_deep(&self, span: Span) {
-        self.error(Diagnostic::syntax("this is nested too deeply", span));
+    /// Refuses a tree that is too high.
+    pub(crate) fn check_depth(&self) -> Result<()> {
+        match self.too_deep.get() {
+            Some(span) => Err(Diagnostic::syntax("this is nested too deeply", span).into()),
+            None => Ok(()),
+        }
     }
 
     /// Notes a default.
@@ -103,31 +79,23 @@ impl<'s> Covers<'s> {
     }
 
     /// A statement behind `export default`.
-    pub(crate) fn export<'t>(&self, keyword: Span, statement: Stmt<'t>) -> Stmt<'t> {
-        if self.export.replace(Some(statement.span)).is_some() {
-            self.error(Diagnostic::syntax("a script has one default export only", keyword));
+    pub(crate) fn export<'t>(&self, keyword: Span, statement: Stmt<'t>) -> Result<Stmt<'t>> {
+        match self.export.replace(Some(statement.span)) {
+            Some(_) => Err(Diagnostic::syntax("a script has one default export only", keyword).into()),
+            None => Ok(statement),
         }
-        statement
     }
 
-    /// Which statement that is.
-    pub(crate) fn entry(&self, body: &[Stmt<'_>]) -> Option<usize> {
-        let export = self.export.get()?;
-        body.iter().position(|statement| statement.span == export)
-    }
-
-    /// The first error.
-    pub(crate) fn take_error(&mut self) -> Option<Box<Diagnostic>> {
-        self.error.take()
-    }
-
-    /// Refuses the first default that belongs to no pattern.
-    pub(crate) fn check(&self) -> std::result::Result<(), Diagnostic> {
-        match self.defaults.borrow().first_key_value() {
-            Some((&start, &end)) => Err(Diagnostic::syntax("expected `:`, found `=`", Span::new(start, end))
-                .with_hint("`{name = value}` is only a pattern; an object is written `{name: value}`")),
-            None => Ok(()),
+    /// The whole script, unless it is too high or a default belongs to no pattern.
+    pub(crate) fn script<'t>(&self, body: &'t [Stmt<'t>]) -> Result<Script<'t>> {
+        self.check_depth()?;
+        if let Some((&start, &end)) = self.defaults.borrow().first_key_value() {
+            let hint = "`{name = value}` is only a pattern; an object is written `{name: value}`";
+            let error = Diagnostic::syntax("expected `:`, found `=`", Span::new(start, end));
+            return Err(error.with_hint(hint).into());
         }
+        let export = self.export.get();
+        Ok(Script { entry: body.iter().position(|statement| Some(statement.span) == export), body })
     }
 }
 
@@ -135,43 +103,49 @@ impl<'s> Covers<'s> {
 #[inline(always)]
 pub(crate) fn node<'s, T: Depth + Copy>(arena: &'s Arena, covers: &Covers<'_>, kind: T, span: Span) -> &'s Node<T> {
     let (node, fits) = Node::new(kind, span);
-    if !fits {
-        covers.too_deep(span);
+    if !fits && covers.too_deep.get().is_none() {
+        covers.too_deep.set(Some(span));
     }
     arena.alloc(node)
 }
 
 /// The pattern that an expression to the left of `=` stands for.
-pub(crate) fn target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Pattern<'s> {
+pub(crate) fn target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<Pattern<'s>> {
     let span = expr.span;
     let kind = match expr.kind {
-        ExprKind::Array(items) => array(arena, covers, items),
-        ExprKind::Object(properties) => object(arena, covers, properties, span),
+        ExprKind::Array(items) => array(arena, covers, items)?,
+        ExprKind::Object(properties) => object(arena, covers, properties, span)?,
         _ => return update_target(arena, covers, expr),
     };
-    node(arena, covers, kind, span)
+    Ok(node(arena, covers, kind, span))
 }
 
-fn array<'s>(arena: &'s Arena, covers: &Covers<'_>, items: &[Option<Expr<'s>>]) -> PatternKind<'s> {
+fn array<'s>(arena: &'s Arena, covers: &Covers<'_>, items: &[Option<Expr<'s>>]) -> Result<PatternKind<'s>> {
     let last = items.len().saturating_sub(1);
     let mut elements = List::new();
     for (index, item) in items.iter().enumerate() {
-        let element = item.map(|item| match item.kind {
-            ExprKind::Spread(rest) if index == last && !covers.has_comma(rest) => {
+        let element = match item {
+            None => None,
+            Some(Node { kind: ExprKind::Spread(rest), span, .. }) if index == last && !covers.has_comma(rest) => {
                 if matches!(rest.kind, ExprKind::Assign(..)) {
-                    covers.error(invalid(rest.span));
+                    return Err(invalid(rest.span));
                 }
-                node(arena, covers, PatternKind::Rest(target(arena, covers, rest)), item.span)
+                Some(node(arena, covers, PatternKind::Rest(target(arena, covers, rest)?), *span))
             }
-            ExprKind::Spread(_) => no_target(arena, covers, rest_not_last(item.span)),
-            _ => element(arena, covers, item),
-        });
+            Some(Node { kind: ExprKind::Spread(_), span, .. }) => return Err(rest_not_last(*span)),
+            Some(item) => Some(element(arena, covers, item)?),
+        };
         elements = arena.push(elements, element);
     }
-    PatternKind::Array(arena.slice(elements))
+    Ok(PatternKind::Array(arena.slice(elements)))
 }
 
-fn object<'s>(arena: &'s Arena, covers: &Covers<'_>, properties: &[Property<'s>], span: Span) -> PatternKind<'s> {
+fn object<'s>(
+    arena: &'s Arena,
+    covers: &Covers<'_>,
+    properties: &[Property<'s>],
+    span: Span,
+) -> Result<PatternKind<'s>> {
     let last = properties.len().saturating_sub(1);
     let mut entries = List::new();
     let mut rest = None;
@@ -181,77 +155,62 @@ fn object<'s>(arena: &'s Arena, covers: &Covers<'_>, properties: &[Property<'s>]
                 covers.close(name.span);
                 shorthand(arena, covers, name, default)
             }
-            Property::Value(key, value) => (key, element(arena, covers, value)),
+            Property::Value(key, value) => (key, element(arena, covers, value)?),
             Property::Spread(value) if index == last && !covers.has_comma(value) => {
-                rest = Some(update_target(arena, covers, value));
+                rest = Some(update_target(arena, covers, value)?);
                 continue;
             }
-            Property::Spread(value) => {
-                covers.error(rest_not_last(value.span));
-                continue;
-            }
-            Property::Method(..) => {
-                covers.error(invalid(span));
-                continue;
-            }
+            Property::Spread(value) => return Err(rest_not_last(value.span)),
+            Property::Method(..) => return Err(invalid(span)),
         };
         entries = arena.push(entries, entry);
     }
-    PatternKind::Object(arena.slice(entries), rest)
+    Ok(PatternKind::Object(arena.slice(entries), rest))
 }
 
 /// A target with an optional default.
-fn element<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Pattern<'s> {
+fn element<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<Pattern<'s>> {
     match expr.kind {
         ExprKind::Assign(AssignOp::Plain, target, value) => {
-            node(arena, covers, PatternKind::Default(target, value), expr.span)
+            Ok(node(arena, covers, PatternKind::Default(target, value), expr.span))
         }
         _ => target(arena, covers, expr),
     }
 }
 
 /// A target that is no pattern: a name or a property.
-pub(crate) fn update_target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Pattern<'s> {
+pub(crate) fn update_target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<Pattern<'s>> {
     let span = expr.span;
     match expr.kind {
-        ExprKind::Name(name) => node(arena, covers, PatternKind::Name(name), span),
+        ExprKind::Name(name) => Ok(node(arena, covers, PatternKind::Name(name), span)),
         ExprKind::Paren(inner) => update_target(arena, covers, inner),
         ExprKind::Member(..) | ExprKind::Index(..) if in_optional_chain(expr) => {
-            let error = Diagnostic::syntax("cannot assign through `?.`", span)
-                .with_hint("test the object first: `if (object) object.name = value`");
-            no_target(arena, covers, error)
+            let hint = "test the object first: `if (object) object.name = value`";
+            Err(Diagnostic::syntax("cannot assign through `?.`", span).with_hint(hint).into())
         }
-        ExprKind::Member(..) | ExprKind::Index(..) => node(arena, covers, PatternKind::Member(expr), span),
-        _ => no_target(arena, covers, invalid(span)),
+        ExprKind::Member(..) | ExprKind::Index(..) => Ok(node(arena, covers, PatternKind::Member(expr), span)),
+        _ => Err(invalid(span)),
     }
 }
 
-/// Notes an error, in place of a target.
-#[cold]
-fn no_target<'s>(arena: &'s Arena, covers: &Covers<'_>, error: Diagnostic) -> Pattern<'s> {
-    let span = error.span;
-    covers.error(error);
-    node(arena, covers, PatternKind::Name(""), span)
-}
-
 /// A declaration; only `let` and `var` of plain names may leave out the value.
-pub(crate) fn declare<'s>(covers: &Covers<'_>, declares: Declares, declarators: &'s [Declarator<'s>]) -> StmtKind<'s> {
+pub(crate) fn declare<'s>(declares: Declares, declarators: &'s [Declarator<'s>]) -> Result<StmtKind<'s>> {
     for Declarator { target, init } in declarators {
         let plain = matches!(target.kind, PatternKind::Name(_));
         if init.is_none() && !(plain && declares != Declares::Const) {
             let what = if plain { "a `const`" } else { "a pattern" };
-            covers.error(Diagnostic::syntax(format!("{what} needs a value: `= …`"), target.span));
+            return Err(Diagnostic::syntax(format!("{what} needs a value: `= …`"), target.span).into());
         }
     }
-    StmtKind::Declare(declares, declarators)
+    Ok(StmtKind::Declare(declares, declarators))
 }
 
 /// `new callee(arguments)`
-pub(crate) fn new<'s>(covers: &Covers<'_>, callee: Expr<'s>, arguments: &'s [Expr<'s>]) -> ExprKind<'s> {
+pub(crate) fn new<'s>(callee: Expr<'s>, arguments: &'s [Expr<'s>]) -> Result<ExprKind<'s>> {
     if in_optional_chain(callee) {
-        covers.error(Diagnostic::syntax("`new` does not work with `?.`", callee.span));
+        return Err(Diagnostic::syntax("`new` does not work with `?.`", callee.span).into());
     }
-    ExprKind::New(callee, arguments)
+    Ok(ExprKind::New(callee, arguments))
 }
 
 /// `name` and `name = default` in an object pattern.
@@ -274,10 +233,10 @@ pub(crate) fn key(name: Name<'_>) -> Key<'_> {
     Key::Text(name.text.as_bytes(), name.span)
 }
 
-fn invalid(span: Span) -> Diagnostic {
-    Diagnostic::syntax("cannot assign to this", span)
+fn invalid(span: Span) -> Box<Diagnostic> {
+    Diagnostic::syntax("cannot assign to this", span).into()
 }
 
-fn rest_not_last(span: Span) -> Diagnostic {
-    Diagnostic::syntax("the rest must come last", span)
+fn rest_not_last(span: Span) -> Box<Diagnostic> {
+    Diagnostic::syntax("the rest must come last", span).into()
 }

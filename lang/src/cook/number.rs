@@ -1,8 +1,7 @@
 //! Numbers: from source text to values, and to property keys.
 
 use crate::ast::{Arena, Text};
-use crate::diagnostic::Diagnostic;
-use crate::targets::Covers;
+use crate::diagnostic::{Diagnostic, Result};
 use std::borrow::Cow;
 
 /// Longest BigInt literal: converting to base ten takes quadratic time.
@@ -68,17 +67,16 @@ fn binary(digits: &str, bits: u32) -> f64 {
 }
 
 /// The digits of a BigInt literal in base ten.
-pub(crate) fn bigint<'s>(arena: &'s Arena, covers: &Covers<'_>, text: &'s str, start: u32) -> &'s str {
+pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
     let source = text.strip_suffix('n').unwrap_or(text);
     if source.len() > MAX_BIGINT {
-        covers.error(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)));
-        return "0";
+        return Err(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)).into());
     }
     let digits = plain(source);
-    arena.text(match radix(&digits) {
+    Ok(arena.text(match radix(&digits) {
         Some((bits, digits)) => Cow::Owned(decimal(digits, bits)),
         None => digits,
-    })
+    }))
 }
 
 /// Base ten of digits of `bits` bits each.

@@ -17,8 +17,6 @@ thread_local! {
 /// Tokens in the order of the source.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    /// Whether a name is written with escapes.
-    pub(crate) has_escaped_names: bool,
     full: Vec<Vec<Spanned>>,
     last: Vec<Spanned>,
 }
@@ -28,7 +26,7 @@ impl Tokens {
     pub(super) fn for_source(bytes: usize) -> Self {
         let mut last: Vec<Spanned> = spare::take(&SPARE);
         last.reserve_exact((bytes * 2 / 5 + 8).min(BLOCK));
-        Self { has_escaped_names: false, full: Vec::new(), last }
+        Self { full: Vec::new(), last }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -65,7 +63,7 @@ impl Tokens {
     pub(super) fn with_parentheses(self, mut indices: Vec<usize>) -> Self {
         indices.sort_unstable();
         let mut indices = indices.into_iter().peekable();
-        let mut tokens = Self { has_escaped_names: self.has_escaped_names, full: Vec::new(), last: Vec::new() };
+        let mut tokens = Self { full: Vec::new(), last: Vec::new() };
         for (index, (start, token, end)) in self.into_iter().enumerate() {
             while indices.next_if_eq(&index).is_some() {
                 tokens.push((start, Token::LParen, start));
