@@ -24,7 +24,6 @@ mod bindings;
 mod brackets;
 mod functions;
 pub(crate) mod scan;
-mod tokens;
 mod types;
 mod words;
 
@@ -34,13 +33,12 @@ use crate::options::Language;
 use crate::span::Span;
 use crate::token::{Token, Trivia};
 use logos::Logos;
-use tokens::Tokens;
 use types::{Doubtful, Generic, Types};
 
 pub(crate) type Spanned = (u32, Token, u32);
 
 /// Tokens of the part of `text` that is code as the grammar expects them.
-pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Tokens> {
+pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<Spanned>> {
     let source = text.get(..code.end as usize).unwrap_or(text);
     let mut raw = Token::lexer(source);
     raw.bump(code.start as usize);
@@ -54,7 +52,8 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Token
         source,
         typescript: language == Language::TypeScript,
         raw,
-        out: Tokens::for_source(source.len()),
+        // As many as a usual source has; one of brackets alone has more.
+        out: Vec::with_capacity(source.len() * 2 / 5 + 8),
         // A short source often needs none.
         frames: Vec::with_capacity(if source.len() > 64 { 8 } else { 0 }),
         frame: Frame::new(Kind::Block, 0),
@@ -72,9 +71,25 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Token
     };
     layout.run()?;
     if layout.has_trivia || !layout.parentheses.is_empty() {
-        return Ok(layout.out.with_parentheses(layout.parentheses));
+        return Ok(with_parentheses(layout.out, layout.parentheses));
     }
     Ok(layout.out)
+}
+
+/// The tokens with a `(` of no width before those at these indices, and without those that are trivia.
+fn with_parentheses(tokens: Vec<Spanned>, mut indices: Vec<usize>) -> Vec<Spanned> {
+    indices.sort_unstable();
+    let mut indices = indices.into_iter().peekable();
+    let mut out = Vec::with_capacity(tokens.len() + indices.len());
+    for (index, (start, token, end)) in tokens.into_iter().enumerate() {
+        while indices.next_if_eq(&index).is_some() {
+            out.push((start, Token::LParen, start));
+        }
+        if token != Token::Trivia {
+            out.push((start, token, end));
+        }
+    }
+    out
 }
 
 /// What the grammar may expect next.
@@ -175,7 +190,7 @@ struct Layout<'s> {
     source: &'s str,
     typescript: bool,
     raw: logos::Lexer<'s, Token>,
-    out: Tokens,
+    out: Vec<Spanned>,
     frames: Vec<Frame>,
     frame: Frame,
     position: Position,
@@ -204,9 +219,7 @@ impl<'s> Layout<'s> {
             let span = self.raw.span().into();
             let Trivia { newline } = std::mem::take(&mut self.raw.extras);
             let Ok(token) = token else { return Err(Box::new(self.unknown(span))) };
-            if !self.common(token, span, newline) {
-                self.token(token, span, newline)?;
-            }
+            self.token(token, span, newline)?;
         }
         if self.is_typescript() {
             self.settle(Token::Semicolon, Span::default(), true)?;
@@ -223,28 +236,6 @@ impl<'s> Layout<'s> {
             self.out.push((end, Token::Semicolon, end));
         }
         Ok(())
-    }
-
-    /// The commonest tokens where they are only what they are: half of a script consists of these. Gives whether it was
-    /// one; all others are for [`Self::token`], which does the same with these.
-    #[inline(always)]
-    fn common(&mut self, token: Token, span: Span, newline: bool) -> bool {
-        let position = match token {
-            Token::Ident if self.position != Position::Start => Position::After,
-            Token::String => Position::After,
-            Token::Dot => Position::Name,
-            Token::Comma => Position::Operand,
-            _ => return false,
-        };
-        if !self.is_plain(token, newline) {
-            return false;
-        }
-        if token == Token::Comma {
-            self.frame.keyed &= self.frame.kind != Kind::Object;
-        }
-        self.emit(token, span);
-        self.position = position;
-        true
     }
 
     fn token(&mut self, mut token: Token, span: Span, newline: bool) -> Result<()> {

@@ -17,7 +17,7 @@ enum Owner {
 
 /// The index of the first token of the name, or of the literal that may be a pattern, with which the output ends. `closed`
 /// is the index of the bracket that was closed last.
-pub(super) fn is_pattern_end(out: &super::Tokens, closed: usize) -> Option<usize> {
+pub(super) fn is_pattern_end(out: &[super::Spanned], closed: usize) -> Option<usize> {
     let last = out.len().checked_sub(1)?;
     match (out[last].1, out.get(closed)) {
         (Token::Ident, _) => Some(last),
