@@ -1,7 +1,7 @@
 //! What is accepted, and the words for what is not.
 
 use super::parse;
-use crate::ast::Arena;
+use crate::ast::{Arena, MAX_DEPTH};
 use crate::{Code, Diagnostic, Language, callee_text};
 
 /// One script a paragraph, agreed with Node.
@@ -185,6 +185,15 @@ fn depth_is_bounded() {
             assert!(error(&source, language).is_some(), "{}", &source[..20]);
         }
     }
+}
+
+/// The parser makes the statement behind the last token.
+#[test]
+fn the_last_node_may_be_too_high() {
+    let members = |count: usize| error(&format!("a{}", ".b".repeat(count)), Language::JavaScript);
+    let most = usize::from(MAX_DEPTH) - 2;
+    assert_eq!(members(most), None);
+    assert_eq!(members(most + 1).map(|error| error.message.into_owned()), Some("this is nested too deeply".into()));
 }
 
 #[test]
