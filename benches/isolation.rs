@@ -1,6 +1,6 @@
 //! Measures the cost of running scripts in worker processes: a fresh run, concurrent runs, memory.
 //!
-//! `cargo build --profile quick -p codecall && cargo bench --profile quick -p codecall-benches --bench isolation` prints a
+//! `cargo build --release -p codecall && cargo bench -p codecall-benches --bench isolation` prints a
 //! table. The program of the workers is `codecall` of the same profile, or `CODECALL_PROGRAM`.
 
 use codecall::config::IsolationMode;

@@ -1,7 +1,7 @@
 //! Measures what Restate itself takes, without CodeCall: a workflow that calls a service three times (`CODECALL_CALLS`), one call
 //! after the other, both by its SDK alone. It is what `durable` is to be compared with.
 //!
-//! `CODECALL_RESTATE=http://127.0.0.1:8080 cargo bench --profile quick -p codecall-benches --bench restate --features restate`
+//! `CODECALL_RESTATE=http://127.0.0.1:8080 cargo bench -p codecall-benches --bench restate --features restate`
 
 use restate_sdk::prelude::*;
 use serde_json::{Value, json};

@@ -285,7 +285,7 @@ fn the_performance_page_names_every_case() {
         let existing: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
         assert_eq!(
             documented, existing,
-            "docs/performance.md: cargo run --profile dist -p codecall-benches -- --markdown"
+            "docs/performance.md: cargo run --release -p codecall-benches -- --markdown"
         );
     }
 }

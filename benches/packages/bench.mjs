@@ -1,7 +1,7 @@
 /**
  * What runs cost from JavaScript, beside Node's `vm`, isolated-vm and QuickJS as WebAssembly: `node benches/packages/bench.mjs [SECONDS]`.
  *
- *     node runtime/node/build.mjs --profile dist
+ *     node runtime/node/build.mjs --profile release
  *     npm ci --prefix benches/packages
  *     node --expose-gc benches/packages/bench.mjs
  *

@@ -1,6 +1,6 @@
 """What runs cost from Python, beside Monty: `python benches/packages/bench.py [SECONDS]`.
 
-    maturin build --profile dist --manifest-path runtime/python/Cargo.toml --out /tmp/wheels
+    maturin build --release --manifest-path runtime/python/Cargo.toml --out /tmp/wheels
     python -m venv benches/packages/.venv
     benches/packages/.venv/bin/pip install -r benches/packages/requirements.txt /tmp/wheels/*.whl
     benches/packages/.venv/bin/python benches/packages/bench.py

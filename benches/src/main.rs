@@ -1,4 +1,4 @@
-//! The tables of docs/performance.md: `cargo run --profile dist -p codecall-benches`.
+//! The tables of docs/performance.md: `cargo run --release -p codecall-benches`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the tables are what it is for")]
 

@@ -1,5 +1,5 @@
 /**
- * Builds the package: `node build.mjs [--profile dist] [--addon FILE]`.
+ * Builds the package: `node build.mjs [--profile release] [--addon FILE]`.
  *
  * The native addon is built by Cargo, or is the library that `--addon` names; the rest is compiled by TypeScript, once as
  * ECMAScript modules and once as CommonJS. Node imports and requires the same instance, which is the latter.
