@@ -283,10 +283,7 @@ fn the_performance_page_names_every_case() {
         let entries = std::fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
         let stems = entries.map(|entry| entry.path().file_stem().expect("a name").to_string_lossy().into_owned());
         let existing: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
-        assert_eq!(
-            documented, existing,
-            "docs/performance.md: cargo run --release -p codecall-benches -- --markdown"
-        );
+        assert_eq!(documented, existing, "docs/performance.md: cargo run --release -p codecall-benches -- --markdown");
     }
 }
 
