@@ -4,10 +4,11 @@
 //! an empty database in `CODECALL_POSTGRES` the journals are there; with the feature `restate` and the address of an ingress in
 //! `CODECALL_RESTATE` it is Restate that keeps them, with a worker in this process.
 
+use codecall::hub::DurableEngine;
 use codecall::store::Database;
 use codecall::tool::ToolDefinition;
-use codecall::upstream::UpstreamCall;
 use codecall::upstream::inline::Inline;
+use codecall::upstream::{Upstream, UpstreamCall};
 use codecall::{Config, Extensions, Hub, LiveHub, meta};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -36,6 +37,23 @@ fn script() -> String {
     )
 }
 
+/// The engine that keeps the journals in place of the store.
+#[cfg(feature = "restate")]
+fn engine(config: &Config) -> Option<Arc<dyn DurableEngine>> {
+    restate(config).map(|client| client as _)
+}
+
+#[cfg(feature = "restate")]
+fn restate(config: &Config) -> Option<Arc<codecall_restate::RestateClient>> {
+    codecall_restate::RestateClient::configured(&config.durable).expect("an address")
+}
+
+#[cfg(not(feature = "restate"))]
+fn engine(config: &Config) -> Option<Arc<dyn DurableEngine>> {
+    assert!(config.durable.restate.is_none(), "CODECALL_RESTATE needs the feature restate");
+    None
+}
+
 fn hub(folder: &Path, durable: bool) -> LiveHub {
     let mut config = Config::default();
     (config.pool.threads, config.pool.max_runs) = (2, CLIENTS);
@@ -43,8 +61,9 @@ fn hub(folder: &Path, durable: bool) -> LiveHub {
     config.history.record = codecall::config::RecordedRuns::Off;
     config.durable.enabled = durable;
     config.durable.restate = std::env::var("CODECALL_RESTATE").ok().filter(|_| durable);
-    let extensions =
-        Extensions { upstreams: vec![Arc::new(users())], database: Some(database(folder)), ..Extensions::default() };
+    let engine = engine(&config);
+    let upstreams: Vec<Arc<dyn Upstream>> = vec![Arc::new(users())];
+    let extensions = Extensions { upstreams, database: Some(database(folder)), engine, ..Extensions::default() };
     let live = LiveHub::from(Hub::start_with(config, extensions).expect("starts"));
     meta::resume_runs(&live, &CancellationToken::new());
     live
@@ -54,7 +73,7 @@ fn hub(folder: &Path, durable: bool) -> LiveHub {
 #[cfg(feature = "restate")]
 async fn start_worker(live: &LiveHub) {
     let hub = live.get();
-    let Some(restate) = hub.durable().and_then(|durable| durable.engine()).cloned() else { return };
+    let Some(restate) = restate(hub.config()) else { return };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
     let worker = codecall_restate::Worker::new(live.clone(), restate);
@@ -69,9 +88,7 @@ async fn start_worker(live: &LiveHub) {
 }
 
 #[cfg(not(feature = "restate"))]
-async fn start_worker(_live: &LiveHub) {
-    assert!(std::env::var_os("CODECALL_RESTATE").is_none(), "CODECALL_RESTATE needs the feature restate");
-}
+async fn start_worker(_live: &LiveHub) {}
 
 /// A tool that answers at once. With `CODECALL_READ_ONLY` it says that it only reads, so that its calls may be repeated.
 fn users() -> Inline {

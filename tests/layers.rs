@@ -204,6 +204,20 @@ fn the_table_of_imports_is_up_to_date() {
     }
 }
 
+/// The engine is optional: its crate can be left out, and another one can take its place.
+#[test]
+fn only_its_own_crate_knows_the_engine() {
+    let mut naming = Vec::new();
+    for own in CRATES.iter().filter(|own| !["restate", "config", "cli"].map(Some).contains(&own.module)) {
+        let mut paths = Vec::new();
+        sources(&root().join(own.folder), &mut paths);
+        let names =
+            |path: &PathBuf| std::fs::read_to_string(path).expect("a source").to_lowercase().contains("restate");
+        naming.extend(paths.into_iter().filter(names));
+    }
+    assert_eq!(naming, [PathBuf::new(); 0]);
+}
+
 /// Returns imports of modules in `folder` from modules that `front` declares further down. Their paths begin with
 /// `prefix`.
 fn downward_imports(front: &str, folder: &str, prefix: &str) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The sources of tools, as flags, and the hub of a command.
 
-use super::{CommandError, output};
+use super::{CommandError, output, worker};
 use clap::{Args, ValueEnum};
 use codecall_base::redact::SecretRegistry;
 use codecall_config::Config;
@@ -178,7 +178,8 @@ impl Sources {
             None
         });
         let telemetry = Telemetry::start(&config.secrets, codecall_http::client);
-        let extensions = Extensions { upstreams, database, start_lazily, telemetry, ..Extensions::default() };
+        let engine = worker::engine(&config)?;
+        let extensions = Extensions { upstreams, database, engine, start_lazily, telemetry, ..Extensions::default() };
         // A signal that comes while the hub starts, and with it its processes, must end these too.
         let cancel = cancel_on_signal(ends_at_hangup);
         let hub = Hub::start_with(config, extensions)?;

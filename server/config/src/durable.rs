@@ -36,6 +36,14 @@ pub struct DurableConfig {
     pub restate_admin: Option<String>,
 }
 
+impl DurableConfig {
+    /// Whether an engine keeps the journals of durable runs in place of the store.
+    #[must_use]
+    pub const fn has_engine(&self) -> bool {
+        self.enabled && self.restate.is_some()
+    }
+}
+
 impl Default for DurableConfig {
     fn default() -> Self {
         Self {

@@ -104,7 +104,7 @@ errors! {
     /// The store cannot be used at the moment. Nothing was stored.
     StoreUnavailable = SERVICE_UNAVAILABLE, Some("STORE_UNAVAILABLE"),
         "The store of this server cannot be used at the moment, so the run is not stored; try again later";
-    /// Restate, which keeps the journals of runs ('durable.restate'), cannot be used. The run is not submitted, or not cancelled.
+    /// The engine that keeps the journals of runs cannot be used. The run is not submitted, or not cancelled.
     EngineUnavailable(problem: String) = SERVICE_UNAVAILABLE, Some("ENGINE_UNAVAILABLE"), "{problem}";
     /// A code block of the history does not make the calls in its messages.
     ReplayMismatch(problem: String) = BAD_REQUEST, Some(ErrorCode::ReplayMismatch.as_str()), "{problem}";

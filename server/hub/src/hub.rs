@@ -15,8 +15,8 @@ mod status;
 mod tool_examples;
 
 pub use durable::{
-    Begun, CODE, Deployment, Durable, Engine as RestateClient, EngineProblem, NotResumed, OpenRun, Owner, PEOPLE,
-    Resumed, SNAPSHOTS, Standing, Start, Started, interpreter,
+    Durable, DurableEngine, EngineProblem, Found, NotResumed, OpenRun, Owner, Resumed, Standing, Start, Started,
+    interpreter,
 };
 pub use history::{History, format_time, parse_time};
 pub use live::{Changes, LiveHub};

@@ -5,15 +5,30 @@ use crate::journal;
 use crate::worker::Worker;
 use codecall_base::call::with_client;
 use codecall_base::tool::ErrorCode;
-use codecall_hub::hub::{Begun, Start, Started, interpreter};
+use codecall_hub::hub::{Start, Started, interpreter};
 use codecall_hub::meta::{kept, kept_failure};
 use codecall_runs::EngineStart;
 use codecall_store::now_ms;
 use restate_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The state of a run that has begun.
 const BEGUN: &str = "begun";
+
+/// What a run says of itself when it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Begun {
+    /// Its invocation, to which signals are sent.
+    pub invocation: String,
+    /// The digest of its request.
+    pub request: String,
+    /// The version of the interpreter that has begun it.
+    pub interpreter: String,
+    /// When it began, in milliseconds since 1970.
+    pub at_ms: i64,
+}
 
 /// The workflow of runs.
 pub struct Code(pub Arc<Worker>);

@@ -4,10 +4,12 @@
 //! timers, approvals and the limit of time are Restate's. A worker that dies is replaced by another one, which evaluates the script
 //! again with the recorded answers, in their order.
 //!
-//! This crate decides nothing about tools, and knows nothing of how clients submit runs.
+//! Servers submit runs with [`RestateClient`], the engine of their hub. This crate decides nothing about tools, and knows nothing of the
+//! clients that runs come from.
 
 #![forbid(unsafe_code)]
 
+mod client;
 mod code;
 mod engine;
 mod http;
@@ -18,4 +20,5 @@ mod snapshots;
 mod tools;
 mod worker;
 
+pub use client::{Deployment, RestateClient, RestateProblem};
 pub use worker::Worker;

@@ -1,5 +1,6 @@
 //! A worker: serves the services to Restate, and passes on what people decide.
 
+use crate::client::{RestateClient, RestateProblem};
 use crate::code::Code;
 use crate::http;
 use crate::people::People;
@@ -7,7 +8,7 @@ use crate::snapshots::Snapshots;
 use crate::tools::Tools;
 use codecall_base::tool::ToolDirectory;
 use codecall_hub::LiveHub;
-use codecall_hub::hub::{EngineProblem, Hub, Owner, RestateClient, interpreter};
+use codecall_hub::hub::{Hub, Owner, interpreter};
 use codecall_store::{ApprovalState, StoreError};
 use restate_sdk::endpoint::{Endpoint, HandlerOptions, ServiceOptions};
 use restate_sdk::errors::HandlerError;
@@ -91,7 +92,7 @@ impl Worker {
         address: &str,
         cancel: CancellationToken,
         registered: impl FnOnce(&str),
-    ) -> Result<(), EngineProblem> {
+    ) -> Result<(), RestateProblem> {
         let serving = tokio::spawn(http::serve(self.endpoint(), listener, self.ended.clone()));
         let following = async {
             registered(&self.restate.register(address).await?);

@@ -115,9 +115,8 @@ impl Stores {
     /// Uses a database: for approvals and credentials, for vectors, for what is known of servers and their results unless
     /// `serverCache` is disabled, and for long results and answers if `resultStore` and `cache` say so.
     fn in_database(mut self, config: &Config, database: &Database) -> Self {
-        // With Restate, results are made by a worker and read at a server.
-        let is_on_engine = config.durable.enabled && config.durable.restate.is_some();
-        if is_on_engine || config.result_store.persistent.unwrap_or(database.is_shared()) {
+        // With an engine, a worker makes results and a server reads them.
+        if config.durable.has_engine() || config.result_store.persistent.unwrap_or(database.is_shared()) {
             self.results = Arc::new(SqlResults::new(database.clone(), config.result_store));
         }
         if config.chain.cache.persistent.unwrap_or(database.is_shared()) {

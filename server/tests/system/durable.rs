@@ -488,3 +488,20 @@ async fn a_journal_that_is_damaged_is_not_replayed() {
         assert_eq!(ledger.begun().len(), 1, "{change}");
     }
 }
+
+/// A program without the engine that a configuration names says so, and journals nothing elsewhere.
+#[cfg(not(feature = "restate"))]
+#[tokio::test]
+async fn an_engine_that_is_not_built_in_is_an_error() {
+    let folder = Folder::new();
+    let durable = json!({"durable": {"enabled": true, "restate": "http://127.0.0.1:8080"}});
+    let config = folder.file("codecall.json", durable.to_string());
+    for words in
+        [&["run", "--config", &config, "-"][..], &["serve", "--config", &config], &["worker"], &["worker", "drain"]]
+    {
+        let refused = codecall(words).await;
+        let says =
+            refused.stderr.contains("was built without Restate") && refused.stderr.contains("--features restate");
+        assert!(refused.code == Some(2) && says, "{words:?}: {refused:?}");
+    }
+}

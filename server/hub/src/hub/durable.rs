@@ -5,7 +5,7 @@
 //! a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of a run has died, a
 //! process takes the run over and replays it.
 //!
-//! With `durable.restate` another server keeps the journals, and workers evaluate the runs; here they are only submitted.
+//! With a [`DurableEngine`] that one keeps the journals, and its workers evaluate the runs; here they are only submitted.
 
 mod engine;
 mod entry;
@@ -25,7 +25,7 @@ use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, CachedKeys, Database, JournalProblem, JournalStore, JournaledRun,
     JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError,
 };
-pub use engine::{Begun, CODE, Deployment, Engine, EngineProblem, Found, PEOPLE, SNAPSHOTS};
+pub use engine::{DurableEngine, EngineProblem, Found};
 use entry::{Entry, last_time, rounds};
 use header::{Header, parse_language};
 pub use journal::Journal;
@@ -60,7 +60,7 @@ pub struct Durable {
     /// Notified when a run can be taken over.
     ready: Notify,
     /// What keeps the journals of durable runs in place of the store.
-    engine: Option<Arc<Engine>>,
+    engine: Option<Arc<dyn DurableEngine>>,
 }
 
 /// A run that this process evaluates. When it is dropped, another process may take the run over, unless it has ended.
@@ -153,15 +153,20 @@ pub enum Standing {
 }
 
 impl Durable {
-    /// Creates the runs of a database.
+    /// Creates the runs of a database. The engine keeps their journals if the configuration says so.
     ///
     /// # Errors
-    /// The address of Restate is none.
-    pub fn new(database: &Database, config: &DurableConfig) -> Result<Arc<Self>, EngineProblem> {
-        let engine = match &config.restate {
-            Some(ingress) if config.enabled => Some(Arc::new(Engine::new(ingress, config.restate_admin.as_deref())?)),
-            Some(_) | None => None,
-        };
+    /// The configuration says so, and there is no engine.
+    pub fn new(
+        database: &Database,
+        config: &DurableConfig,
+        engine: Option<Arc<dyn DurableEngine>>,
+    ) -> Result<Arc<Self>, EngineProblem> {
+        let engine = engine.filter(|_| config.has_engine());
+        if config.has_engine() && engine.is_none() {
+            let problem = "'durable' names an engine for the journals of runs: give the hub one (Extensions::engine)";
+            return Err(EngineProblem(problem.to_owned()));
+        }
         Ok(Arc::new(Self {
             database: database.clone(),
             journals: Arc::new(SqlJournals::new(database.clone())),
@@ -178,13 +183,13 @@ impl Durable {
 
     /// Returns what keeps the journals of durable runs in place of the store; `None`: the store does.
     #[must_use]
-    pub fn engine(&self) -> Option<&Arc<Engine>> {
+    pub fn engine(&self) -> Option<&Arc<dyn DurableEngine>> {
         self.engine.as_ref()
     }
 
     /// Returns why a run does not go on, as far as the engine says so.
     pub async fn trouble(&self, id: &RunId) -> Option<String> {
-        self.engine.as_ref()?.trouble(id.as_str()).await
+        self.engine.as_ref()?.trouble(id).await
     }
 
     /// Returns the id of a run of a client, made of any other one.
@@ -291,12 +296,12 @@ impl Durable {
         Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request, self.now_ms()), true))))
     }
 
-    /// Submits a run to Restate, and returns its outcome if it ends within so long. `None`: whether it was taken is not known; to
+    /// Submits a run to the engine, and returns its outcome if it ends within so long. `None`: whether it was taken is not known; to
     /// submit it again does no harm.
     pub async fn run_within(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest, wait: Duration) -> Option<String> {
         let engine = self.engine.as_ref()?;
-        let start = start_of(engine, hub, request).await.ok()?;
-        match engine.run(id.as_str(), &start, wait).await {
+        let start = start_of(&**engine, hub, request).await.ok()?;
+        match engine.run(id, &start, wait).await {
             Ok(Found::Ended(outcome)) => Some(outcome),
             Ok(Found::Open | Found::Unknown) | Err(_) => None,
         }
@@ -308,7 +313,7 @@ impl Durable {
     /// Its journal cannot be stored.
     pub async fn submit(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<Submitted, JournalProblem> {
         if let Some(engine) = &self.engine {
-            return submit_to(engine, hub, id, request).await;
+            return submit_to(&**engine, hub, id, request).await;
         }
         let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
@@ -334,7 +339,7 @@ impl Durable {
     pub async fn is_same(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest) -> Result<bool, JournalProblem> {
         if let Some(engine) = &self.engine {
             let now = Start::new(hub, request, "");
-            return Ok(engine.begun(id.as_str()).await?.request == now.request());
+            return Ok(engine.request(id).await? == now.request());
         }
         let keys = self.keys(hub.config()).await?;
         let Some((run, header)) = self.journals.read(&keys, id.as_str()).await? else { return Ok(false) };
@@ -354,7 +359,7 @@ impl Durable {
     pub async fn cancel(&self, hub: &Hub, id: &RunId) -> Result<bool, JournalProblem> {
         let Some(Standing::Open(_)) = self.standing(hub, id).await? else { return Ok(false) };
         if let Some(engine) = &self.engine {
-            engine.cancel(id.as_str()).await?;
+            engine.cancel(id).await?;
             return Ok(true);
         }
         let is_open = self.journals.cancel(id.as_str()).await?;
@@ -508,7 +513,7 @@ impl Durable {
             if start::owned(hub, id) != *id {
                 return Ok(None);
             }
-            return match engine.find(id.as_str(), wait).await? {
+            return match engine.find(id, wait).await? {
                 Found::Ended(outcome) => Ok(Some(Standing::Ended(outcome))),
                 Found::Unknown => Ok(None),
                 Found::Open => self.open_standing(id).await.map(Some),
@@ -535,19 +540,19 @@ impl Durable {
     }
 }
 
-/// Submits a run to Restate, with the tools that it can look up.
+/// Submits a run to an engine, with the tools that it can look up.
 async fn submit_to(
-    engine: &Engine,
+    engine: &dyn DurableEngine,
     hub: &Hub,
     id: &RunId,
     request: &ExecuteRequest,
 ) -> Result<Submitted, JournalProblem> {
     let start = start_of(engine, hub, request).await?;
-    Ok(if engine.submit(id.as_str(), &start).await? { Submitted::Stored } else { Submitted::Known })
+    Ok(if engine.submit(id, &start).await? { Submitted::Stored } else { Submitted::Known })
 }
 
-/// Returns what a run on Restate begins with, whose tools are stored there.
-async fn start_of(engine: &Engine, hub: &Hub, request: &ExecuteRequest) -> Result<String, JournalProblem> {
+/// Returns what a run on an engine begins with, whose tools are stored there.
+async fn start_of(engine: &dyn DurableEngine, hub: &Hub, request: &ExecuteRequest) -> Result<String, JournalProblem> {
     if !can_be_journaled(request) {
         return Err(JournalProblem::Engine("runs of this kind are not durable".into()));
     }
@@ -563,19 +568,13 @@ async fn start_of(engine: &Engine, hub: &Hub, request: &ExecuteRequest) -> Resul
     Ok(serde_json::to_string(&start).map_err(|error| StoreError(error.to_string()))?)
 }
 
-/// Stores a directory of tools at Restate. Returns its digest.
-async fn store_tools(engine: &Engine, directory: &ToolDirectory) -> Result<String, JournalProblem> {
+/// Stores a directory of tools at an engine. Returns its digest.
+async fn store_tools(engine: &dyn DurableEngine, directory: &ToolDirectory) -> Result<String, JournalProblem> {
     let bytes = directory.to_bytes().map_err(|problem| JournalProblem::Engine(problem.to_owned()))?;
     let digest = offload::run(bytes.len(), || start::hex(&Sha256::digest(bytes))).await;
     let digest = digest.map_err(|busy| JournalProblem::Engine(busy.to_string()))?;
     engine.store_tools(directory.id(), &digest, bytes).await?;
     Ok(digest)
-}
-
-impl From<EngineProblem> for JournalProblem {
-    fn from(problem: EngineProblem) -> Self {
-        Self::Engine(problem.to_string())
-    }
 }
 
 /// Whether runs of its kind can be journaled here: those of clients, without `fetch`.

@@ -4,7 +4,7 @@ use super::metrics::{CountCalls, CountRuns, Metrics};
 use super::offer::{Fronts, Signatures};
 use super::resources::forward_notifications;
 use super::status::time_start;
-use super::{Durable, History, Hub, Replicas};
+use super::{Durable, DurableEngine, History, Hub, Replicas};
 use crate::otel::Telemetry;
 use crate::stateless::Stateless;
 use codecall_base::client::Client;
@@ -46,6 +46,8 @@ pub struct Extensions {
     /// The database of what outlives the process: runs are recorded in it as `history` of the configuration says; `None`: runs
     /// are not recorded, and all else is in memory.
     pub database: Option<Database>,
+    /// What keeps the journals of durable runs if the configuration says that an engine does; `None`: it must not say so.
+    pub engine: Option<Arc<dyn DurableEngine>>,
     /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
     pub start_lazily: bool,
     /// What sends the spans of this process; the hub sends the last ones when it is closed.
@@ -80,8 +82,8 @@ impl Hub {
     /// fixtures and tools written in Rust. This needs a tokio runtime.
     ///
     /// # Errors
-    /// The configuration of an upstream is unusable, the model for search cannot be loaded, or the audit file cannot be
-    /// written.
+    /// The configuration of an upstream is unusable, the model for search cannot be loaded, the audit file cannot be
+    /// written, or `durable` names an engine.
     pub fn start(config: Config, upstreams: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
         Self::start_with(config, Extensions { upstreams, ..Extensions::default() })
     }
@@ -89,14 +91,15 @@ impl Hub {
     /// Does the same as [`Hub::start`], with all extensions of an embedder.
     ///
     /// # Errors
-    /// Those of [`Hub::start`].
+    /// Those of [`Hub::start`]; `durable` may name the engine of the extensions.
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
-        let Extensions { upstreams, hooks, run_hooks, stores, database, start_lazily, telemetry, fetcher } = extensions;
+        let Extensions { upstreams, hooks, run_hooks, stores, database, engine, start_lazily, telemetry, fetcher } =
+            extensions;
         let has_own_stores = stores.is_none();
         let stores = stores.unwrap_or_else(|| Stores::of(&config, database.as_ref()));
         config.secrets.join_logs();
         let metrics = Metrics::new().map_err(|error| Error::Config(error.to_string()))?;
-        let durable = database.as_ref().map(|database| Durable::new(database, &config.durable)).transpose();
+        let durable = database.as_ref().map(|database| Durable::new(database, &config.durable, engine)).transpose();
         let durable = durable.map_err(|problem| Error::Config(problem.to_string()))?;
         let history =
             database.clone().and_then(|database| History::start(Arc::new(SqlRuns(database)), &config.history));

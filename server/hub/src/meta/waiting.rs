@@ -106,7 +106,7 @@ async fn execute_on_engine(
         return ended(&outcome);
     }
     if let Err(problem) = durable.submit(hub, &id, &script).await {
-        return Answer::refused(format!("The run cannot be submitted (durable.restate): {problem}"));
+        return Answer::refused(format!("The run cannot be submitted: {problem}"));
     }
     loop {
         let standing = tokio::select! {
@@ -272,8 +272,8 @@ pub fn ended(text: &str) -> Answer {
 /// Lets runs of this process outlive it, and goes on with those that can: of this process, or of one that has ended.
 pub fn resume_runs(live: &LiveHub, cancel: &CancellationToken) {
     let hub = live.get();
-    if let Some(durable) = hub.durable().filter(|durable| durable.engine().is_some()) {
-        tracing::debug!(admin = durable.engine().map(|engine| engine.admin()), "workers evaluate the runs");
+    if hub.durable().is_some_and(|durable| durable.engine().is_some()) {
+        tracing::debug!("workers of the engine evaluate the runs");
     } else if let Some(durable) = hub.durable().cloned() {
         durable.begin_serving();
         let following = follow(live.clone(), durable);

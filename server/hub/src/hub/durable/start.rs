@@ -1,4 +1,4 @@
-//! What a run on Restate begins with: data that any worker of the same version can go on with.
+//! What a run on an engine begins with: data that any worker of the same version can go on with.
 
 use super::INTERPRETER;
 use super::header::{Header, parse_language};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Number of digits of the id of a run that say whose it is.
 const OWNER_DIGITS: usize = 8;
 
-/// What a run on Restate begins with.
+/// What a run on an engine begins with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
     header: Header,
