@@ -1,10 +1,11 @@
 //! The client of a Restate server, as the engine of a hub: submits runs, and says where they stand. Its administration registers workers.
 
 use crate::code::Begun;
+use crate::worker::version;
 use codecall_base::event::RunId;
 use codecall_base::tool::DirectoryId;
 use codecall_config::DurableConfig;
-use codecall_hub::hub::{DurableEngine, EngineProblem, Found, interpreter};
+use codecall_hub::hub::{DurableEngine, EngineProblem, Found};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -220,11 +221,12 @@ impl RestateClient {
         let Some(id) = answer["id"].as_str().filter(|_| (200..300).contains(&status)) else {
             return Err(unexpected(status, &answer.to_string()));
         };
-        // Restate does not ask again what it knows.
+        // Restate does not ask again what it knows. Another version registered at this address by mistake would spoil its runs.
         let services = answer["services"].as_array().into_iter().flatten();
-        let mut versions = services.filter_map(|service| service["metadata"]["interpreter"].as_str());
-        match versions.find(|known| *known != interpreter()) {
-            Some(version) => Err(RestateProblem::OtherVersion(version.to_owned())),
+        let mut versions = services.map(|service| service["metadata"]["worker"].as_str());
+        let own = version();
+        match versions.find(|known| *known != Some(&own)) {
+            Some(other) => Err(RestateProblem::OtherVersion(other.unwrap_or("an earlier worker").to_owned())),
             None => Ok(id.to_owned()),
         }
     }

@@ -1,8 +1,7 @@
 //! A run of a script, as a workflow whose key is the id of the run.
 
 use crate::engine::{self, RestateEngine};
-use crate::journal;
-use crate::worker::Worker;
+use crate::worker::{Worker, version};
 use codecall_base::call::with_client;
 use codecall_base::tool::ErrorCode;
 use codecall_hub::hub::{Start, Started, interpreter};
@@ -24,8 +23,8 @@ pub struct Begun {
     pub invocation: String,
     /// The digest of its request.
     pub request: String,
-    /// The version of the interpreter that has begun it.
-    pub interpreter: String,
+    /// The version of the worker that has begun it.
+    pub worker: String,
     /// When it began, in milliseconds since 1970.
     pub at_ms: i64,
 }
@@ -39,31 +38,27 @@ impl Code {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, start: Json<Start>) -> Result<Json<String>, HandlerError> {
         let Json(start) = start;
-        let begun = match journal::attempt().state_set(BEGUN) {
-            Some(begun) => {
-                serde_json::from_slice(&begun).map_err(|error| Worker::refuse(ctx.key(), error.to_string()))?
-            }
-            None => Begun {
-                invocation: ctx.invocation_id().to_owned(),
-                request: start.request().to_owned(),
-                interpreter: interpreter().to_owned(),
-                at_ms: now_ms(),
-            },
+        let begun = Begun {
+            invocation: ctx.invocation_id().to_owned(),
+            request: start.request().to_owned(),
+            worker: version(),
+            at_ms: now_ms(),
         };
-        if begun.interpreter != interpreter() {
+        let Json(begun) = ctx.run(|| async { Ok(Json(begun)) }).name("begin").await?;
+        if begun.worker != version() {
             let why = format!(
                 "REPLAY_MISMATCH: the run was begun by {}, and this worker is {}: start a worker of that version at this \
                  address, or cancel the run",
-                begun.interpreter,
-                interpreter()
+                begun.worker,
+                version()
             );
             return Err(Worker::refuse(ctx.key(), why));
         }
-        if start.interpreter() != begun.interpreter {
+        if start.interpreter() != interpreter() {
             let message = format!(
                 "The run cannot go on: it was submitted by {}, and the worker is {}; use servers and workers of one version",
                 start.interpreter(),
-                begun.interpreter
+                interpreter()
             );
             return Ok(Json(kept_failure(ErrorCode::ReplayMismatch, &message)));
         }

@@ -12,10 +12,7 @@
 mod client;
 mod code;
 mod engine;
-mod http;
-mod journal;
 mod people;
-mod protocol;
 mod snapshots;
 mod tools;
 mod worker;

@@ -1,17 +1,17 @@
 //! One call of a tool, as an invocation of its own.
 
-use crate::journal;
 use crate::worker::Worker;
 use agentscript::{Call, CallId, CallKind, ToolError};
 use codecall_base::call::with_client;
 use codecall_base::event::RunId;
 use codecall_base::tool::ErrorCode;
-use codecall_hub::hub::Owner;
+use codecall_hub::hub::{Hub, Owner};
 use codecall_runs::{EngineCall, Made};
 use codecall_store::now_ms;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -92,48 +92,53 @@ pub struct Tools(pub Arc<Worker>);
 
 #[restate_sdk::service(name = "Tools", ingress_private)]
 impl Tools {
-    /// Calls a tool.
+    /// Calls a tool. Its answer is a step: once that is in the journal, no attempt makes the call again. If the call must not be made
+    /// twice, another step before it notes which attempt begins it, and a later attempt without an answer is told of that.
     #[handler]
     async fn call(&self, ctx: Context<'_>, call: Json<ToolCall>) -> Result<Json<Answer>, HandlerError> {
         let Json(call) = call;
         let _in_progress = self.0.begin_call();
-        let cancelled = || Json(Answer { what: aborted(&call.tool), at_ms: now_ms() });
-        let attempt = journal::attempt();
-        let is_repeated = call.is_noted && attempt.has_run();
-        // Nobody sends it: an invocation that is cancelled while it waits for it is told so.
-        let mut signal = std::pin::pin!(ctx.signal::<String>("cancel"));
-        // Notes that the call begins: a step that never ends.
-        let note = ctx.run(std::future::pending::<HandlerResult<()>>);
-        let mut note = std::pin::pin!(note.name(format!("begin {} {}", call.tool, call.digest)));
+        // What can fail before the call is begun does so before the note.
+        let hub = self.0.hub_of(call.owner.as_ref())?;
+        let run = RunId::parse(&call.run).ok_or("the id of the run is none")?;
+        let cancelled = Json(Answer { what: aborted(&call.tool), at_ms: now_ms() });
+        let mut is_repeated = false;
         if call.is_noted {
-            let mut is_stored = std::pin::pin!(attempt.run_stored());
-            let is_noted = std::future::poll_fn(|context| {
-                if note.as_mut().poll(context).is_ready() {
-                    return Poll::Ready(false);
-                }
-                if is_repeated || is_stored.as_mut().poll(context).is_ready() {
-                    return Poll::Ready(true);
-                }
-                signal.as_mut().poll(context).map(|_| false)
-            });
-            if !is_noted.await {
-                return Ok(cancelled());
+            let attempt = RunId::random().as_str().to_owned();
+            let own = attempt.clone();
+            let note = ctx.run(|| async move { Ok(own) }).name(format!("note {} {}", call.tool, call.digest));
+            match note.await {
+                Ok(begun) => is_repeated = begun != attempt,
+                Err(_) => return Ok(cancelled),
             }
         }
-        let cancel = CancellationToken::new();
+        let (name, cancel) = (format!("call {} {}", call.tool, call.digest), CancellationToken::new());
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let mut making = std::pin::pin!(make(&self.0, call.clone(), is_repeated, cancel.clone()));
-        let made = tokio::select! {
-            biased;
-            made = &mut making => Some(made),
-            _ = signal => None,
-        };
-        match made {
-            Some(answer) => Ok(Json(answer?)),
+        // Nobody sends it: an invocation that is cancelled while it waits for it is told so.
+        let mut signal = std::pin::pin!(ctx.signal::<String>("cancel"));
+        let making = make(Arc::clone(&self.0), hub, run, call, is_repeated, cancel.clone());
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&has_ended);
+        let step = ctx.run(|| async move {
+            let made = making.await;
+            ends.store(true, Ordering::Relaxed);
+            made.map(Json)
+        });
+        let mut step = std::pin::pin!(step.name(name));
+        let answered = std::future::poll_fn(|context| match step.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            // The step alone reads on: what the signal reads could be that its answer is stored.
+            Poll::Pending if has_ended.load(Ordering::Relaxed) => Poll::Pending,
+            Poll::Pending => signal.as_mut().poll(context).map(|_| None),
+        });
+        let answer = answered.await;
+        match answer {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(_)) => Ok(cancelled),
             None => {
                 cancel.cancel();
-                let _ = tokio::time::timeout(CANCEL_GRACE, making).await;
-                Ok(cancelled())
+                let _ = tokio::time::timeout(CANCEL_GRACE, step).await;
+                Ok(cancelled)
             }
         }
     }
@@ -145,15 +150,15 @@ fn aborted(tool: &str) -> AnswerKind {
     Made::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message))).into()
 }
 
-/// Makes a call.
+/// Makes a call. It fails if the worker ends: the retries of the service have another one make it.
 async fn make(
-    worker: &Arc<Worker>,
+    worker: Arc<Worker>,
+    hub: Arc<Hub>,
+    run: RunId,
     call: ToolCall,
     is_repeated: bool,
     cancel: CancellationToken,
 ) -> Result<Answer, HandlerError> {
-    let hub = worker.hub_of(call.owner.as_ref())?;
-    let run = RunId::parse(&call.run).ok_or("the id of the run is none")?;
     let kind = if call.is_function { CallKind::Function } else { CallKind::Tool };
     let (name, client) = (call.tool.clone(), call.client);
     let made = EngineCall {

@@ -2,7 +2,6 @@
 
 use crate::client::{RestateClient, RestateProblem};
 use crate::code::Code;
-use crate::http;
 use crate::people::People;
 use crate::snapshots::Snapshots;
 use crate::tools::Tools;
@@ -12,6 +11,7 @@ use codecall_hub::hub::{Hub, Owner, interpreter};
 use codecall_store::{ApprovalState, StoreError};
 use restate_sdk::endpoint::{Endpoint, HandlerOptions, ServiceOptions};
 use restate_sdk::errors::HandlerError;
+use restate_sdk::http_server::HttpServer;
 use restate_sdk::service::IntoServiceDefinition as _;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -43,6 +43,14 @@ const EXPIRE: Duration = Duration::from_secs(5);
 const MAX_KEPT: usize = 16;
 /// Maximum number of decisions that are looked at at once.
 const MAX_DECISIONS: u64 = 1_000;
+
+/// The version of the steps that the handlers journal, and of their names. It is raised when these change.
+const STEPS: u32 = 2;
+
+/// Returns the version of this worker: a run goes on with the one that has begun it.
+pub fn version() -> String {
+    format!("{}, steps {STEPS}", interpreter())
+}
 
 /// A worker.
 pub struct Worker {
@@ -93,7 +101,9 @@ impl Worker {
         cancel: CancellationToken,
         registered: impl FnOnce(&str),
     ) -> Result<(), RestateProblem> {
-        let serving = tokio::spawn(http::serve(self.endpoint(), listener, self.ended.clone()));
+        let serving = tokio::spawn(
+            HttpServer::new(self.endpoint()).serve_with_cancel(listener, self.ended.clone().cancelled_owned()),
+        );
         let following = async {
             registered(&self.restate.register(address).await?);
             self.follow().await;
@@ -126,7 +136,7 @@ impl Worker {
         let options = || {
             ServiceOptions::new()
                 // So another version is not registered at the same address by mistake.
-                .metadata("interpreter", interpreter())
+                .metadata("worker", version())
                 .retry_policy_initial_interval(FIRST_RETRY)
                 .retry_policy_max_interval(LAST_RETRY)
                 .retry_policy_exponentiation_factor(2.0)
