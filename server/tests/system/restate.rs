@@ -302,6 +302,55 @@ async fn a_run_belongs_to_its_client() {
     check_clients(&stack.server).await;
 }
 
+/// A script whose calls are not idempotent, apart from the last one of each step.
+const PAYMENTS: &str = "
+    const { run } = codecallContext, paid = [];
+    for (let step = 0; step < 8; step++) {
+        const calls = [1, 2, 3].map((n) => ledger.pay({ run, step, n, ms: 15 * n }).then((one) => one.n, (error) => error.code));
+        paid.push(...await Promise.all(calls));
+        await ledger.read({ run, step, n: 4 });
+    }
+    return paid";
+
+/// A worker is killed at random moments, over and over. A call that is not idempotent reaches its tool once at most: once if its run
+/// has the answer, and otherwise the run is told `CALL_INTERRUPTED`. No call is made again after its run has gone on with the answer.
+#[tokio::test]
+async fn nothing_answered_is_called_twice() {
+    let mut stack = Stack::start(json!({})).await;
+    let runs: Vec<String> = (0..4).map(|number| number.to_string()).collect();
+    let submitted = join_all(runs.iter().map(|run| submit(&stack.server, PAYMENTS, json!({"run": run})))).await;
+    for wait in moments(500).take(2 * kills()) {
+        tokio::time::sleep(wait).await;
+        stack.kill(What::Worker).await;
+    }
+    let mut interrupted = 0;
+    for (run, id) in runs.iter().zip(&submitted) {
+        let answer = outcome(&stack.server, id).await;
+        let paid = answer["result"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!(paid.len(), 24, "{answer}");
+        let begun = stack.ledger.begun();
+        let begun: Vec<(u64, u64)> = begun
+            .iter()
+            .filter(|call| call["run"] == *run)
+            .map(|call| (call["step"].as_u64().expect("a step"), call["n"].as_u64().expect("a number")))
+            .collect();
+        assert!(
+            begun.is_sorted_by_key(|(step, _)| *step),
+            "a step begins when the one before it is answered: {begun:?}"
+        );
+        for (at, got) in (0..).zip(paid) {
+            let call = (at / 3, at % 3 + 1);
+            let count = begun.iter().filter(|&&one| one == call).count();
+            match got.as_u64() {
+                Some(n) => assert_eq!((n, count), (call.1, 1), "{call:?} of run {run} is answered"),
+                None => assert!(got == "CALL_INTERRUPTED" && count <= 1, "{got}: {call:?} of run {run}, {count} times"),
+            }
+            interrupted += usize::from(!got.is_u64());
+        }
+    }
+    assert!(interrupted > 0, "the kills have met no call");
+}
+
 /// Calls that were begun and are not idempotent are not made again.
 #[tokio::test]
 async fn a_call_is_made_at_most_once() {
