@@ -28,7 +28,7 @@ pub struct DurableConfig {
     #[serde(with = "WithUnit")]
     pub keep: Duration,
     /// The ingress of a Restate server, as `http://127.0.0.1:8080`: it keeps the journals, and `codecall worker` evaluates the runs.
-    /// Nobody else may reach it. Read when the server starts.
+    /// Server and worker need the feature `restate`. Nobody else may reach the ingress. Read when the server starts.
     #[schemars(extend("x-default" = "none: runs are journaled in the store"))]
     pub restate: Option<String>,
     /// The administration of that server, which says why a run does not go on.

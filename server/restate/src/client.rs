@@ -226,7 +226,7 @@ impl RestateClient {
         let mut versions = services.map(|service| service["metadata"]["worker"].as_str());
         let own = version();
         match versions.find(|known| *known != Some(&own)) {
-            Some(other) => Err(RestateProblem::OtherVersion(other.unwrap_or("an earlier worker").to_owned())),
+            Some(other) => Err(RestateProblem::OtherVersion(other.unwrap_or("an earlier version").to_owned())),
             None => Ok(id.to_owned()),
         }
     }

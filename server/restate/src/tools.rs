@@ -102,19 +102,14 @@ impl Tools {
         let hub = self.0.hub_of(call.owner.as_ref())?;
         let run = RunId::parse(&call.run).ok_or("the id of the run is none")?;
         let cancelled = Json(Answer { what: aborted(&call.tool), at_ms: now_ms() });
-        let mut is_repeated = false;
-        if call.is_noted {
-            let attempt = RunId::random().as_str().to_owned();
-            let own = attempt.clone();
-            let note = ctx.run(|| async move { Ok(own) }).name(format!("note {} {}", call.tool, call.digest));
-            match note.await {
-                Ok(begun) => is_repeated = begun != attempt,
-                Err(_) => return Ok(cancelled),
-            }
-        }
+        let is_repeated = match call.is_noted {
+            true => has_begun(&ctx, &call).await,
+            false => Ok(false),
+        };
+        let Ok(is_repeated) = is_repeated else { return Ok(cancelled) };
         let (name, cancel) = (format!("call {} {}", call.tool, call.digest), CancellationToken::new());
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        // Nobody sends it: an invocation that is cancelled while it waits for it is told so.
+        // Nobody sends it: an invocation that is cancelled while it waits for it is told so. It adds nothing to the journal.
         let mut signal = std::pin::pin!(ctx.signal::<String>("cancel"));
         let making = make(Arc::clone(&self.0), hub, run, call, is_repeated, cancel.clone());
         let has_ended = Arc::new(AtomicBool::new(false));
@@ -144,13 +139,24 @@ impl Tools {
     }
 }
 
+/// Notes in the journal that this attempt begins a call. Returns whether an earlier one has: its id is in the journal then.
+///
+/// # Errors
+/// The call was cancelled.
+async fn has_begun(ctx: &Context<'_>, call: &ToolCall) -> Result<bool, TerminalError> {
+    let attempt = RunId::random().as_str().to_owned();
+    let own = attempt.clone();
+    let note = ctx.run(|| async move { Ok(own) }).name(format!("note {} {}", call.tool, call.digest));
+    Ok(note.await? != attempt)
+}
+
 /// The answer of a call that was cancelled.
 fn aborted(tool: &str) -> AnswerKind {
     let message = format!("The call of tool '{tool}' was cancelled");
     Made::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message))).into()
 }
 
-/// Makes a call. It fails if the worker ends: the retries of the service have another one make it.
+/// Makes a call. It fails only if the worker ends: the attempt ends too, and the retries of the service begin another one elsewhere.
 async fn make(
     worker: Arc<Worker>,
     hub: Arc<Hub>,

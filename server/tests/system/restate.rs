@@ -317,7 +317,7 @@ const PAYMENTS: &str = "
 #[tokio::test]
 async fn nothing_answered_is_called_twice() {
     let mut stack = Stack::start(json!({})).await;
-    let runs: Vec<String> = (0..4).map(|number| number.to_string()).collect();
+    let runs: Vec<String> = (0..kills()).map(|number| number.to_string()).collect();
     let submitted = join_all(runs.iter().map(|run| submit(&stack.server, PAYMENTS, json!({"run": run})))).await;
     for wait in moments(500).take(2 * kills()) {
         tokio::time::sleep(wait).await;
