@@ -34,6 +34,27 @@ fn live_data_above_the_limit_ends_the_run() {
     assert_eq!(outcome.result.expect_err("it is too much").code, "MEMORY_LIMIT");
 }
 
+/// Names of properties stay until the run ends, whatever made them.
+#[test]
+fn names_of_dropped_objects_end_the_run() {
+    let names = [
+        "JSON.parse('{\"name' + i + '\": 1}')",
+        "JSON.parse('{\"name\\\\u0041' + i + '\": 1}')",
+        "({ ['name' + i]: 1 })",
+        "Object.fromEntries([['name' + i, 1]])",
+        "/(?<name>x)/.exec('x').groups['name' + i] = 1",
+        "Object.groupBy([i], (n) => 'name' + n)",
+        "structuredClone({ ['name' + i]: 1 })",
+    ];
+    for name in names {
+        let script = format!("for (let i = 0; i < 1e6; i++) {{ {name}; }} return 'all'");
+        let progress = start(&script, 3 << 20).resume([]);
+        let Progress::Done(outcome) = progress else { panic!("{name}: {progress:?}") };
+        let ended = outcome.result.map_err(|failure| failure.code);
+        assert!(ended == Err("MEMORY_LIMIT".into()), "{name}: {ended:?}");
+    }
+}
+
 /// Neither handlers nor a function that captures the constant run: it is never seen uninitialized.
 #[test]
 fn an_awaited_result_that_exceeds_the_limit_ends_the_run() {

@@ -154,7 +154,7 @@ impl Atoms {
     }
 
     /// The atom of a text, and how many bytes were allocated for it.
-    pub fn intern(&mut self, text: &[u8]) -> (Atom, usize) {
+    fn intern(&mut self, text: &[u8]) -> (Atom, usize) {
         let key = hash(text);
         if let Some(&atom) = self.table.find(key, |&atom| self.text(atom) == text) {
             return (atom, 0);
@@ -206,7 +206,7 @@ impl Atoms {
     }
 
     /// The atom of an index as a name, and how many bytes were allocated for it.
-    pub fn intern_index(&mut self, index: u32) -> (Atom, usize) {
+    fn intern_index(&mut self, index: u32) -> (Atom, usize) {
         match self.find_index(index) {
             Some(atom) => (atom, 0),
             None => {
@@ -269,16 +269,30 @@ impl Vm {
     /// The atom of a string.
     #[inline]
     pub fn intern(&mut self, string: Value) -> Atom {
-        let (atom, bytes) = self.atoms.intern(self.heap.bytes(string));
-        if bytes > 0 {
-            self.heap.meter.keep_bytes(bytes);
-        }
-        atom
+        let interned = self.atoms.intern(self.heap.bytes(string));
+        self.kept(interned)
     }
 
     /// The atom of a text.
     pub fn intern_text(&mut self, text: &str) -> Atom {
-        let (atom, bytes) = self.atoms.intern(text.as_bytes());
+        self.intern_bytes(text.as_bytes())
+    }
+
+    /// The atom of a text in UTF-8.
+    pub fn intern_bytes(&mut self, text: &[u8]) -> Atom {
+        let interned = self.atoms.intern(text);
+        self.kept(interned)
+    }
+
+    /// The atom of an array index.
+    pub fn intern_index(&mut self, index: u32) -> Atom {
+        let interned = self.atoms.intern_index(index);
+        self.kept(interned)
+    }
+
+    /// Count the bytes of an atom that may be new: it stays until the run ends.
+    #[inline]
+    fn kept(&mut self, (atom, bytes): (Atom, usize)) -> Atom {
         if bytes > 0 {
             self.heap.meter.keep_bytes(bytes);
         }

@@ -77,13 +77,7 @@ impl Vm {
     pub fn key_atom(&mut self, key: PropertyKey) -> Atom {
         match key {
             PropertyKey::Name(atom) => atom,
-            PropertyKey::Index(index) => {
-                let (atom, bytes) = self.atoms.intern_index(index);
-                if bytes > 0 {
-                    self.heap.meter.keep_bytes(bytes);
-                }
-                atom
-            }
+            PropertyKey::Index(index) => self.intern_index(index),
         }
     }
 

@@ -464,9 +464,7 @@ impl Parser<'_> {
             Some((start, end)) => self.records.name(self.reader.vm, &self.reader.text[start..end]),
             None => {
                 let text = self.reader.escaped_string()?;
-                let (atom, bytes) = self.reader.vm.atoms.intern(&text);
-                self.reader.vm.heap.meter.add_bytes(bytes);
-                atom
+                self.reader.vm.intern_bytes(&text)
             }
         };
         let Some(open) = self.open.last_mut() else { return Ok(()) };

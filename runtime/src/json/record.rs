@@ -181,10 +181,7 @@ impl Records {
         if vm.atoms.text(atom) == text {
             return atom;
         }
-        let (atom, bytes) = vm.atoms.intern(text);
-        if bytes > 0 {
-            vm.heap.meter.add_bytes(bytes);
-        }
+        let atom = vm.intern_bytes(text);
         self.names[index] = atom;
         atom
     }

@@ -217,8 +217,7 @@ pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Result {
     let mut items = Buffer::with_capacity(vm, program.names.len())?;
     for (name, number) in &program.names {
         vm.work(1 + name.len() / 16)?;
-        let (atom, bytes) = vm.atoms.intern(name);
-        vm.heap.meter.keep_bytes(bytes);
+        let atom = vm.intern_bytes(name);
         keys.push(vm, atom)?;
         items.push(vm, values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED))?;
     }
