@@ -215,7 +215,7 @@ fn only_its_own_crate_knows_the_engine() {
             |path: &PathBuf| std::fs::read_to_string(path).expect("a source").to_lowercase().contains("restate");
         naming.extend(paths.into_iter().filter(names));
     }
-    assert_eq!(naming, [PathBuf::new(); 0]);
+    assert_eq!(naming, Vec::<PathBuf>::new());
 }
 
 /// Returns imports of modules in `folder` from modules that `front` declares further down. Their paths begin with

@@ -152,7 +152,7 @@ impl Proceeding {
         let hub = self.live.get();
         let expiry = hub.config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
         let proceeded = match self.suspended.proceed(work, responses, cancel, expiry, task_after).await {
-            Proceeded::Answered(answer) => answer,
+            Proceeded::Answered(answer) => *answer,
             Proceeded::Long(work) => {
                 let longest = Duration::from_millis(hub.config().policy.limits.max_duration_ms) + expiry;
                 let task = self.tasks.begin(&self.live, work, longest).await?;

@@ -43,7 +43,7 @@ pub type Answering = BoxFuture<'static, Answer>;
 /// How far the work of a request has come.
 pub enum Proceeded {
     /// The request is answered.
-    Answered(Answer),
+    Answered(Box<Answer>),
     /// It becomes a task, because it takes long or its server has made a task of it.
     Long(Work),
 }
@@ -146,11 +146,11 @@ impl Suspended {
             tokio::select! {
                 biased;
                 result = &mut work.task => {
-                    return Proceeded::Answered(answer(result));
+                    return Proceeded::Answered(Box::new(answer(result)));
                 }
                 () = cancel.cancelled() => {
                     let cancelled = ErrorData::internal_error("the request was cancelled", None);
-                    return Proceeded::Answered(Err(cancelled));
+                    return Proceeded::Answered(Box::new(Err(cancelled)));
                 }
                 Some(message) = work.messages.next() => match message {
                     Message::Asked(asked) => work.asked(asked, &mut provided),
@@ -159,7 +159,7 @@ impl Suspended {
                 () = tokio::time::sleep(SETTLE), if !work.open.is_empty() => {
                     work.send_events_to(None);
                     let required = self.put(work, expiry);
-                    return Proceeded::Answered(Ok(ServerResult::InputRequiredResult(required)));
+                    return Proceeded::Answered(Box::new(Ok(ServerResult::InputRequiredResult(required))));
                 }
                 () = &mut became_long, if work.open.is_empty() => {
                     work.send_events_to(None);

@@ -218,7 +218,7 @@ async fn answers_come_after_the_end_of_input() {
         let began = std::time::Instant::now();
         let ended = finish(Command::new(PROGRAM).args(["serve", "--demo"]), &input).await;
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        if began.elapsed() < std::time::Duration::from_secs(5) {
+        if began.elapsed() < Duration::from_secs(5) {
             ran = Some(ended);
             break;
         }
