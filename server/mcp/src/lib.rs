@@ -197,17 +197,17 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let client = request.client_info.name.clone();
-        context.peer.set_peer_info(request.clone());
         let mut answer = self.negotiate_initialize(&request)?;
-        answer.instructions = self.instructions(Some(&client)).await;
+        let client = request.client_info.name.clone();
+        context.peer.set_peer_info(request);
+        answer.instructions = Box::pin(self.instructions(Some(&client))).await;
         Ok(answer)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let client = context.client_info().map(|client| client.name);
         let mut info = self.get_info();
-        info.instructions = self.instructions(client.as_deref()).await;
+        info.instructions = Box::pin(self.instructions(client.as_deref())).await;
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 
@@ -229,7 +229,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        notifications::listen(&self.live, &context).await
+        Box::pin(notifications::listen(&self.live, &context)).await
     }
 
     async fn subscribe(
@@ -285,7 +285,7 @@ impl ServerHandler for Handler {
             tool_list::page(&hub, &offer, request.and_then(|request| request.cursor)).await
         };
         let cancelled = || Err(ErrorData::internal_error("The request was cancelled", None));
-        context.ct.run_until_cancelled(listing).await.unwrap_or_else(cancelled)
+        Box::pin(context.ct.run_until_cancelled(listing)).await.unwrap_or_else(cancelled)
     }
 
     async fn call_tool(
@@ -308,8 +308,8 @@ impl ServerHandler for Handler {
     ) -> Result<GetTaskResult, ErrorData> {
         let hub = self.hub();
         let form = AnswerForm::of_request(hub.config().structured, &context);
-        let task = self.tasks.get(&hub, self.elsewhere.as_deref(), &request.task_id, form).await;
-        task.map(GetTaskResult::new)
+        let getting = self.tasks.get(&hub, self.elsewhere.as_deref(), &request.task_id, form);
+        Box::pin(getting).await.map(GetTaskResult::new)
     }
 
     async fn update_task(
@@ -318,7 +318,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let hub = self.hub();
-        self.tasks.update(&hub, self.elsewhere.as_deref(), &request.task_id, request.input_responses).await
+        Box::pin(self.tasks.update(&hub, self.elsewhere.as_deref(), &request.task_id, request.input_responses)).await
     }
 
     async fn cancel_task(
@@ -326,7 +326,7 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.tasks.cancel(&self.hub(), self.elsewhere.as_deref(), &request.task_id).await
+        Box::pin(self.tasks.cancel(&self.hub(), self.elsewhere.as_deref(), &request.task_id)).await
     }
 
     /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.
@@ -443,7 +443,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.check_exposed::<CompleteRequestMethod>().await?;
-        resources::complete(&self.hub(), request).await
+        Box::pin(resources::complete(&self.hub(), request)).await
     }
 }
 
