@@ -9,7 +9,7 @@ use crate::span::Span;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the parser notes beside the tree: what only the text behind it allows or refuses, and its height.
+/// The notes of the parser beside the tree: defaults that only a later `=` allows, exports, and the height of the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Covers<'s> {
     source: &'s str,

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 /// Maximum number of messages of tools in the queue of a request. Questions are always sent: each has a call that waits.
 const QUEUE_CAPACITY: usize = 16;
 
-/// What the tools of a request send to its client. Most requests have none: a queue of tokio allocates 32 places at once.
+/// The messages of tools to the client of their request. Most requests have none, and a queue of tokio allocates 32 places at once.
 pub type Messages = UnboundedReceiver<Message>;
 
 /// The client of a request, if it has a session.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The state of a run that has begun.
 const BEGUN: &str = "begun";
 
-/// What a run says of itself when it begins.
+/// The record of the begin of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Begun {

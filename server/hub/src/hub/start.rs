@@ -46,7 +46,7 @@ pub struct Extensions {
     /// The database of what outlives the process: runs are recorded in it as `history` of the configuration says; `None`: runs
     /// are not recorded, and all else is in memory.
     pub database: Option<Database>,
-    /// What keeps the journals of durable runs if the configuration says that an engine does; `None`: it must not say so.
+    /// The engine that keeps the journals of durable runs. `None`: a configuration that names an engine is refused.
     pub engine: Option<Arc<dyn DurableEngine>>,
     /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
     pub start_lazily: bool,

@@ -1,4 +1,4 @@
-//! What a run on an engine begins with: data that any worker of the same version can go on with.
+//! The start of a run on an engine: data with which any worker of the same version evaluates the run.
 
 use super::INTERPRETER;
 use super::header::{Header, parse_language};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Number of digits of the id of a run that say whose it is.
 const OWNER_DIGITS: usize = 8;
 
-/// What a run on an engine begins with.
+/// The start of a run on an engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
     header: Header,
