@@ -72,7 +72,8 @@ pub fn clean_data(value: &mut Value) {
 /// Parses a message of an MCP server. Returns how it was classified.
 #[must_use]
 pub fn incoming(text: &[u8]) -> &'static str {
-    match incoming::parse(text) {
+    let _ = incoming::parse(text, |_| true);
+    match incoming::parse(text, |_| false) {
         incoming::Incoming::Message(_) => "message",
         incoming::Incoming::Mended(_) => "mended",
         incoming::Incoming::Malformed { .. } => "malformed",

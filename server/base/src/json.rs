@@ -1,6 +1,123 @@
-//! Parses and measures JSON that scripts have written.
+//! Parses and measures JSON that scripts and servers have written.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
+
+/// How deep JSON may be nested: the limit of serde_json.
+pub const MAX_DEPTH: usize = 128;
+/// Maximum memory of the values that a text of others becomes, in bytes.
+pub const MAX_PARSED_BYTES: usize = 512 << 20;
+
+/// What the values of JSON take beside their texts, in bytes: a value is 72, a member with its name and hash 104, and lists
+/// grow by doubling.
+const ITEM_BYTES: usize = 108;
+const LIST_BYTES: usize = 288;
+const OBJECT_BYTES: usize = 460;
+const NAME_BYTES: usize = 80;
+
+/// JSON of others that is not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// Its values would take more memory than they may.
+    #[error("its values take {} MiB of memory, more than the {} that are possible", .bytes >> 20, .most >> 20)]
+    TooLarge {
+        /// The memory that they would take, in bytes.
+        bytes: usize,
+        /// The memory that they may take, in bytes.
+        most: usize,
+    },
+    /// It is no JSON, or nested too deeply.
+    #[error("{0}")]
+    Malformed(&'static str),
+}
+
+/// Parses JSON of others, unless its values would take too much memory.
+///
+/// # Errors
+/// See [`Unread`].
+pub fn read(text: &str) -> Result<Value, Unread> {
+    check_size(text.as_bytes(), MAX_PARSED_BYTES)?;
+    serde_json::from_str(text).map_err(|_| malformed(text.as_bytes()))
+}
+
+/// Checks that the values of JSON take at most `most` bytes of memory.
+///
+/// # Errors
+/// They take more: [`Unread::TooLarge`].
+pub fn check_size(text: &[u8], most: usize) -> Result<(), Unread> {
+    let bytes = parsed_size(text);
+    if bytes > most { Err(Unread::TooLarge { bytes, most }) } else { Ok(()) }
+}
+
+/// Says why a text is no JSON that can be read.
+#[must_use]
+pub fn malformed(text: &[u8]) -> Unread {
+    Unread::Malformed(if std::str::from_utf8(text).is_err() {
+        "it is not UTF-8"
+    } else if is_too_deep(text) {
+        "it is nested more than 128 levels deep"
+    } else {
+        "it is not valid JSON"
+    })
+}
+
+/// Whether a text is JSON that can be read. No value is made.
+#[must_use]
+pub fn is_readable(text: &str) -> bool {
+    !is_too_deep(text.as_bytes()) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Whether JSON is nested more deeply than serde_json accepts.
+#[must_use]
+pub fn is_too_deep(json: &[u8]) -> bool {
+    let mut depth = 0_usize;
+    let mut is_too_deep = false;
+    for_each_mark(json, |mark| match mark {
+        b'{' | b'[' => {
+            depth += 1;
+            is_too_deep |= depth >= MAX_DEPTH;
+        }
+        b'}' | b']' => depth = depth.saturating_sub(1),
+        _ => {}
+    });
+    is_too_deep
+}
+
+/// Estimates the memory that the values of JSON take, in bytes. It is about the most that they can take.
+#[must_use]
+pub fn parsed_size(json: &[u8]) -> usize {
+    let mut bytes = json.len();
+    for_each_mark(json, |mark| {
+        bytes += match mark {
+            b'{' => OBJECT_BYTES,
+            b'[' => LIST_BYTES,
+            b',' => ITEM_BYTES,
+            b':' => NAME_BYTES,
+            _ => 0,
+        }
+    });
+    bytes
+}
+
+/// Calls `each` for the bytes of JSON outside of strings.
+fn for_each_mark(json: &[u8], mut each: impl FnMut(u8)) {
+    let mut at = 0;
+    while let Some(&byte) = json.get(at) {
+        at += 1;
+        if byte != b'"' {
+            each(byte);
+            continue;
+        }
+        while let Some(&inside) = json.get(at) {
+            at += 1;
+            match inside {
+                b'"' => break,
+                b'\\' => at += 1,
+                _ => {}
+            }
+        }
+    }
+}
 
 /// Parses JSON that a script has written. A lone surrogate becomes U+FFFD: strings of a script are UTF-16 and may
 /// contain one, for example after `slice`; strings of the protocol must not.
@@ -49,6 +166,25 @@ pub fn size(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_take_too_much_memory_are_not_made() {
+        let ones = |count: usize| format!("[{}1]", "1,".repeat(count));
+        assert_eq!(read(&ones(3)), Ok(serde_json::json!([1, 1, 1, 1])));
+        assert!(matches!(read(&ones(8 << 20)), Err(Unread::TooLarge { .. })));
+        assert!(matches!(read(&format!("[{}{{}}]", r#"{"":0},"#.repeat(1 << 20))), Err(Unread::TooLarge { .. })));
+        let text = format!("\"{}\"", "[,{\\\"".repeat(1 << 20));
+        assert!(parsed_size(text.as_bytes()) < 2 * text.len(), "a text takes its own length");
+        assert!(read(&text).is_ok_and(|value| value.is_string()));
+        for (text, reason) in
+            [("[1", "it is not valid JSON"), (&"[".repeat(200), "it is nested more than 128 levels deep")]
+        {
+            assert_eq!(read(text), Err(Unread::Malformed(reason)));
+            assert!(!is_readable(text));
+        }
+        let deepest = format!("{}{}", "[".repeat(MAX_DEPTH - 1), "]".repeat(MAX_DEPTH - 1));
+        assert!(read(&deepest).is_ok() && is_readable(&deepest));
+    }
 
     #[test]
     fn a_lone_surrogate_becomes_a_replacement_character() {

@@ -26,6 +26,12 @@ static PERMITS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new(processors.max(2)))
 });
 
+/// How much JSON large work may process at the same time, in MiB: its values take many times as much memory.
+const MEMORY_MIB: u32 = 16;
+
+/// Permits for the memory of large work.
+static MEMORY: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(MEMORY_MIB as usize)));
+
 /// Large work got no permit in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The server is busy with large data of other requests; try again later, or with less data")]
@@ -42,7 +48,7 @@ impl From<Busy> for crate::tool::ToolError {
 /// # Errors
 /// The data is large, and there was no permit in time.
 pub async fn run<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Result<T, Busy> {
-    let _permit = if bytes > INLINE_LIMIT { Some(acquire_permit().await?) } else { None };
+    let _permits = if bytes > INLINE_LIMIT { Some(acquire_permits(bytes).await?) } else { None };
     Ok(run_without_permit(bytes, work))
 }
 
@@ -73,10 +79,17 @@ fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-async fn acquire_permit() -> Result<OwnedSemaphorePermit, Busy> {
-    let permit = tokio::time::timeout(PERMIT_TIMEOUT, Arc::clone(&PERMITS).acquire_owned());
-    // The semaphore is never closed.
-    permit.await.map_err(|_| Busy)?.map_err(|_| Busy)
+/// Acquires a permit for the time of a processor, and those for the memory of `bytes` of JSON.
+async fn acquire_permits(bytes: usize) -> Result<[OwnedSemaphorePermit; 2], Busy> {
+    let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(MEMORY_MIB).min(MEMORY_MIB);
+    // The semaphores are never closed.
+    let permits = async {
+        let memory = Arc::clone(&MEMORY).acquire_many_owned(mib).await?;
+        Ok([memory, Arc::clone(&PERMITS).acquire_owned().await?])
+    };
+    let permits: Result<_, tokio::sync::AcquireError> =
+        tokio::time::timeout(PERMIT_TIMEOUT, permits).await.map_err(|_| Busy)?;
+    permits.map_err(|_| Busy)
 }
 
 /// Estimates the size of a value as JSON, in bytes. Counting stops above [`INLINE_LIMIT`].

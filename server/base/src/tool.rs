@@ -17,7 +17,7 @@ pub use directory::{DirectoryId, ToolDirectory};
 pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
 pub use lookups::{LookupRecorder, ToolLookups, similar_app_key};
 pub use name::{MAX_NAME_BYTES, NameStyle, OWN_SOURCE, RESERVED_NAMES, is_reserved};
-pub use result::{ToolResult, data_of_text};
+pub use result::{LongResult, ToolResult, data_of_text};
 use serde_json::{Map, Value};
 pub use spelling::ToolNames;
 

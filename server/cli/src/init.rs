@@ -110,7 +110,7 @@ impl Init {
         } else {
             let mut lines = vec![String::new(), summary(&path, existing.is_some(), &written)];
             if !written.different.is_empty() {
-                let names = written.different.join(", ");
+                let names = written.different.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
                 lines.push(format!("not added, because it has other servers with these names: {names}"));
             }
             if !written.settings.is_empty() {

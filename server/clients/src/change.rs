@@ -7,6 +7,7 @@ use crate::read::{is_toml, json};
 use codecall_base::files::{self, AtomicFile};
 use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
@@ -74,11 +75,12 @@ pub fn changed(found: &Found, text: &str, taken: &[String], command: &[String]) 
     let root = json(text)?;
     let entry = entry(found.client.id, command);
     let Some(servers) = at(&root, &found.keys) else { return Err("its servers are not where they were".into()) };
+    let replaced: HashSet<&str> = taken.iter().map(String::as_str).chain([NAME]).collect();
     match servers {
         Servers::Table(table) => {
             for property in table.properties() {
                 let name = property.decoded_name().unwrap_or_default();
-                if name == NAME || taken.contains(&name) {
+                if replaced.contains(name.as_str()) {
                     property.remove();
                 }
             }
@@ -87,7 +89,7 @@ pub fn changed(found: &Found, text: &str, taken: &[String], command: &[String]) 
         Servers::List(list) => {
             for element in list.elements() {
                 let name = element.to_serde_value().and_then(|value| value["name"].as_str().map(str::to_owned));
-                if name.is_some_and(|name| name == NAME || taken.contains(&name)) {
+                if name.is_some_and(|name| replaced.contains(name.as_str())) {
                     element.remove();
                 }
             }

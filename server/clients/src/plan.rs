@@ -4,7 +4,8 @@ use crate::convert::{Conversion, Server, convert};
 use crate::find::{Found, Surroundings};
 use crate::mcpproxy::{self, Setting};
 use codecall_base::tool::is_reserved;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// What is taken over from the files that were found.
@@ -20,6 +21,10 @@ pub struct Plan {
     pub settings: Vec<PlannedSetting>,
     /// Settings that are not taken over.
     pub left: Vec<Left>,
+    /// The names of the servers in lower case, and the number that a further one of that name may have.
+    names: HashMap<String, u32>,
+    /// The servers by their names in their files and what starts them.
+    known: HashMap<(String, String), usize>,
 }
 
 /// A setting that is taken over.
@@ -163,12 +168,12 @@ impl Plan {
 
     fn add(&mut self, original: &str, server: Server, file: &Found, surroundings: &Surroundings<'_>) {
         let (client, path, place) = (file.client.name, file.path.clone(), file.keys.clone());
-        let same =
-            |planned: &&Planned| planned.original == original && what_starts(&planned.server) == what_starts(&server);
-        if let Some(same) = self.servers.iter().find(same) {
-            let same = same.name.clone();
+        let identity = (original.to_owned(), what_starts(&server));
+        if let Some(same) = self.known.get(&identity) {
+            let same = self.servers[*same].name.clone();
             return self.duplicates.push(Duplicate { name: original.to_owned(), client, path, place, same });
         }
+        self.known.insert(identity, self.servers.len());
         let is_set = |name: &str| (surroundings.environment)(name).is_some_and(|value| !value.is_empty());
         let is_off = server.keys.get("enabled").is_some_and(|enabled| enabled == false);
         let needs = server.needs.iter().map(|need| need.variable.clone());
@@ -178,18 +183,26 @@ impl Plan {
     }
 
     /// A name that no other server has: `github`, `github-2`.
-    fn free(&self, wanted: &str) -> String {
-        let is_free = |name: &str| !self.servers.iter().any(|planned| planned.name.eq_ignore_ascii_case(name));
-        let numbered = (2_u32..).map(|number| format!("{wanted}-{number}"));
-        std::iter::once(wanted.to_owned()).chain(numbered).find(|name| is_free(name)).unwrap_or_default()
+    fn free(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        let mut number = self.names.get(&wanted.to_ascii_lowercase()).copied().unwrap_or(2);
+        while self.names.contains_key(&name.to_ascii_lowercase()) {
+            name = format!("{wanted}-{number}");
+            number += 1;
+        }
+        self.names.insert(wanted.to_ascii_lowercase(), number);
+        self.names.entry(name.to_ascii_lowercase()).or_insert(2);
+        name
     }
 }
 
 /// Keys that decide whether two entries are the same server.
 pub(crate) const STARTING: [&str; 7] = ["command", "args", "env", "envFile", "cwd", "url", "headers"];
 
-fn what_starts(server: &Server) -> Vec<Option<&Value>> {
-    STARTING.iter().map(|key| server.keys.get(*key)).collect()
+/// Returns what starts a server, as JSON.
+fn what_starts(server: &Server) -> String {
+    let keys: Vec<Option<&Value>> = STARTING.iter().map(|key| server.keys.get(*key)).collect();
+    json!(keys).to_string()
 }
 
 /// A name that an app can have.

@@ -1,6 +1,7 @@
 //! Writes our configuration, or adds to one that exists.
 
 use crate::plan::{Plan, Planned, PlannedSetting, STARTING};
+use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -31,12 +32,12 @@ pub struct Written {
     /// The text of the file.
     pub text: String,
     /// The names of the servers that were added.
-    pub added: Vec<String>,
+    pub added: IndexSet<String>,
     /// The names of servers that the file has already; they are not changed.
-    pub kept: Vec<String>,
+    pub kept: IndexSet<String>,
     /// The names of servers of which the file has others with the same name; these are not changed, and those are not
     /// added.
-    pub different: Vec<String>,
+    pub different: IndexSet<String>,
     /// The keys of settings that were added.
     pub settings: Vec<String>,
     /// The keys of settings of which the file has other values; these are not changed.
@@ -47,7 +48,7 @@ impl Written {
     /// Whether the file has a server of the plan.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.added.iter().chain(&self.kept).any(|added| added == name)
+        self.added.contains(name) || self.kept.contains(name)
     }
 }
 
@@ -71,22 +72,18 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
     });
     let servers = servers.as_table_like_mut().ok_or("'mcpServers' is not a table")?;
     let known: BTreeSet<String> = servers.iter().map(|(name, _)| name.to_owned()).collect();
-    let (mut added, mut kept, mut different) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut added, mut kept, mut different) = (IndexSet::new(), IndexSet::new(), IndexSet::new());
     for planned in &plan.servers {
         if known.contains(&planned.name) {
             let keys = Value::Object(planned.keys());
             let other = &before["mcpServers"][&planned.name];
             let is_same = STARTING.iter().all(|key| keys.get(*key) == other.get(*key));
-            if is_same {
-                kept.push(planned.name.clone())
-            } else {
-                different.push(planned.name.clone())
-            }
+            if is_same { &mut kept } else { &mut different }.insert(planned.name.clone());
             continue;
         }
         let before = if added.is_empty() { end.as_str() } else { "" };
         servers.insert(&planned.name, Item::Table(entry(planned, before)));
-        added.push(planned.name.clone());
+        added.insert(planned.name.clone());
     }
     if added.is_empty() && settings.is_empty() {
         return Ok(Written { text: text.to_owned(), added, kept, different, settings, different_settings });

@@ -223,7 +223,7 @@ fn an_existing_configuration_is_added_to() {
     let mine = "# mine\ntopK = 3 # few\n\n[mcpServers.github]\ncommand = \"my-github\"\n";
     let written = write(Some(mine), &plan).expect("written");
     assert!(written.text.starts_with(mine), "{}", written.text);
-    assert_eq!((written.kept.len(), written.different.as_slice()), (0, &["github".to_owned()][..]));
+    assert_eq!((written.kept.len(), written.different), (0, ["github".to_owned()].into()));
     let config = read(&written.text);
     assert_eq!((config.top_k, line(&config, "github").as_str()), (3, "my-github [] {}"));
     assert!(write(None, &plan).expect("written").text.starts_with("# The configuration of CodeCall"));

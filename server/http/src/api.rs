@@ -8,13 +8,16 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use codecall_base::call::with_client;
-use codecall_base::offload;
+use codecall_base::{json, offload};
 use codecall_hub::hub::{LiveHub, Status};
 use codecall_hub::stateless::{ClientToolset, Evaluate, Refusal};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+
+/// Maximum memory of the values of a request beside its text, in bytes.
+const MAX_PARSED_BYTES: usize = 64 << 20;
 
 /// `POST /v1/evaluate`: takes one step of a run. The status is 200 if the step was taken, even if the run has failed.
 pub async fn evaluate(State(hub): State<LiveHub>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
@@ -82,7 +85,23 @@ pub async fn without_secrets(State(hub): State<LiveHub>, response: Response) -> 
 ///
 /// # Errors
 /// It is not JSON of this shape; the response says where.
-pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
+pub fn read<T: DeserializeOwned + Send>(body: &[u8]) -> Result<T, ErrorResponse> {
+    offload::run_without_permit(body.len(), || {
+        check_values(body)?;
+        parse(body)
+    })
+}
+
+/// Checks that the values of a body do not take too much memory.
+///
+/// # Errors
+/// They do; the response says how much.
+pub fn check_values(body: &[u8]) -> Result<(), ErrorResponse> {
+    json::check_size(body, body.len() + MAX_PARSED_BYTES)
+        .map_err(|too_large| ErrorResponse::invalid(format!("The body is too large: {too_large}")))
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();

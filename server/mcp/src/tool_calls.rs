@@ -119,9 +119,7 @@ async fn answer(
         result.map(|result| {
             let result = result.map(|result| {
                 let structured = hub.config().structured;
-                offload::run_without_permit(offload::weight(result.value()), || {
-                    tool_result(result, structured, is_bridged)
-                })
+                offload::run_without_permit(result.weight(), || tool_result(result, structured, is_bridged))
             });
             result.or_else(|error| client_error(&error).map_or_else(|| Ok(error_result(error)), Err))
         })

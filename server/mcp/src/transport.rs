@@ -3,6 +3,8 @@
 //! A line that is not JSON is answered with `-32700`, one that is no message with `-32600`. A notification that MCP does
 //! not know is ignored, as MCP says.
 
+use codecall_base::json;
+use codecall_base::offload;
 use codecall_upstream::BoxFuture;
 use rmcp::model::{
     CancelledNotification, ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
@@ -22,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum length of a line, in bytes. A longer one is skipped.
 const MAX_LINE_BYTES: usize = 16 << 20;
+/// Maximum memory of the values of a message, in bytes.
+const MAX_PARSED_BYTES: usize = 64 << 20;
 /// How much memory the line buffer keeps after a longer line.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 /// How long open requests may take after the end of the input. rmcp forwards no notification after the end.
@@ -95,7 +99,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             if !self.read_line().await {
                 return None;
             }
-            let parsed = parse(&self.line);
+            let parsed = offload::run_without_permit(self.line.len(), || parse(&self.line));
             self.line.clear();
             self.line.shrink_to(MAX_KEPT_BYTES);
             match parsed {
@@ -180,6 +184,9 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
+    }
+    if let Err(too_large) = json::check_size(line, line.len() + MAX_PARSED_BYTES) {
+        return Err(ErrorData::invalid_request(format!("The message is too large: {too_large}"), None));
     }
     let error = match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
         Ok(message) => return Ok(Some(message)),

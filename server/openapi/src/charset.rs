@@ -3,8 +3,8 @@
 //! `encoding_rs` has the encodings of the web. UTF-32 is not among them, and neither is the byte order of UTF-16
 //! without a mark, which the zero bytes of the first characters tell (RFC 4627, section 3).
 
+use codecall_base::json::is_readable;
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
-use serde_json::Value;
 use std::borrow::Cow;
 
 /// How characters are bytes.
@@ -32,11 +32,11 @@ pub fn decode<'a>(bytes: &'a [u8], media_type: &str) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Parses JSON; `media_type` is its `Content-Type`. JSON is UTF-8 whatever its media type says (RFC 8259, section 8.1), so
-/// the charset counts only where the bytes are not, or could be both.
+/// Decodes JSON; `media_type` is its `Content-Type`. `None`: it is none that can be read. JSON is UTF-8 whatever its media
+/// type says (RFC 8259, section 8.1), so the charset counts only where the bytes are not, or could be both.
 #[must_use]
-pub fn json(bytes: &[u8], media_type: &str) -> Option<Value> {
-    let parse = |charset: Charset| serde_json::from_str(&charset.decode(bytes)).ok();
+pub fn json<'a>(bytes: &'a [u8], media_type: &str) -> Option<Cow<'a, str>> {
+    let parse = |charset: Charset| Some(charset.decode(bytes)).filter(|text| is_readable(text));
     if let Some(charset) = marked(bytes).or_else(|| by_zeros(bytes)) {
         return parse(charset);
     }
@@ -44,15 +44,15 @@ pub fn json(bytes: &[u8], media_type: &str) -> Option<Value> {
     let is_ambiguous =
         matches!(charset, Some(Charset::Web(encoding)) if !encoding.is_single_byte() && encoding != UTF_8);
     if let Some(charset) = charset.filter(|_| is_ambiguous)
-        && let Some(value) = parse(charset)
+        && let Some(text) = parse(charset)
     {
-        return Some(value);
+        return Some(text);
     }
-    match serde_json::from_slice(bytes) {
-        Ok(value) => Some(value),
-        Err(_) if std::str::from_utf8(bytes).is_ok() => None,
-        Err(_) => serde_json::from_str(&decode(bytes, media_type)?).ok(),
-    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => decode(bytes, media_type)?,
+    };
+    Some(text).filter(|text| is_readable(text))
 }
 
 /// Decodes a document, which is JSON or YAML. Both begin with a character of ASCII, so that the zero bytes tell UTF-16 and
@@ -140,6 +140,13 @@ fn guess(bytes: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
+
+    /// The value of the text that [`json`] decodes.
+    fn value_of(bytes: &[u8], media_type: &str) -> Option<Value> {
+        json(bytes, media_type).map(|text| serde_json::from_str(&text).expect("JSON"))
+    }
+
     use serde_json::json;
 
     /// A text in UTF-16 or UTF-32.
@@ -198,9 +205,9 @@ mod tests {
                 assert!(!is_lossy, "{name}");
                 assert_eq!(decode(&bytes, &media).as_deref(), Some(text), "{media}");
                 let written = value.to_string();
-                assert_eq!(json(&encoding.encode(&written).0, &media), Some(value.clone()), "{media}");
+                assert_eq!(value_of(&encoding.encode(&written).0, &media), Some(value.clone()), "{media}");
                 // A service that says what is not so.
-                assert!(json(written.as_bytes(), &media).is_some(), "{media}");
+                assert!(value_of(written.as_bytes(), &media).is_some(), "{media}");
             }
         }
     }
@@ -215,7 +222,7 @@ mod tests {
             all.extend(WIDE.map(|(name, width, is_big)| (name, wide(&format!("\u{feff}{text}"), width, is_big))));
             for (name, bytes) in all {
                 assert_eq!(decode(&bytes, media).as_deref(), Some(text), "{name} {media}");
-                assert_eq!(json(&bytes, media), Some(value.clone()), "{name} {media}");
+                assert_eq!(value_of(&bytes, media), Some(value.clone()), "{name} {media}");
                 assert_eq!(document(&bytes, media).as_deref(), Some(text), "{name} {media}");
             }
         }
@@ -228,13 +235,13 @@ mod tests {
             let bytes = wide(text, width, is_big);
             for media in [format!("a/b; charset={name}"), format!("a/b; charset={}", &name[..6])] {
                 assert_eq!(decode(&bytes, &media).as_deref(), Some(text), "{media}");
-                assert_eq!(json(&bytes, &media), Some(value.clone()), "{media}");
+                assert_eq!(value_of(&bytes, &media), Some(value.clone()), "{media}");
             }
-            assert_eq!(json(&bytes, "application/json"), Some(value.clone()), "{name}");
+            assert_eq!(value_of(&bytes, "application/json"), Some(value.clone()), "{name}");
             assert_eq!(document(&bytes, "").as_deref(), Some(text), "{name}");
             let japanese = wide("日本", width, is_big);
             assert_eq!(decode(&japanese, &format!("text/plain; charset={name}")).as_deref(), Some("日本"), "{name}");
-            assert_eq!(json(&wide("1", width, is_big), ""), Some(json!(1)), "{name}");
+            assert_eq!(value_of(&wide("1", width, is_big), ""), Some(json!(1)), "{name}");
             assert!(
                 decode(&bytes[..bytes.len() - 1], &format!("a/b; charset={name}"))
                     .is_some_and(|text| text.ends_with('\u{fffd}'))
@@ -247,7 +254,7 @@ mod tests {
         assert_eq!(decode("é".as_bytes(), "text/plain").as_deref(), Some("é"));
         assert_eq!(decode(b"caf\xe9 \x93x\x94", "text/plain").as_deref(), Some("café “x”"));
         assert_eq!(decode(b"caf\xc3\xa9 \xe9", "text/plain").as_deref(), Some("café \u{fffd}"), "damaged UTF-8");
-        assert_eq!(json(b"{\"a\":\"\xe9\"}", "application/json"), Some(json!({"a": "é"})));
+        assert_eq!(value_of(b"{\"a\":\"\xe9\"}", "application/json"), Some(json!({"a": "é"})));
         assert_eq!(decode(b"plain", "text/plain; charset=cp437").as_deref(), Some("plain"), "an unknown one");
         for name in ["cp437", "utf-7", "x-user-defined", "iso-2022-kr", "no"] {
             assert_eq!(decode(b"\xe9", &format!("text/plain; charset={name}")), None, "{name}");
@@ -255,7 +262,7 @@ mod tests {
         for (bytes, media) in
             [(&b""[..], ""), (b"\0", "a/b; charset=utf-16"), (b"{", "application/json"), (b"\0\0\0\0", "")]
         {
-            assert_eq!(json(bytes, media), None);
+            assert_eq!(value_of(bytes, media), None);
         }
     }
 }

@@ -172,8 +172,7 @@ impl Calls {
         // A panic of an upstream only fails this call.
         let answered = AssertUnwindSafe(calling).catch_unwind().await;
         let crashed = |_| Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed"));
-        let result = answered.unwrap_or_else(crashed)?;
-        let text = Box::pin(json_text(result)).await?;
+        let text = answered.unwrap_or_else(crashed)?;
         let max = self.context.pool.max_message_bytes;
         if text.len() > max {
             let message = format!(
@@ -204,10 +203,6 @@ impl Calls {
         self.log.set_result_known(id, is_known);
         Ok(result.to_string())
     }
-}
-
-async fn json_text(result: Value) -> Result<String, ToolError> {
-    Ok(offload::run(offload::weight(&result), || result.to_string()).await?)
 }
 
 /// Returns the error of a call of a run that has to end.

@@ -129,7 +129,7 @@ impl RunContext {
             if !self.check_size("A message of the script", length(&message)) {
                 return;
             }
-            if data.is_some_and(|data| json::parse(data).is_err()) {
+            if data.is_some_and(|data| json::is_too_deep(data.as_bytes())) {
                 return self.end_too_deep("The data of a message");
             }
             if let Some(sink) = &self.sink {

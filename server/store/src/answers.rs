@@ -3,7 +3,6 @@
 mod kept;
 
 use crate::{BoxFuture, StoreError};
-use codecall_base::json::size;
 use codecall_base::tool::ToolResult;
 pub use kept::SqlAnswers;
 use lru::LruCache;
@@ -63,7 +62,7 @@ impl MemoryAnswers {
     }
 
     fn put_now(&self, key: String, answer: ToolResult, ttl: Duration) {
-        let bytes = key.len() + size(answer.value());
+        let bytes = key.len() + answer.size();
         if bytes > self.max_bytes || self.max_entries == 0 {
             return;
         }

@@ -415,7 +415,7 @@ async fn direct_calls_reach_what_is_visible() {
     assert_eq!(world.called(), [""; 0]);
     for spelling in ["shop_shown", "shop:shown", "shop.shown"] {
         let result = direct(spelling).await.expect("visible").expect("a result");
-        assert_eq!(result.value(), &json!({"items": [1, 2, 3]}));
+        assert_eq!(*result.value(), json!({"items": [1, 2, 3]}));
     }
     assert_eq!(world.called(), ["shop:shown"; 3]);
     for mode in ["codecall_opt_in", "metadata_driven"] {

@@ -197,43 +197,47 @@ impl Pipeline {
         self.client.as_deref()
     }
 
-    /// Makes a call and returns the plain data of its result, for scripts.
+    /// Makes a call and returns the plain data of its result as JSON, for scripts.
     ///
     /// # Errors
     /// The call is refused or the tool fails.
-    pub fn data(&self, call: impl Into<Box<ToolCall>>) -> impl Future<Output = Result<Value, ToolError>> + Send {
+    pub fn data(&self, call: impl Into<Box<ToolCall>>) -> impl Future<Output = Result<String, ToolError>> + Send {
         self.data_of(call.into())
     }
 
-    async fn data_of(&self, call: Box<ToolCall>) -> Result<Value, ToolError> {
+    async fn data_of(&self, call: Box<ToolCall>) -> Result<String, ToolError> {
         let tool = call.tool.clone();
         let result = self.call_in_span(call).await?;
         self.plain_data(result, &tool).await
     }
 
-    async fn plain_data(&self, result: ToolResult, tool: &str) -> Result<Value, ToolError> {
-        // If a text is JSON, its strings are parsed only now.
+    async fn plain_data(&self, result: ToolResult, tool: &str) -> Result<String, ToolError> {
         let has_schema =
             || self.catalogue.snapshot().lookup(tool).is_some_and(|entry| entry.definition.output_schema.is_some());
-        let joined = |mut result: ToolResult| {
+        // If a text is JSON, its strings are parsed only now.
+        let redactor = self.secrets.redactor();
+        let data = |mut result: ToolResult| {
+            if let ToolResult::Long(long) = &result {
+                let data = long.to_data(!has_schema());
+                return Ok(redactor.redact_json(&data).into_owned());
+            }
             if matches!(&result, ToolResult::Mcp(result) if result.get("structuredContent").is_some()) && !has_schema()
             {
                 result.join_text();
             }
-            result
-        };
-        let data = |result: ToolResult| match joined(result).into_data(tool) {
-            Ok(mut data) => {
-                self.secrets.redactor().redact_value(&mut data);
-                Ok(data)
+            match result.into_data(tool) {
+                Ok(mut data) => {
+                    redactor.redact_value(&mut data);
+                    Ok(data.to_string())
+                }
+                Err(error) => {
+                    let mut error = bound::error(error);
+                    redactor.redact_error(&mut error);
+                    Err(error)
+                }
             }
-            Err(error) => {
-                let mut error = bound::error(error);
-                self.secrets.redactor().redact_error(&mut error);
-                Err(error)
-            }
         };
-        offload::run(weight(result.value()), || data(result)).await?
+        offload::run(result.weight(), || data(result)).await?
     }
 
     /// Asks the hooks whether a meta-tool may be called.
@@ -266,8 +270,13 @@ impl Pipeline {
     /// # Errors
     /// The call is refused, its tool cannot be reached, or a tool that does not speak MCP fails. If a tool of MCP says
     /// itself that it has failed, that is a result.
-    pub fn call(&self, call: ToolCall) -> impl Future<Output = Result<ToolResult, ToolError>> + Send + '_ {
-        self.call_in_span(Box::new(call))
+    pub async fn call(&self, call: ToolCall) -> Result<ToolResult, ToolError> {
+        let tool = call.tool.clone();
+        let mut result = self.call_in_span(Box::new(call)).await?;
+        match offload::run(result.weight(), || result.read().map(drop)).await? {
+            Ok(()) => Ok(result),
+            Err(_) => Err(check::too_large(&tool)),
+        }
     }
 
     async fn call_in_span(&self, call: Box<ToolCall>) -> Result<ToolResult, ToolError> {
@@ -444,7 +453,7 @@ impl Pipeline {
     ) -> Result<ToolResult, ToolError> {
         let Some(known) = passing.for_hooks(self) else { return result };
         for hook in self.hooks[..passing.passed].iter().rev() {
-            let weight = result.as_ref().map_or(0, |result| weight(result.value()));
+            let weight = result.as_ref().map_or(0, ToolResult::weight);
             result = match offload::run(weight, || hook.after(&known, result)).await {
                 Ok(result) => result.await,
                 Err(busy) => Err(busy.into()),

@@ -1,17 +1,24 @@
 //! Parses the messages of MCP servers. A malformed response fails its call at once, instead of leaving it to the
 //! timeout.
+//!
+//! The result of a call stays the text that it is: [`crate::answer`] reads as much of it as somebody needs. Values of JSON
+//! take many times the memory of their text, so all other messages are limited by that memory.
 
 use crate::mend;
+use codecall_base::json::{self, Unread};
 use rmcp::model::{
-    CustomResult, ErrorCode, ErrorData, JsonRpcMessage, ListToolsResult, RequestId, ServerJsonRpcMessage, ServerResult,
-    Tool,
+    ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage, ListToolsResult, RequestId,
+    ServerJsonRpcMessage, ServerResult, Tool,
 };
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// How many bytes at the start and at the end of a malformed message are searched for its id.
 pub const ID_SEARCH_BYTES: usize = 512;
-/// How deep JSON may be nested: the limit of serde_json.
-const MAX_DEPTH: usize = 128;
+/// Maximum memory of the values of a message that is not the result of a call, in bytes.
+const MAX_PARSED_BYTES: usize = 256 << 20;
 
 /// Error code of a response that is too large; outside of the range that JSON-RPC reserves.
 pub const RESPONSE_TOO_LARGE: ErrorCode = ErrorCode(-31_999);
@@ -34,12 +41,19 @@ pub enum Incoming {
     Ignored,
 }
 
-/// Parses a message of a stream that all calls share. Text without the member `jsonrpc` is log output.
+/// Whether the result of a request stays text.
 #[must_use]
-pub fn parse(text: &[u8]) -> Incoming {
+pub fn stays_text(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CallToolRequest(_))
+}
+
+/// Parses a message of a stream that all calls share. Text without the member `jsonrpc` is log output. `stays_text`: whether
+/// the result of a request does.
+#[must_use]
+pub fn parse(text: &[u8], stays_text: impl Fn(&RequestId) -> bool) -> Incoming {
     let text = trimmed(text);
     let (head, tail) = ends(text);
-    match parse_any(text, None) {
+    match parse_any(text, None, stays_text) {
         // Log output may have any members.
         Incoming::Malformed { .. } if !contains(head, b"\"jsonrpc\"") && !contains(tail, b"\"jsonrpc\"") => {
             Incoming::Ignored
@@ -49,9 +63,10 @@ pub fn parse(text: &[u8]) -> Incoming {
 }
 
 /// Parses a message of a stream or a body that answers `call`. An error that does not name a call is its answer.
+/// `stays_text`: whether the result does.
 #[must_use]
-pub fn parse_answer(text: &[u8], call: &RequestId) -> Incoming {
-    let (mut message, is_mended) = match parse_any(trimmed(text), Some(call)) {
+pub fn parse_answer(text: &[u8], call: &RequestId, stays_text: bool) -> Incoming {
+    let (mut message, is_mended) = match parse_any(trimmed(text), Some(call), |id| stays_text && id == call) {
         Incoming::Message(message) => (message, false),
         Incoming::Mended(message) => (message, true),
         other => return other,
@@ -112,10 +127,35 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
+/// A response whose result is not parsed.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    jsonrpc: &'a str,
+    id: RequestId,
+    #[serde(borrow)]
+    result: &'a RawValue,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+}
+
+/// Returns the response to a request whose result stays text.
+fn text_response(text: &[u8], stays_text: impl Fn(&RequestId) -> bool) -> Option<Incoming> {
+    let Envelope { jsonrpc: "2.0", id, result, error: None } = serde_json::from_slice(text).ok()? else { return None };
+    let text = || ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())));
+    stays_text(&number(&id)).then(|| Incoming::Mended(Box::new(ServerJsonRpcMessage::response(text(), id))))
+}
+
 /// Parses a message; `call` is the one that it answers if it does not say it.
-fn parse_any(text: &[u8], call: Option<&RequestId>) -> Incoming {
+fn parse_any(text: &[u8], call: Option<&RequestId>, stays_text: impl Fn(&RequestId) -> bool) -> Incoming {
     if text.first() != Some(&b'{') {
         return Incoming::Ignored;
+    }
+    if let Some(response) = text_response(text, stays_text) {
+        return response;
+    }
+    if let Err(too_large) = json::check_size(text, MAX_PARSED_BYTES) {
+        let (head, tail) = ends(text);
+        return Incoming::Malformed { id: find_id(head, tail), reason: too_large.to_string() };
     }
     let error = match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
         Ok(message) => return accepted(message, text),
@@ -137,14 +177,9 @@ fn parse_any(text: &[u8], call: Option<&RequestId>) -> Incoming {
     if id.is_none() && error.is_data() && has_impossible_id(text) {
         return Incoming::Ignored;
     }
-    let reason = if std::str::from_utf8(text).is_err() {
-        "it is not UTF-8".to_owned()
-    } else if is_too_deep(text) {
-        format!("it is nested more than {MAX_DEPTH} levels deep")
-    } else if error.is_data() {
-        "it is not a response of MCP".to_owned()
-    } else {
-        "it is not valid JSON".to_owned()
+    let reason = match json::malformed(text) {
+        Unread::Malformed(_) if error.is_data() => "it is not a response of MCP".to_owned(),
+        reason => reason.to_string(),
     };
     Incoming::Malformed { id, reason }
 }
@@ -222,19 +257,19 @@ pub const TASK_SUPPORT: &str = "codecall/taskSupport";
 
 /// Copies to each tool of a list whether it is called as a task. Returns whether one is.
 fn keep_task_support(tools: &mut [Tool], text: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Listed {
         result: List,
     }
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct List {
         tools: Vec<Listing>,
     }
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Listing {
         execution: Option<Execution>,
     }
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Execution {
         task_support: Option<String>,
@@ -254,7 +289,7 @@ fn keep_task_support(tools: &mut [Tool], text: &[u8]) -> bool {
 /// Whether JSON is a response with an id that no call has. The id `null` is valid in an error response only: it answers
 /// a request that the server could not parse.
 fn has_impossible_id(text: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Response {
         #[serde(default, deserialize_with = "present")]
         id: Option<Value>,
@@ -263,7 +298,7 @@ fn has_impossible_id(text: &[u8]) -> bool {
     }
     /// Distinguishes `null` from a missing member.
     fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
-        serde::Deserialize::deserialize(reader).map(Some)
+        Deserialize::deserialize(reader).map(Some)
     }
     serde_json::from_slice::<Response>(text).is_ok_and(|response| match response.id {
         Some(Value::Null) => response.result.is_some(),
@@ -275,33 +310,19 @@ fn has_impossible_id(text: &[u8]) -> bool {
 /// Returns the error response that replaces a malformed response.
 #[must_use]
 pub fn malformed(id: RequestId, reason: &str) -> ServerJsonRpcMessage {
-    let message = format!("The response cannot be parsed: {reason}");
-    ServerJsonRpcMessage::error(ErrorData::parse_error(message, None), Some(id))
+    ServerJsonRpcMessage::error(unread(reason), Some(id))
+}
+
+/// Returns the error of a response that cannot be parsed.
+#[must_use]
+pub fn unread(reason: &str) -> ErrorData {
+    ErrorData::parse_error(format!("The response cannot be parsed: {reason}"), None)
 }
 
 /// Returns the error response that replaces a response that is too large.
 #[must_use]
 pub fn too_large(id: RequestId, message: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(RESPONSE_TOO_LARGE, message, None), Some(id))
-}
-
-/// Whether JSON is nested deeper than serde_json accepts.
-fn is_too_deep(json: &[u8]) -> bool {
-    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_text => is_escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => depth += 1,
-            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth >= MAX_DEPTH {
-            return true;
-        }
-    }
-    false
 }
 
 /// Finds the id in the start and the end of a message: the member is before or after `result`.
@@ -337,10 +358,31 @@ mod tests {
     fn responses_with_impossible_ids_are_ignored() {
         for id in ["null", "1.5", "1180591620717411303424", "[7]", "{}", "true"] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
-            assert!(matches!(parse(text.as_bytes()), Incoming::Ignored | Incoming::Message(_)), "{text}");
+            assert!(matches!(parse(text.as_bytes(), |_| false), Incoming::Ignored | Incoming::Message(_)), "{text}");
         }
         let unread = br#"{"jsonrpc":"2.0","id":null,"error":{"code":"none"}}"#;
-        assert!(matches!(parse(unread), Incoming::Malformed { id: None, .. }));
+        assert!(matches!(parse(unread, |_| false), Incoming::Malformed { id: None, .. }));
+    }
+
+    #[test]
+    fn the_result_of_a_call_stays_text() {
+        let text = br#" {"jsonrpc":"2.0", "id":"7", "result": {"a": [1, 2.50]} } "#;
+        let is_call = |id: &RequestId| *id == RequestId::Number(7);
+        let Incoming::Mended(message) = parse(text, is_call) else { panic!("a response") };
+        let expected = serde_json::json!({"jsonrpc": "2.0", "id": "7", "result": "{\"a\": [1, 2.50]}"});
+        assert_eq!(serde_json::to_value(&message).expect("JSON"), expected);
+        let Incoming::Message(message) = parse(text, |_| false) else { panic!("a message") };
+        assert_eq!(serde_json::to_value(&message).expect("JSON")["result"], serde_json::json!({"a": [1, 2.5]}));
+    }
+
+    #[test]
+    fn values_that_take_too_much_memory_are_not_made() {
+        let data = r#"{"":0},"#.repeat(1 << 20);
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":1,"message":"x","data":[{data}0]}}}}"#);
+        let Incoming::Malformed { id: Some(RequestId::Number(7)), reason } = parse(text.as_bytes(), |_| true) else {
+            panic!("too large")
+        };
+        assert!(reason.starts_with("its values take"), "{reason}");
     }
 
     #[test]
@@ -367,7 +409,7 @@ mod tests {
             (br#"{"jsonrpc":"2.0","id":7}"#.to_vec(), Some(7), "it is not a response of MCP"),
         ] {
             let shown = String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned();
-            match parse(&text) {
+            match parse(&text, |_| false) {
                 Incoming::Malformed { id: found, reason: actual } => {
                     assert_eq!((found, actual.as_str()), (id.map(RequestId::Number), reason), "{shown}");
                 }
@@ -375,14 +417,17 @@ mod tests {
             }
         }
         for text in ["", "Listening on port 8080", "{\"jsonrpc\":\"2.0\",", "[1]", "{\"method\":\"x\",\"id\":]", "{"] {
-            assert!(matches!(parse(text.as_bytes()), Incoming::Ignored), "{text}");
+            assert!(matches!(parse(text.as_bytes(), |_| false), Incoming::Ignored), "{text}");
         }
         let log = format!(r#"{{"id":7,"result":{deep}}}"#);
-        assert!(matches!(parse(log.as_bytes()), Incoming::Ignored), "a line without 'jsonrpc' is log output");
+        assert!(
+            matches!(parse(log.as_bytes(), |_| false), Incoming::Ignored),
+            "a line without 'jsonrpc' is log output"
+        );
         for odd in [r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#, r#"{"jsonrpc":2,"id":7.0,"result":{"content":"x"}}"#] {
-            assert!(matches!(parse(odd.as_bytes()), Incoming::Mended(_)), "{odd}");
+            assert!(matches!(parse(odd.as_bytes(), |_| false), Incoming::Mended(_)), "{odd}");
         }
         let good = "\u{feff} {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"x\"}}\r";
-        assert!(matches!(parse(good.as_bytes()), Incoming::Message(_)));
+        assert!(matches!(parse(good.as_bytes(), |_| false), Incoming::Message(_)));
     }
 }

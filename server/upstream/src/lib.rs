@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 pub mod confine;
 pub mod demo;
 pub mod fetch;

@@ -214,9 +214,17 @@ fn example(tool: &str, given: &Value) -> Option<Example> {
 ///
 /// # Errors
 /// It is not JSON.
-pub fn tool_result(tool: &str, result: &CallToolResult) -> Result<ToolResult, ToolError> {
+pub fn tool_result(tool: &str, mut result: CallToolResult) -> Result<ToolResult, ToolError> {
+    // It is not copied.
+    let data = result.structured_content.take();
+    let with_data = |mut value: Value| {
+        if let (Some(data), Some(members)) = (data, value.as_object_mut()) {
+            members.insert("structuredContent".into(), data);
+        }
+        value
+    };
     serde_json::to_value(result)
-        .map(ToolResult::Mcp)
+        .map(|value| ToolResult::Mcp(with_data(value)))
         .map_err(|_| execution_error(format!("Tool '{tool}' returned a response that is not JSON")))
 }
 
@@ -312,6 +320,7 @@ pub fn failure(app: &str, tool: &str, failure: Failure) -> ToolError {
         Failure::Service(error) => call_error(app, tool, error),
         Failure::Unanswered(unanswered) => ToolError::new(ErrorCode::InputRequired, unanswered.to_string()),
         Failure::TaskFailed(error) => call_error(app, tool, ServiceError::McpError(error)),
+        Failure::Busy(busy) => busy.into(),
         Failure::Rounds => {
             execution_error(format!("The MCP server '{app}' asks for input again and again for '{tool}'"))
         }

@@ -1,5 +1,6 @@
 //! Resources and prompts of an upstream, passed through unchanged.
 
+use super::answer::Answer;
 use super::mcp;
 use super::pagination::{Page, list_all};
 use super::session::{Failure, McpServer};
@@ -101,7 +102,7 @@ impl ResourcesAndPrompts for McpServer {
                 ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
             };
             match self.exchange(&self.peer()?, UpdateSink::default(), client).run(false, request).await {
-                Ok(ServerResult::ReadResourceResult(result)) => Ok(result),
+                Ok(Answer::Result(ServerResult::ReadResourceResult(result))) => Ok(result),
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
             }
@@ -122,7 +123,7 @@ impl ResourcesAndPrompts for McpServer {
                 ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
             };
             match self.exchange(&self.peer()?, UpdateSink::default(), client).run(false, request).await {
-                Ok(ServerResult::GetPromptResult(result)) => Ok(result),
+                Ok(Answer::Result(ServerResult::GetPromptResult(result))) => Ok(result),
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
             }

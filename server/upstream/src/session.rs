@@ -11,6 +11,7 @@ mod record;
 mod stagger;
 mod task;
 
+use super::answer::Answer;
 use super::incoming::TASK_SUPPORT;
 use super::mcp;
 use super::mend;
@@ -256,9 +257,12 @@ impl McpServer {
         let result = telemetry::within(span.context(), answered).await;
         exchange::describe_result(&mut span, &result);
         match result {
-            Ok(ServerResult::CallToolResult(result)) => mcp::tool_result(&name, &result),
-            Ok(ServerResult::CustomResult(CustomResult(result))) => Ok(ToolResult::Mcp(mend::call_result(&result))),
-            Ok(ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_)) => {
+            Ok(Answer::Long(long)) => Ok(ToolResult::Long(long)),
+            Ok(Answer::Result(ServerResult::CallToolResult(result))) => mcp::tool_result(&name, result),
+            Ok(Answer::Result(ServerResult::CustomResult(CustomResult(result)))) => {
+                Ok(ToolResult::Mcp(mend::call_result(&result)))
+            }
+            Ok(Answer::Result(ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_))) => {
                 Ok(ToolResult::Mcp(mend::call_result(&Value::Null)))
             }
             Ok(_) => Err(mcp::call_error(app, &name, ServiceError::UnexpectedResponse)),

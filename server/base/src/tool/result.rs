@@ -1,6 +1,11 @@
 //! The result of a tool, and its conversion to plain data for scripts and to a result of MCP.
 
+mod long;
+
 use super::{ErrorCode, ToolError};
+use crate::json::{self as text, Unread};
+use crate::offload;
+pub use long::LongResult;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -12,6 +17,8 @@ pub enum ToolResult {
     /// A `CallToolResult` of MCP: an object with `content`, `structuredContent`, `isError`, `_meta`. A tool that fails
     /// sets `isError`.
     Mcp(Value),
+    /// A long result of a tool that has succeeded, as the text that its server has sent. Nobody has looked into it.
+    Long(LongResult),
 }
 
 impl From<Value> for ToolResult {
@@ -21,18 +28,58 @@ impl From<Value> for ToolResult {
 }
 
 impl ToolResult {
-    /// Returns the whole result as JSON.
-    #[must_use]
-    pub fn value(&self) -> &Value {
+    /// Returns the whole result as JSON, to look into it or to change it. A long one is parsed, which is work for
+    /// [`offload::run`].
+    ///
+    /// # Errors
+    /// It is long, and its values would take too much memory.
+    pub fn read(&mut self) -> Result<&mut Value, Unread> {
+        if let Self::Long(long) = self {
+            *self = long.parsed()?;
+        }
         match self {
-            Self::Data(value) | Self::Mcp(value) => value,
+            Self::Data(value) | Self::Mcp(value) => Ok(value),
+            Self::Long(_) => Err(Unread::Malformed("it is not parsed")),
         }
     }
 
-    /// Returns the whole result as JSON, to mask or redact it.
-    pub fn value_mut(&mut self) -> &mut Value {
+    /// Returns the whole result as JSON. A long one is parsed; if its values would take too much memory, it is as
+    /// [`ToolResult::shown`] has it.
+    #[must_use]
+    pub fn value(&self) -> Cow<'_, Value> {
         match self {
-            Self::Data(value) | Self::Mcp(value) => value,
+            Self::Long(long) => match long.parsed() {
+                Ok(Self::Data(value) | Self::Mcp(value)) => Cow::Owned(value),
+                Ok(Self::Long(_)) | Err(_) => self.shown(),
+            },
+            Self::Data(_) | Self::Mcp(_) => self.shown(),
+        }
+    }
+
+    /// Returns the whole result for records. A long one is the beginning of its text.
+    #[must_use]
+    pub fn shown(&self) -> Cow<'_, Value> {
+        match self {
+            Self::Data(value) | Self::Mcp(value) => Cow::Borrowed(value),
+            Self::Long(long) => Cow::Owned(long.beginning().into()),
+        }
+    }
+
+    /// Estimates its size as JSON, in bytes, like [`offload::weight`].
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Data(value) | Self::Mcp(value) => offload::weight(value),
+            Self::Long(long) => long.text().len(),
+        }
+    }
+
+    /// About as many bytes as its JSON has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Data(value) | Self::Mcp(value) => text::size(value),
+            Self::Long(long) => long.text().len(),
         }
     }
 
@@ -40,18 +87,20 @@ impl ToolResult {
     #[must_use]
     pub fn is_error(&self) -> bool {
         match self {
-            Self::Data(_) => false,
+            Self::Data(_) | Self::Long(_) => false,
             Self::Mcp(result) => result["isError"] == true,
         }
     }
 
     /// Returns the plain data; `None` if the tool has failed. For a result of MCP this is `structuredContent` if that has
-    /// something or is alone, else the only text (as [`data_of_text`] reads it), else the whole `content`.
+    /// something or is alone, else the only text (as [`data_of_text`] reads it), else the whole `content`. A long result is
+    /// parsed: `None` too if its values would take too much memory.
     #[must_use]
     pub fn data(&self) -> Option<Cow<'_, Value>> {
         match self {
             Self::Data(data) => Some(Cow::Borrowed(data)),
             Self::Mcp(_) if self.is_error() => None,
+            Self::Long(long) => Some(Cow::Owned(text::read(&long.to_data(false)).ok()?)),
             Self::Mcp(result) => Some(match (structured(result), single_text(result)) {
                 (Some(data), _) => Cow::Borrowed(data),
                 (None, Some(text)) => {
@@ -78,6 +127,21 @@ impl ToolResult {
         Ok(self.data().map(Cow::into_owned).unwrap_or_default())
     }
 
+    /// Writes it as text again if it is long, after somebody has read it.
+    pub fn write_long(&mut self) {
+        if self.weight() <= offload::INLINE_LIMIT {
+            return;
+        }
+        let written = match self {
+            Self::Data(value) => LongResult::of_data(value.to_string()),
+            Self::Mcp(value) => LongResult::of_mcp(value.to_string()),
+            Self::Long(_) => return,
+        };
+        if let Ok(long) = written {
+            *self = Self::Long(long);
+        }
+    }
+
     /// Adds the text of a result as the member `text` to `structuredContent`, where that has no such member and is not what
     /// the text says in JSON. Only for tools without an output schema: `structuredContent` of others is all of the data.
     pub fn join_text(&mut self) {
@@ -99,6 +163,9 @@ impl ToolResult {
         let data = match self {
             Self::Data(data) => data,
             Self::Mcp(result) => return result,
+            Self::Long(long) => {
+                return long.parsed().map_or_else(|unread| failed(&unread.to_string()), ToolResult::into_mcp);
+            }
         };
         let text = match &data {
             Value::String(text) => text.clone(),
@@ -151,6 +218,12 @@ impl ToolResult {
     }
 }
 
+/// Returns the result of MCP of a tool whose result cannot be read.
+fn failed(reason: &str) -> Value {
+    let text = format!("The result of the tool is not read: {reason}");
+    json!({"content": [{"type": "text", "text": text}], "isError": true})
+}
+
 /// Returns the text of a block of content if it is a text block.
 fn text_of(block: &Value) -> Option<&str> {
     if block["type"] == "text" { block["text"].as_str() } else { None }
@@ -182,7 +255,7 @@ fn structured(result: &Value) -> Option<&Value> {
 #[must_use]
 pub fn data_of_text(text: &str) -> Option<Value> {
     let trimmed = text.trim_start_matches('\u{feff}').trim();
-    let value = serde_json::from_str(trimmed).ok()?;
+    let value = text::read(trimmed).ok()?;
     let is_same = match &value {
         Value::Object(_) | Value::Array(_) => true,
         Value::Null | Value::Bool(_) | Value::String(_) => serde_json::to_string(&value).is_ok_and(|json| json == text),
@@ -193,8 +266,8 @@ pub fn data_of_text(text: &str) -> Option<Value> {
     is_same.then_some(value)
 }
 
-fn parse_json(text: &str) -> Option<Value> {
-    serde_json::from_str(text.trim()).ok()
+fn parse_json(json: &str) -> Option<Value> {
+    text::read(json.trim()).ok()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use agentscript::{Dialect, Outcome, Stats};
 use codecall_base::call::{Caller, client};
 use codecall_base::event::RunId;
 use codecall_base::json;
+use codecall_base::offload::INLINE_LIMIT;
 use codecall_base::redact::Redactor;
 use codecall_base::text::truncate;
 use codecall_config::{HistoryConfig, RecordedRuns};
@@ -386,10 +387,13 @@ impl Hook for History {
         if let Some(error) = record.error {
             masked.insert("error".into(), json!({"code": error.code, "message": error.message}));
         }
-        insert(&mut masked, "result", record.result.map(|result| self.cut(result.value())));
+        insert(&mut masked, "result", record.result.map(|result| self.cut(&result.shown())));
         self.put(Ended { masked, ..self.new_ended(summary, vec![record.name.to_owned()]) });
     }
 }
+
+/// How many bytes after what is kept of a long text are masked too: personal data may extend over its end.
+const MASKED_BYTES: usize = 4 << 10;
 
 impl Ended {
     /// Masks personal data and secrets, and converts it.
@@ -417,6 +421,13 @@ impl Ended {
         summary.client = summary.client.map(|client| truncate(&shown_text(&client), MAX_CLIENT_BYTES).to_owned());
         for (name, raw) in raw {
             let value = match raw {
+                // Values take many times the memory of a long text, of which only the beginning is kept.
+                Raw::Json(text) if text.len() > INLINE_LIMIT.max(max_value_bytes) => {
+                    let clean = redactor.redact_json(&text);
+                    let beginning = shown_text(truncate(&clean, max_value_bytes + MASKED_BYTES));
+                    masked.insert(name.into(), format!("{}…", truncate(&beginning, max_value_bytes)).into());
+                    continue;
+                }
                 Raw::Json(text) => shown(json::parse(&text).unwrap_or_else(|_| text.into())),
                 Raw::Value(value) => shown(value),
                 Raw::Calls(calls) => {

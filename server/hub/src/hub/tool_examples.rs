@@ -4,6 +4,7 @@
 use super::{Extensions, Hub};
 use codecall_base::call::Caller;
 use codecall_base::error::Error;
+use codecall_base::json as text;
 use codecall_base::tool::ToolResult;
 use codecall_config::Config;
 use codecall_scripts::{Answer, Example, ScriptTool, ScriptTools};
@@ -118,6 +119,7 @@ impl Hub {
         };
         match self.pipeline.call(call).await {
             Ok(ToolResult::Data(data)) => data,
+            Ok(ToolResult::Long(long)) => text::parse(&long.to_data(false)).unwrap_or_default(),
             Ok(ToolResult::Mcp(mut result)) => result["structuredContent"].take(),
             Err(error) => json!({"success": false, "error": error.message, "code": error.code}),
         }

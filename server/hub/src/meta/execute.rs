@@ -242,10 +242,8 @@ fn to_answer(mut finished: Finished, truncated: Option<Value>, is_dry_run: bool)
 async fn store(hub: &Hub, json: &str, max_bytes: usize) -> Option<(String, Piece)> {
     // Secrets are redacted before the result is split, because a secret could extend over two pieces.
     let redacted = offload::run(json.len(), || {
-        let mut text = match json::parse(json) {
-            Ok(Value::String(text)) => Value::String(text),
-            Ok(_) | Err(_) => Value::String(json.to_owned()),
-        };
+        let string = if json.starts_with('"') { json::parse(json).ok() } else { None };
+        let mut text = string.unwrap_or_else(|| Value::String(json.to_owned()));
         hub.pipeline().secrets().redactor().redact_value(&mut text);
         text
     });

@@ -2,6 +2,7 @@
 
 use super::*;
 use codecall_base::call::{CallContext, Caller};
+use codecall_base::json;
 use codecall_base::offload::{self, weight};
 use codecall_base::tool::{ErrorCode, ToolError};
 use codecall_tools::pipeline::{ToolCall, bounded};
@@ -11,9 +12,6 @@ const MAX_NAME_BYTES: usize = 200;
 
 /// Maximum size of the input in an answer, in bytes of JSON.
 const MAX_INPUT_BYTES: usize = 2_048;
-
-/// By how much JSON may be longer than the estimate of its size: a control character takes six bytes.
-const MAX_GROWTH: usize = 6;
 
 pub struct Invoke;
 
@@ -137,23 +135,25 @@ impl Invoke {
     }
 }
 
-/// Returns the answer to a call with a result. Of a long one the client gets the first piece, and a handle of the whole.
-pub(super) async fn success(hub: &Hub, result: Value, delivery: Delivery) -> Answer {
+/// Returns the answer to a call with a result, given as JSON. Of a long one the client gets the first piece, and a handle of
+/// the whole.
+pub(super) async fn success(hub: &Hub, result: String, delivery: Delivery) -> Answer {
     let at_once = execute::max_inline_bytes(hub, usize::MAX);
-    if delivery == Delivery::AtOnce || weight(&result) <= at_once / MAX_GROWTH {
-        return Answer::ok(json!({"status": "ok", "result": result}));
-    }
-    let text = match offload::run(weight(&result), || result.to_string()).await {
-        Ok(text) => text,
-        Err(busy) => return Answer::refused(busy.to_string()),
+    let whole = if delivery == Delivery::AtOnce || result.len() <= at_once {
+        result
+    } else {
+        let instead = "call the tool in a script that returns less";
+        match execute::first_piece(hub, result, at_once, instead).await {
+            Ok((piece, truncated)) => {
+                return Answer::ok(json!({"status": "ok", "result": piece, "truncated": truncated}));
+            }
+            Err(result) => result,
+        }
     };
-    if text.len() <= at_once {
-        return Answer::ok(json!({"status": "ok", "result": result}));
-    }
-    let instead = "call the tool in a script that returns less";
-    match execute::first_piece(hub, text, at_once, instead).await {
-        Ok((piece, truncated)) => Answer::ok(json!({"status": "ok", "result": piece, "truncated": truncated})),
-        Err(_) => Answer::ok(json!({"status": "ok", "result": result})),
+    match offload::run(whole.len(), || json::read(&whole)).await {
+        Ok(Ok(result)) => Answer::ok(json!({"status": "ok", "result": result})),
+        Ok(Err(unread)) => Answer::refused(format!("The tool was called, and its result is too large: {unread}")),
+        Err(busy) => Answer::refused(busy.to_string()),
     }
 }
 

@@ -100,6 +100,7 @@ impl MetaTool for SaveScript {
             match hub.pipeline().call_outside(saving, call).await {
                 Ok(version) => {
                     let tool = format!("{}:{name}", tools.app_id());
+                    let version: Value = serde_json::from_str(&version).unwrap_or_default();
                     Answer::ok(json!({"status": "ok", "tool": tool, "version": version}))
                 }
                 Err(error) => error_answer(error),

@@ -8,12 +8,12 @@ use crate::database::{Database, Statement, Value};
 use crate::sealed::{KeySource, Place};
 use crate::state::hex;
 use crate::{BoxFuture, CachedKeys, StoreError, now_ms, now_us};
-use codecall_base::json::size;
-use codecall_base::offload::{self, weight};
-use codecall_base::tool::ToolResult;
+use codecall_base::offload;
+use codecall_base::tool::{LongResult, ToolResult};
 use codecall_config::{CacheConfig, Config};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Answers in a database.
@@ -52,13 +52,13 @@ impl SqlAnswers {
     }
 
     async fn write(&self, key: &str, answer: &ToolResult, ttl: Duration) -> Result<(), StoreError> {
-        if self.max_entries == 0 || key.len() + size(answer.value()) > self.max_bytes {
+        if self.max_entries == 0 || key.len() + answer.size() > self.max_bytes {
             return Ok(());
         }
         let key = digest(key).await?;
         let ring = self.keys.get(&self.source).await.map_err(|error| StoreError(error.to_string()))?;
         let seal = || ring.seal(place(&key), &to_bytes(answer)).map_err(|error| StoreError(error.to_string()));
-        let sealed = offloaded(weight(answer.value()), seal).await??;
+        let sealed = offloaded(answer.weight(), seal).await??;
         let now = now_ms();
         let expires = now.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
         let number = |number: usize| Value::from(number as u64);
@@ -106,21 +106,27 @@ async fn digest(key: &str) -> Result<String, StoreError> {
 
 /// The kind of a result, and its JSON.
 fn to_bytes(answer: &ToolResult) -> Vec<u8> {
-    let kind = match answer {
-        ToolResult::Data(_) => b'd',
-        ToolResult::Mcp(_) => b'm',
+    let (kind, json) = match answer {
+        ToolResult::Data(value) => (b'd', Cow::Owned(value.to_string())),
+        ToolResult::Mcp(value) => (b'm', Cow::Owned(value.to_string())),
+        ToolResult::Long(long) if long.is_mcp() => (b'm', Cow::Borrowed(long.text())),
+        ToolResult::Long(long) => (b'd', Cow::Borrowed(long.text())),
     };
     let mut bytes = vec![kind];
-    bytes.extend_from_slice(answer.value().to_string().as_bytes());
+    bytes.extend_from_slice(json.as_bytes());
     bytes
 }
 
 fn from_bytes(bytes: &[u8]) -> Option<ToolResult> {
     let (kind, json) = bytes.split_first()?;
-    let value: Json = serde_json::from_slice(json).ok()?;
-    match kind {
-        b'd' => Some(ToolResult::Data(value)),
-        b'm' => Some(ToolResult::Mcp(value)),
-        _ => None,
+    let json = String::from_utf8(json.to_vec()).ok()?;
+    let (long, short): (_, fn(Json) -> ToolResult) = match kind {
+        b'd' => (LongResult::of_data(json), ToolResult::Data),
+        b'm' => (LongResult::of_mcp(json), ToolResult::Mcp),
+        _ => return None,
+    };
+    match long {
+        Ok(long) => Some(ToolResult::Long(long)),
+        Err(json) => serde_json::from_str(&json).ok().map(short),
     }
 }

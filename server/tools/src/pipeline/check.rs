@@ -27,6 +27,15 @@ pub fn work(schema: Option<Result<&Schema, &SchemaError>>, value: &Value) -> usi
     if is_quick { weight(value) } else { INLINE_LIMIT + 1 }
 }
 
+/// Does the same for a result. A long one is not read if there is no schema.
+pub fn result_work(schema: Option<Result<&Schema, &SchemaError>>, result: &ToolResult) -> usize {
+    match (schema, result) {
+        (None, _) => 0,
+        (_, ToolResult::Long(long)) => long.text().len(),
+        (schema, ToolResult::Data(value) | ToolResult::Mcp(value)) => work(schema, value),
+    }
+}
+
 /// Validates an input.
 pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
     match entry.validator() {
@@ -63,7 +72,7 @@ fn unchecked(code: ErrorCode, tool: &str, of: &str, why: &SchemaError) -> ToolEr
 /// Validates the data of a result.
 pub fn output(entry: &Entry, result: ToolResult, mode: CheckOutput) -> Result<ToolResult, ToolError> {
     let (false, Some(schema)) = (mode == CheckOutput::Off, entry.output_validator()) else { return Ok(result) };
-    let Some(data) = result.data() else { return Ok(result) };
+    let Some(data) = result.data() else { return unread(entry, result) };
     let definition = entry.definition.output_schema.as_ref().unwrap_or(&Value::Null);
     let problem = match schema.map(|schema| issues(schema, definition, &data, "result")) {
         Ok(Ok(())) => {
@@ -83,6 +92,20 @@ pub fn output(entry: &Entry, result: ToolResult, mode: CheckOutput) -> Result<To
         return Ok(result);
     }
     Err(problem)
+}
+
+/// Passes a result without data: its tool has failed, or its values take too much memory.
+fn unread(entry: &Entry, result: ToolResult) -> Result<ToolResult, ToolError> {
+    match result {
+        ToolResult::Long(_) => Err(too_large(&entry.name)),
+        ToolResult::Data(_) | ToolResult::Mcp(_) => Ok(result),
+    }
+}
+
+/// The error of a long result that somebody has to look into.
+pub fn too_large(tool: &str) -> ToolError {
+    let message = format!("The result of tool '{tool}' has too many values to be looked into; ask the tool for less");
+    ToolError::new(ErrorCode::MessageTooLarge, message)
 }
 
 /// What to write instead: the nearest property to one that the schema does not know, or the expected type of one that is

@@ -78,15 +78,19 @@ impl Pipeline {
     /// Removes host paths and secrets from a result. `sent` is what the caller has sent.
     pub(super) async fn cleaned_result(&self, mut result: ToolResult, sent: &Value) -> Result<ToolResult, ToolError> {
         let failed = result.is_error();
-        if failed {
-            offload::run(weight(result.value()), || bound::content(result.value_mut())).await?;
+        if failed && let ToolResult::Mcp(value) = &mut result {
+            offload::run(weight(value), || bound::content(value)).await?;
         }
-        let weight = weight(result.value()).max(if failed { weight(sent) } else { 0 });
-        let clean = || {
-            // Before the paths: without a part that is one, the rest of a secret is not found.
-            self.secrets.redactor().redact_value(result.value_mut());
-            if failed {
-                self.sanitizer.content(result.value_mut(), sent);
+        let weight = result.weight().max(if failed { weight(sent) } else { 0 });
+        let redactor = self.secrets.redactor();
+        let clean = || match &mut result {
+            ToolResult::Long(long) => long.redact(&redactor),
+            ToolResult::Data(value) | ToolResult::Mcp(value) => {
+                // Before the paths: without a part that is one, the rest of a secret is not found.
+                redactor.redact_value(value);
+                if failed {
+                    self.sanitizer.content(value, sent);
+                }
             }
         };
         offload::run(weight, clean).await?;
@@ -103,12 +107,13 @@ impl Pipeline {
 
     /// Learns the shape of a result.
     pub(super) async fn learn(&self, tool: &ToolDefinition, result: &ToolResult) {
-        let weight = weight(result.value());
+        let weight = result.weight();
         if weight > seen::MAX_RESULT_BYTES || result.is_error() || !self.seen.is_wanted(tool) {
             return;
         }
         let shape = || {
             let mut result = result.clone();
+            result.read().ok()?;
             if tool.output_schema.is_none() {
                 result.join_text();
             }

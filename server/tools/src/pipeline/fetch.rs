@@ -4,7 +4,6 @@ use super::{Pipeline, ToolCall};
 use crate::catalogue::Entry;
 use codecall_base::tool::ToolError;
 use codecall_config::HostRule;
-use serde_json::Value;
 use std::sync::Arc;
 
 impl Pipeline {
@@ -14,12 +13,12 @@ impl Pipeline {
         Entry::outside(self.fetcher.for_run(rules)).map(Arc::new)
     }
 
-    /// Makes a request, and returns its response as plain data. The hosts that it may reach are those of `fetch`; lists of
+    /// Makes a request, and returns its response as plain data, as JSON. The hosts that it may reach are those of `fetch`; lists of
     /// allowed tools do not concern it.
     ///
     /// # Errors
     /// The request is refused or fails.
-    pub async fn fetch(&self, fetch: &Arc<Entry>, call: ToolCall) -> Result<Value, ToolError> {
+    pub async fn fetch(&self, fetch: &Arc<Entry>, call: ToolCall) -> Result<String, ToolError> {
         self.call_entry(fetch, call).await
     }
 }

@@ -3,7 +3,9 @@
 //! `[email]` stands for an address, `[card]` for a card, and so on; `[masked]` for the value of a
 //! field that is masked by its name.
 
+use super::check;
 use super::hook::{Before, Hook, HookCall};
+use codecall_base::json::{self, Unread};
 use codecall_base::tool::{ToolError, ToolResult, glob_matches};
 use codecall_config::{PiiConfig, PiiKind};
 use codecall_upstream::BoxFuture;
@@ -101,14 +103,19 @@ impl Pii {
     }
 
     /// A result with all personal data masked. A text of its content that is JSON is masked as the data that it is.
-    fn mask_result(&self, result: &mut ToolResult) {
+    ///
+    /// # Errors
+    /// It has too many values.
+    fn mask_result(&self, result: &mut ToolResult) -> Result<(), Unread> {
+        result.read()?;
         if let ToolResult::Mcp(result) = result
             && let Some(Value::Array(blocks)) = result.get_mut("content")
         {
             for text in blocks.iter_mut().filter_map(|block| block.get_mut("text")) {
-                let Some(mut data) = text.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok())
-                else {
-                    continue;
+                let mut data = match text.as_str().map(|text| json::read(text.trim())) {
+                    Some(Ok(data)) => data,
+                    Some(Err(too_large @ Unread::TooLarge { .. })) => return Err(too_large),
+                    Some(Err(Unread::Malformed(_))) | None => continue,
                 };
                 let given = data.clone();
                 self.mask(&mut data);
@@ -118,7 +125,9 @@ impl Pii {
                 }
             }
         }
-        self.mask(result.value_mut());
+        self.mask(result.read()?);
+        result.write_long();
+        Ok(())
     }
 
     /// Masks an error in place.
@@ -168,7 +177,11 @@ impl Hook for Pii {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         if self.config.output && self.config.tools.selects(&call.tool) {
             match &mut result {
-                Ok(result) => self.mask_result(result),
+                Ok(passed) => {
+                    if self.mask_result(passed).is_err() {
+                        result = Err(check::too_large(&call.name));
+                    }
+                }
                 Err(error) => self.mask_error(error),
             }
         }

@@ -43,7 +43,7 @@ impl Pipeline {
         };
         match answer {
             Ok(result) => {
-                let work = check::work(entry.output_validator(), result.value());
+                let work = check::result_work(entry.output_validator(), &result);
                 let checked = || check::output(entry, result, self.check_output);
                 Box::pin(offload::run(work, checked)).await.unwrap_or_else(|busy| Err(busy.into()))
             }

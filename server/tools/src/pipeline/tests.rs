@@ -43,7 +43,8 @@ async fn call(tool: &str, input: Value, allowed: Option<&[&str]>) -> Result<Valu
         allowed,
         apps: None,
     };
-    pipeline().data(call).await
+    let data = pipeline().data(call).await?;
+    Ok(serde_json::from_str(&data).expect("JSON"))
 }
 
 async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String, String) {

@@ -51,7 +51,7 @@ pub fn describe_result(span: &mut Span, pipeline: &Pipeline, result: &Result<Too
                 span.fail("tool_error", "The tool says that it has failed");
             }
             if span.records_content() {
-                let value = pipeline.masked(&bound::for_event(Arc::new(result.value().clone())));
+                let value = pipeline.masked(&bound::for_event(Arc::new(result.shown().into_owned())));
                 span.set("gen_ai.tool.call.result", truncate(&value.to_string(), MAX_CONTENT_BYTES));
             }
         }

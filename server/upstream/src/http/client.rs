@@ -6,6 +6,7 @@
 use super::post::Post;
 use crate::incoming::{self, Incoming};
 use crate::oauth::{Authorizer, Challenge};
+use codecall_base::offload;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -109,31 +110,55 @@ fn without_url(error: TransportError) -> TransportError {
 
 /// Leaves the answer to `call` in a stream of events, and what belongs to it. Other events keep their ids, which a
 /// stream is resumed with.
-fn readable_events(events: Events, call: Option<RequestId>) -> Events {
+fn readable_events(events: Events, call: Option<Call>) -> Events {
+    let call = Arc::new(call);
     let replace = move |event: Result<Sse, SseError>| {
-        let mut event = event?;
-        let Some(data) = &event.data else { return Ok(event) };
-        let parsed = match &call {
-            Some(call) => incoming::parse_answer(data.as_bytes(), call),
-            None => incoming::parse(data.as_bytes()),
-        };
-        let is_foreign = |message: &ServerJsonRpcMessage| {
-            call.is_some() && incoming::answered(message).is_some_and(|id| Some(&id) != call.as_ref())
-        };
-        event.data = match parsed {
-            Incoming::Message(message) | Incoming::Mended(message) if is_foreign(&message) => None,
-            Incoming::Message(_) => event.data,
-            // The library reads the text.
-            Incoming::Mended(message) => serde_json::to_string(&message).ok(),
-            Incoming::Malformed { id, reason } => {
-                let answer = id.or_else(|| call.clone()).map(|id| incoming::malformed(id, &reason));
-                answer.and_then(|answer| serde_json::to_string(&answer).ok())
+        let call = Arc::clone(&call);
+        async move {
+            let mut event = event?;
+            if let Some(data) = event.data.take() {
+                let read = offload::run(data.len(), || readable_data(data, call.as_ref().as_ref()));
+                event.data = match (read.await, call.as_ref()) {
+                    (Ok(data), _) => data,
+                    (Err(busy), Some(Call { id, .. })) => {
+                        serde_json::to_string(&incoming::malformed(id.clone(), &busy.to_string())).ok()
+                    }
+                    (Err(_), None) => None,
+                };
             }
-            Incoming::Ignored => None,
-        };
-        Ok(event)
+            Ok(event)
+        }
     };
-    Box::pin(events.map(replace))
+    Box::pin(events.then(replace))
+}
+
+/// A request that is to be answered.
+struct Call {
+    id: RequestId,
+    /// Whether its result does.
+    stays_text: bool,
+}
+
+/// Returns the data of an event as the library reads them; `None`: they are nothing for it.
+fn readable_data(data: String, call: Option<&Call>) -> Option<String> {
+    let parsed = match call {
+        Some(Call { id, stays_text }) => incoming::parse_answer(data.as_bytes(), id, *stays_text),
+        None => incoming::parse(data.as_bytes(), |_| false),
+    };
+    let id = call.map(|call| &call.id);
+    let is_foreign = |message: &ServerJsonRpcMessage| {
+        id.is_some() && incoming::answered(message).is_some_and(|answered| Some(&answered) != id)
+    };
+    match parsed {
+        Incoming::Message(message) | Incoming::Mended(message) if is_foreign(&message) => None,
+        Incoming::Message(_) => Some(data),
+        Incoming::Mended(message) => serde_json::to_string(&message).ok(),
+        Incoming::Malformed { id: found, reason } => {
+            let answer = found.or_else(|| id.cloned()).map(|id| incoming::malformed(id, &reason));
+            answer.and_then(|answer| serde_json::to_string(&answer).ok())
+        }
+        Incoming::Ignored => None,
+    }
 }
 
 /// The transport's own default for the maximum size of an event.
@@ -164,7 +189,9 @@ impl StreamableHttpClient for HttpClient {
         limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, TransportError> {
         let call = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            JsonRpcMessage::Request(request) => {
+                Some(Call { id: request.id.clone(), stays_text: incoming::stays_text(&request.request) })
+            }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
         };
         let post = Post { uri: &uri, message: &message, session: session.as_deref(), headers: &headers, limits };
@@ -175,7 +202,7 @@ impl StreamableHttpClient for HttpClient {
             }
             (Err(StreamableHttpError::ResponseBodyTooLarge { max_size }), Some(call)) => {
                 let message = format!("The response has more than {max_size} bytes; at most {max_size} are allowed");
-                Ok(StreamableHttpPostResponse::Json(incoming::too_large(call, message), None))
+                Ok(StreamableHttpPostResponse::Json(incoming::too_large(call.id, message), None))
             }
             (sent, _) => sent.map_err(without_url),
         }

@@ -5,6 +5,7 @@
 
 use super::client::{Headers, TransportError};
 use crate::incoming::{self, Incoming};
+use codecall_base::offload;
 use codecall_base::text::truncate;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -79,7 +80,11 @@ impl Post<'_> {
             Err(StreamableHttpError::ResponseBodyTooLarge { .. }) if !status.is_success() => return Err(rate),
             body => body?,
         };
-        if let Some(answer) = answer(status, &body, &request.id) {
+        let stays_text = incoming::stays_text(&request.request);
+        let answering = offload::run(body.len(), || answer(status, &body, &request.id, stays_text));
+        let answer =
+            answering.await.unwrap_or_else(|busy| Some(incoming::malformed(request.id.clone(), &busy.to_string())));
+        if let Some(answer) = answer {
             return match self.is_without_session(&answer) {
                 true => Err(StreamableHttpError::SessionExpired),
                 false => Ok(StreamableHttpPostResponse::Json(answer, session)),
@@ -130,7 +135,7 @@ impl Post<'_> {
 }
 
 /// Returns the answer to a call in the body of a response, with whatever status.
-fn answer(status: StatusCode, body: &[u8], call: &RequestId) -> Option<ServerJsonRpcMessage> {
+fn answer(status: StatusCode, body: &[u8], call: &RequestId, stays_text: bool) -> Option<ServerJsonRpcMessage> {
     // A refusal of a token may come from a proxy before the server.
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS) {
         return None;
@@ -138,9 +143,9 @@ fn answer(status: StatusCode, body: &[u8], call: &RequestId) -> Option<ServerJso
     // Version 2025-03-26 allows batches.
     if body.trim_ascii().first() == Some(&b'[') {
         let batch: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
-        return batch.iter().find_map(|part| answer(status, part.get().as_bytes(), call));
+        return batch.iter().find_map(|part| answer(status, part.get().as_bytes(), call, stays_text));
     }
-    match incoming::parse_answer(body, call) {
+    match incoming::parse_answer(body, call, stays_text) {
         Incoming::Message(message) | Incoming::Mended(message) => match *message {
             JsonRpcMessage::Error(error) => Some(ServerJsonRpcMessage::error(error.error, Some(call.clone()))),
             JsonRpcMessage::Response(response) if response.id == *call => Some(JsonRpcMessage::Response(response)),

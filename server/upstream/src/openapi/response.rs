@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use codecall_base::json as text;
 use codecall_base::offload;
 use codecall_base::text::truncate;
-use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
+use codecall_base::tool::{ErrorCode, LongResult, ToolDefinition, ToolError, ToolResult};
 use codecall_openapi::charset;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use reqwest::{Response, StatusCode};
@@ -83,6 +84,7 @@ pub async fn read(
 enum Content {
     Nothing,
     Json(Value),
+    Long(LongResult),
     Text(String),
     Bytes(Vec<u8>, String),
 }
@@ -95,9 +97,16 @@ impl Content {
         }
         let is_json = essence == "application/json" || essence == "text/json" || essence.ends_with("+json");
         if (is_json || essence.is_empty())
-            && let Some(value) = charset::json(&body, media_type)
+            && let Some(text) = charset::json(&body, media_type)
         {
-            return Self::Json(value);
+            match LongResult::of_data(text.into_owned()) {
+                Ok(long) => return Self::Long(long),
+                Err(text) => {
+                    if let Ok(value) = serde_json::from_str(&text) {
+                        return Self::Json(value);
+                    }
+                }
+            }
         }
         if is_json || is_text(&essence) {
             match charset::decode(&body, media_type) {
@@ -118,6 +127,7 @@ impl Content {
         match self {
             Self::Nothing => ToolResult::Data(Value::Null),
             Self::Json(value) => ToolResult::Data(value),
+            Self::Long(long) => ToolResult::Long(long),
             Self::Text(text) => ToolResult::Data(text.into()),
             Self::Bytes(bytes, media_type) => {
                 let data = STANDARD.encode(&bytes);
@@ -165,6 +175,7 @@ fn failure(status: StatusCode, headers: &HeaderMap, content: Content) -> ToolErr
     let body = match content {
         Content::Nothing => None,
         Content::Json(value) => Some(value),
+        Content::Long(long) => text::read(long.text()).ok(),
         Content::Text(text) => Some(truncate(&text, MAX_DETAIL_BYTES).into()),
         Content::Bytes(bytes, media_type) => Some(format!("{} bytes of {media_type}", bytes.len()).into()),
     };

@@ -2,15 +2,19 @@
 //!
 //! It must not know what the request is.
 
+use super::super::answer::{self, Answer};
+use super::super::incoming;
 use super::super::notifications::NotificationRouter;
 use super::super::questions::{MAX_ROUNDS, REPEAT_AFTER, ask_all, capabilities_of};
 use codecall_base::client::{Client, Unanswered};
 use codecall_base::event::UpdateSink;
+use codecall_base::offload::Busy;
 use codecall_base::telemetry::{self, Span};
 use codecall_config::{UpstreamConfig, UpstreamKind};
 use rmcp::model::*;
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use rmcp::{ErrorData, RoleClient};
+use serde_json::Value;
 use url::Url;
 
 /// A request and all that belongs to it.
@@ -35,6 +39,8 @@ pub enum Failure {
     TaskFailed(ErrorData),
     /// The server has cancelled the task.
     TaskCancelled,
+    /// There was no time to read the result.
+    Busy(Busy),
 }
 
 impl From<ServiceError> for Failure {
@@ -53,16 +59,24 @@ impl Exchange<'_> {
         &self,
         needs_task: bool,
         request: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
-    ) -> Result<ServerResult, Failure> {
+    ) -> Result<Answer, Failure> {
         let (mut responses, mut state) = (None, None);
         let mut pause = REPEAT_AFTER;
         let version = self.peer.peer_info().map(|info| info.protocol_version.clone());
         if needs_task && version == Some(ProtocolVersion::V_2025_11_25) {
-            return self.call_as_task(request(None, None)).await;
+            return self.call_as_task(request(None, None)).await.map(Answer::Result);
         }
         for _ in 0..=MAX_ROUNDS {
-            match self.send(request(responses.take(), state.take())).await? {
-                ServerResult::InputRequiredResult(required) => {
+            let request = request(responses.take(), state.take());
+            let stays_text = incoming::stays_text(&request);
+            let answer = match self.send(request).await? {
+                ServerResult::CustomResult(CustomResult(Value::String(text))) if stays_text => {
+                    answer::read(text).await.map_err(Failure::Busy)?.map_err(ServiceError::McpError)?
+                }
+                result => Answer::Result(result),
+            };
+            match answer {
+                Answer::Result(ServerResult::InputRequiredResult(required)) => {
                     state = required.request_state;
                     match required.input_requests.filter(|requests| !requests.is_empty()) {
                         Some(requests) => {
@@ -74,8 +88,10 @@ impl Exchange<'_> {
                         }
                     }
                 }
-                ServerResult::CreateTaskResult(created) => return self.wait_for(created.task).await,
-                result => return Ok(result),
+                Answer::Result(ServerResult::CreateTaskResult(created)) => {
+                    return self.wait_for(created.task).await.map(Answer::Result);
+                }
+                answer => return Ok(answer),
             }
         }
         Err(Failure::Rounds)
@@ -137,9 +153,9 @@ pub fn describe_call(span: &mut Span, config: &UpstreamConfig, app: &str, tool: 
 }
 
 /// Adds to a span how its call has ended.
-pub fn describe_result(span: &mut Span, result: &Result<ServerResult, Failure>) {
+pub fn describe_result(span: &mut Span, result: &Result<Answer, Failure>) {
     match result {
-        Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
+        Ok(Answer::Result(ServerResult::CallToolResult(result))) if result.is_error == Some(true) => {
             span.fail("tool_error", "The tool says that it has failed");
         }
         Ok(_) => {}
@@ -154,6 +170,7 @@ pub fn describe_result(span: &mut Span, result: &Result<ServerResult, Failure>) 
             span.set("rpc.response.status_code", error.code.0.to_string());
             span.fail(&error.code.0.to_string(), "The task has failed");
         }
+        Err(Failure::Busy(_)) => span.fail("busy", "There was no time to read the answer"),
         Err(Failure::TaskCancelled) => span.fail("cancelled", "The server has cancelled the task"),
     }
 }

@@ -5,11 +5,12 @@
 //! response to no pending call is ignored.
 
 use crate::incoming::{self, ID_SEARCH_BYTES, Incoming};
+use codecall_base::offload;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
@@ -28,9 +29,9 @@ pub struct LineTransport<W> {
     pending: PendingCalls,
 }
 
-/// The ids of the requests that have no response yet.
+/// The requests that have no response yet, by their ids, and whether their results stay text.
 #[derive(Clone, Default)]
-struct PendingCalls(Arc<Mutex<HashSet<RequestId>>>);
+struct PendingCalls(Arc<Mutex<HashMap<RequestId, bool>>>);
 
 impl<W: AsyncWrite + Send + Unpin + 'static> LineTransport<W> {
     /// Creates a transport that reads from one stream, in a task, and writes to another. The task fails with the reason
@@ -52,7 +53,10 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleClient> for LineTrans
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Error>> + Send + 'static {
         match &message {
-            JsonRpcMessage::Request(request) => drop(self.pending.lock().insert(request.id.clone())),
+            JsonRpcMessage::Request(request) => {
+                let stays_text = incoming::stays_text(&request.request);
+                self.pending.lock().insert(request.id.clone(), stays_text);
+            }
             JsonRpcMessage::Notification(message) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &message.notification
                     && let Some(id) = &cancelled.params.request_id
@@ -87,7 +91,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleClient> for LineTrans
 }
 
 impl PendingCalls {
-    fn lock(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, bool>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -103,18 +107,19 @@ impl PendingCalls {
 
     /// Converts a message to those that the client gets: itself, or an error for one or for all pending calls.
     fn accept_message(&self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
-        match incoming::parse(line) {
+        let stays_text = |id: &RequestId| self.lock().get(id).copied().unwrap_or_default();
+        match incoming::parse(line, stays_text) {
             Incoming::Ignored => Vec::new(),
             Incoming::Malformed { id: Some(id), reason } => {
                 self.fail(&incoming::number(&id), |id| incoming::malformed(id, &reason))
             }
             Incoming::Malformed { id: None, reason } => {
-                self.lock().drain().map(|id| incoming::malformed(id, &reason)).collect()
+                self.lock().drain().map(|(id, _)| incoming::malformed(id, &reason)).collect()
             }
             Incoming::Message(mut message) | Incoming::Mended(mut message) => {
                 if let Some(id) = incoming::answered(&message).as_ref().map(incoming::number) {
                     // The server has responded twice, or after the call was cancelled.
-                    if !self.lock().remove(&id) {
+                    if self.lock().remove(&id).is_none() {
                         tracing::debug!("a response to no pending call is ignored");
                         return Vec::new();
                     }
@@ -125,8 +130,16 @@ impl PendingCalls {
         }
     }
 
+    /// Fails the call that a line answers, if its id can be found.
+    fn accept_unread(&self, line: &[u8], reason: &str) -> Vec<ServerJsonRpcMessage> {
+        let head = &line[..line.len().min(ID_SEARCH_BYTES)];
+        let tail = &line[line.len().saturating_sub(ID_SEARCH_BYTES)..];
+        let id = incoming::find_id(head, tail).as_ref().map(incoming::number);
+        id.map(|id| self.fail(&id, |id| incoming::malformed(id, reason))).unwrap_or_default()
+    }
+
     fn fail(&self, id: &RequestId, error: impl Fn(RequestId) -> ServerJsonRpcMessage) -> Vec<ServerJsonRpcMessage> {
-        self.lock().take(id).map(error).into_iter().collect()
+        self.lock().remove_entry(id).map(|(id, _)| error(id)).into_iter().collect()
     }
 }
 
@@ -172,7 +185,10 @@ async fn read_messages(
             continue;
         }
         let messages = match long.take() {
-            None => pending.accept_line(&line),
+            None => match offload::run(line.len(), || pending.accept_line(&line)).await {
+                Ok(messages) => messages,
+                Err(busy) => pending.accept_unread(&line, &busy.to_string()),
+            },
             Some((head, tail, length)) => {
                 let message = format!("The response has {length} bytes; at most {max_bytes} are allowed");
                 let Some(id) = incoming::find_id(&head, &tail) else { return Err(message) };
@@ -205,7 +221,7 @@ mod tests {
     async fn read_text(text: &[u8], calls: &[i64]) -> (Result<(), String>, Vec<Value>) {
         let (sender, mut messages) = mpsc::channel(100);
         let pending = PendingCalls::default();
-        pending.lock().extend(calls.iter().map(|id| RequestId::Number(*id)));
+        pending.lock().extend(calls.iter().map(|id| (RequestId::Number(*id), false)));
         let ended = read_messages(BufReader::with_capacity(16, text), sender, pending, 2_000).await;
         let mut out = Vec::new();
         while let Some(message) = messages.recv().await {
