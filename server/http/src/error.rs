@@ -82,6 +82,9 @@ errors! {
     /// The keys of the issuer of tokens (`http.jwt.jwks`) cannot be read.
     IssuerUnavailable = SERVICE_UNAVAILABLE, Some("ISSUER_UNAVAILABLE"),
         "The keys of the issuer of tokens cannot be read; try again later";
+    /// The request has no `Host`, several, or one with a user name.
+    InvalidHost = BAD_REQUEST, Some("INVALID_HOST"),
+        "The request needs exactly one header 'Host', without a user name, and the same host as its address";
     /// The `Host` is not one of `http.allowedHosts`.
     HostNotAllowed = FORBIDDEN, Some("HOST_NOT_ALLOWED"),
         "The 'Host' of the request is not one of this server; add it to 'http.allowedHosts'";

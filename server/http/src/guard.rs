@@ -6,7 +6,7 @@ use super::page;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use codecall_config::HttpServerConfig;
@@ -60,16 +60,27 @@ impl Guard {
         self.has_page && page::has_path(path)
     }
 
+    /// Returns why the host of a request is refused; `None` if it is not.
+    fn check_host(&self, request: &Request) -> Option<HttpError> {
+        let (headers, uri) = (request.headers(), request.uri());
+        let named = headers.contains_key(HOST);
+        // HTTP/1.0 has requests without a host, such as those of health checks.
+        if !named && request.version() == Version::HTTP_10 && uri.authority().is_none() && self.hosts.is_empty() {
+            return None;
+        }
+        let Some(host) = text(headers, HOST).and_then(authority) else { return Some(HttpError::InvalidHost) };
+        // A request to a proxy names the host twice: a difference makes one of them wrong.
+        let is_same = |target: &Authority| target.as_str().eq_ignore_ascii_case(host.as_str());
+        if !uri.authority().is_none_or(is_same) {
+            return Some(HttpError::InvalidHost);
+        }
+        let is_allowed = self.hosts.is_empty() || self.hosts.contains(&host.host().to_lowercase());
+        (!is_allowed).then_some(HttpError::HostNotAllowed)
+    }
+
     /// Returns why a request is refused, whoever sends it; `None` if it is not.
     fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpError> {
         let text = |name| text(headers, name);
-        if !self.hosts.is_empty() {
-            let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
-            let host = host.as_ref().map(|host| host.host().to_lowercase());
-            if !host.is_some_and(|host| self.hosts.contains(&host)) {
-                return Some(HttpError::HostNotAllowed);
-            }
-        }
         let is_allowed = |origin| self.allows_origin(origin) || self.is_own_origin(origin, text(HOST));
         if self.is_of_page(path) {
             return (!page::is_allowed(method, headers)).then_some(HttpError::OriginNotAllowed);
@@ -119,8 +130,23 @@ impl Guard {
     }
 }
 
+/// Returns the only value of a header; `None` also if there are several, of which others may read another one.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok())
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none()).and_then(|value: &HeaderValue| value.to_str().ok())
+}
+
+/// Returns the authority of `Host`, which has no user name (RFC 9110, section 7.2). `None`: it is not valid.
+fn authority(host: &str) -> Option<Authority> {
+    host.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))
+}
+
+/// Middleware: refuses a request whose host is ambiguous (status 400, RFC 9112, section 3.2) or not one of this server.
+pub async fn check_host(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check_host(&request) {
+        Some(error) => error.into_response(),
+        None => next.run(request).await,
+    }
 }
 
 /// Returns the token of a request.

@@ -145,7 +145,9 @@ impl Issuer {
         validation.algorithms = vec![header.alg];
         let decoded = jsonwebtoken::decode::<Claims>(token, &key, &validation);
         let claims = decoded.map_err(|error| Refused::Invalid(reason(error.kind())))?.claims;
-        let name = claims.sub.or(claims.client_id).or(claims.azp).ok_or(Refused::Invalid("it has no subject"))?;
+        let name = claims.sub.or(claims.client_id).or(claims.azp);
+        // An empty name is that of nobody, or of everybody whose issuer sends none.
+        let name = name.filter(|name| !name.trim().is_empty()).ok_or(Refused::Invalid("it has no subject"))?;
         let mut scopes: BTreeSet<String> = words(claims.scope.as_deref().unwrap_or_default()).collect();
         match claims.scp {
             Some(Scopes::Text(text)) => scopes.extend(words(&text)),
@@ -210,8 +212,9 @@ impl Issuer {
     }
 }
 
+/// Splits scopes at ASCII spaces (RFC 6749, section 3.3): other white space is part of a name, which no scope has.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split_whitespace().map(str::to_owned)
+    text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned)
 }
 
 /// Finds the key of a token. A token without a key id has the only key of its kind.

@@ -182,10 +182,12 @@ pub fn router(
         router = router.merge(page.layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT)));
     }
     let router = router.layer(axum::middleware::from_fn_with_state(Arc::clone(&guard), guard::check));
-    Ok(match guard.cors() {
+    let router = match guard.cors() {
         Some(cors) => router.layer(cors),
         None => router,
-    })
+    };
+    // Before a preflight request is answered.
+    Ok(router.layer(axum::middleware::from_fn_with_state(guard, guard::check_host)))
 }
 
 /// Creates the endpoints of a hub.

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 
 const TOKEN: &str = "token-0123456789-abcdef";
@@ -96,6 +97,80 @@ async fn host_origin_and_token_are_checked() {
         }
     }
     assert_eq!(server.end().await, Some(0));
+}
+
+/// Sends a head over a connection of its own. Returns the status and the body of the response.
+async fn raw(server: &HttpProcess, head: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).await.expect("connects");
+    stream.write_all(head.as_bytes()).await.expect("writes");
+    let mut answer = String::new();
+    tokio::time::timeout(TIMEOUT, stream.read_to_string(&mut answer)).await.expect("answers").expect("text");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    (status, answer)
+}
+
+/// Each request names one host, without a user name, whichever hosts are allowed.
+#[tokio::test]
+async fn the_host_is_not_ambiguous() {
+    let folder = Folder::new();
+    let http = json!({"allowedOrigins": ["https://app.example.com"]});
+    let restricted = secured(&folder, http).await;
+    let all = folder.file("all.json", json!({"http": {"token": TOKEN}}).to_string());
+    let mut command = Command::new(PROGRAM);
+    let mut all = HttpProcess::start_as(command.args(["serve", "--http", "0.0.0.0:0", "--config", &all])).await;
+    all.url = all.url.replace("0.0.0.0", "127.0.0.1");
+    let preflight = "Origin: https://app.example.com\r\nAccess-Control-Request-Method: POST\r\n";
+    for server in [&restricted, &all] {
+        for (target, hosts, expected) in [
+            ("/healthz", "Host: localhost\r\n", 200),
+            ("/healthz", "Host: LOCALHOST:80\r\n", 200),
+            ("/healthz", "Host: [::1]:80\r\n", 200),
+            ("http://localhost/healthz", "Host: localhost\r\n", 200),
+            ("/healthz", "Host: localhost\r\nHost: localhost\r\n", 400),
+            ("/healthz", "Host: localhost\r\nhOST: evil.example\r\n", 400),
+            ("/healthz", "Host: evil.example\r\nX-A: 1\r\nHost: localhost\r\n", 400),
+            ("/healthz", "Host: user@localhost\r\n", 400),
+            ("/healthz", "Host: evil.example@localhost\r\n", 400),
+            ("/healthz", "Host: user:secret@localhost:80\r\n", 400),
+            ("/healthz", "Host: @localhost\r\n", 400),
+            ("/healthz", "Host: localhost, evil.example\r\n", 400),
+            ("/healthz", "Host: localhost evil.example\r\n", 400),
+            ("/healthz", "Host: localhost/evil\r\n", 400),
+            ("/healthz", "Host:\r\n", 400),
+            ("/healthz", "", 400),
+            ("http://user@localhost/healthz", "Host: localhost\r\n", 400),
+            ("http://evil.example/healthz", "Host: localhost\r\n", 400),
+            ("/v1/models", "Host: user@localhost\r\n", 400),
+            ("/ui/", "Host: localhost\r\nHost: localhost\r\n", 400),
+        ] {
+            let (status, body) =
+                raw(server, &format!("GET {target} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n")).await;
+            assert_eq!(status, expected, "{target} {hosts:?}: {body}");
+        }
+        let twice = format!(
+            "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n{preflight}Connection: close\r\n\r\n"
+        );
+        let (status, body) = raw(server, &twice).await;
+        assert!(status == 400 && body.contains("INVALID_HOST"), "{body}");
+    }
+    // Health checks of HTTP/1.0 may have no host.
+    assert_eq!(raw(&all, "GET /healthz HTTP/1.0\r\n\r\n").await.0, 200);
+    assert_eq!(raw(&restricted, "GET /healthz HTTP/1.0\r\n\r\n").await.0, 400);
+    // Of two tokens, or origins, none counts.
+    let tokens = format!("Authorization: Bearer {TOKEN}\r\n").repeat(2);
+    assert_eq!(
+        raw(&all, &format!("GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{tokens}\r\n")).await.0,
+        401
+    );
+    let of_two = "Origin: https://app.example.com\r\nOrigin: https://evil.example\r\n";
+    assert_eq!(
+        raw(&restricted, &format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{of_two}\r\n"))
+            .await
+            .0,
+        403
+    );
+    assert_eq!(restricted.end().await, Some(0));
+    assert_eq!(all.end().await, Some(0));
 }
 
 #[tokio::test]

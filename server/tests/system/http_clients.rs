@@ -337,6 +337,9 @@ async fn tokens_of_an_issuer() {
         (ed.token("ed", &claims(json!({"iss": "https://other.example"}))), "of another issuer"),
         (ed.token("ed", &claims(json!({"iss": null}))), "it lacks"),
         (ed.token("ed", &claims(json!({"sub": null}))), "no subject"),
+        (ed.token("ed", &claims(json!({"sub": ""}))), "no subject"),
+        (ed.token("ed", &claims(json!({"sub": " \u{a0}", "client_id": "app"}))), "no subject"),
+        (ed.token("ed", &claims(json!({"sub": null, "azp": ""}))), "no subject"),
         (ed.token("p256", &claims(json!({}))), "its key is unknown"),
         (ed.token("odd", &claims(json!({}))), "its key is unknown"),
         (ed.token("no-such-key", &claims(json!({}))), "its key is unknown"),
@@ -356,8 +359,17 @@ async fn tokens_of_an_issuer() {
     }
     let (code, wanted, _, _) = status("").await;
     assert!(code == 401 && !wanted.contains("error"), "{wanted}");
-    let (code, wanted, _, _) = status(&ed.token("ed", &claims(json!({"scope": "none"})))).await;
-    assert!(code == 403 && wanted.contains("insufficient_scope"), "{code} {wanted}");
+    // Scopes are separated by spaces, not by other white space.
+    for scope in
+        ["none", "", "none\u{a0}read", "none\tread", "read\n", "none\u{2028}read", "\u{3000}read", "read\u{b}write"]
+    {
+        for claim in ["scope", "scp"] {
+            let token = ed.token("ed", &claims(json!({"scope": null, claim: scope})));
+            let (code, wanted, _, _) = status(&token).await;
+            assert!(code == 403 && wanted.contains("insufficient_scope"), "{scope:?}: {code} {wanted}");
+        }
+    }
+    assert_eq!(status(&ed.token("ed", &claims(json!({"scope": "  none  read "})))).await.0, 404);
     assert!(*reads.lock().expect("not poisoned") <= 3, "unknown keys do not make the server ask again and again");
 
     // The metadata need no token.
