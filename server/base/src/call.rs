@@ -3,9 +3,8 @@
 use crate::client::Client;
 use crate::event::{EventSink, RunId};
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 tokio::task_local! {
@@ -47,38 +46,6 @@ impl Caller {
     }
 }
 
-/// The permit of a run, which others may use while the run waits for a person. It is given back when it is dropped.
-#[derive(Debug)]
-pub struct RunPermit {
-    permits: Arc<Semaphore>,
-    held: Mutex<Option<OwnedSemaphorePermit>>,
-}
-
-impl From<OwnedSemaphorePermit> for RunPermit {
-    fn from(permit: OwnedSemaphorePermit) -> Self {
-        Self { permits: Arc::clone(permit.semaphore()), held: Mutex::new(Some(permit)) }
-    }
-}
-
-impl RunPermit {
-    fn held(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives the permit back for a while.
-    pub fn release(&self) {
-        drop(self.held().take());
-    }
-
-    /// Waits until there is a permit again.
-    pub async fn acquire(&self) {
-        // The semaphore is never closed.
-        if let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await {
-            *self.held() = Some(permit);
-        }
-    }
-}
-
 /// The run that a call belongs to, and what a run that is nested in that call takes over from it.
 #[derive(Clone, Debug)]
 pub struct RunScope {
@@ -86,9 +53,6 @@ pub struct RunScope {
     pub id: RunId,
     /// How many runs it is nested in.
     pub depth: u32,
-    /// The permit that it runs under; absent: it needs none. A nested run takes no other one, so that runs that wait
-    /// for their own tools cannot fill the pool.
-    pub permit: Option<Arc<RunPermit>>,
     /// Its call; `None`: the run cannot pause.
     pub pause: Option<Arc<CallPause>>,
 }

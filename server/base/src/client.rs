@@ -265,18 +265,6 @@ impl Waits {
         self.max
     }
 
-    /// Resolves once a question waits for its answer.
-    pub async fn opened(&self) {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.state().open > 0 {
-                return;
-            }
-            changed.await;
-        }
-    }
-
     /// Counts the time from now on as waiting, until the guard is dropped.
     pub fn begin(&self) -> Waiting<'_> {
         self.change(|state| {

@@ -32,8 +32,8 @@ pub struct HttpToken {
     pub front: Option<Front>,
     /// How many requests it may send.
     pub rate: Option<RequestRate>,
-    /// How many scripts it may run at once.
-    #[schemars(range(min = 1), extend("x-default" = "`pool.maxRuns`"))]
+    /// How many scripts it may have begun at once, including those that wait.
+    #[schemars(range(min = 1), extend("x-default" = "its share of `pool`"))]
     pub max_runs: Option<u32>,
     /// Limits of its scripts, which are keys of `vm`. Those that are higher than there have no effect.
     pub limits: Map<String, Value>,
@@ -76,7 +76,7 @@ pub struct HttpJwt {
     /// How many requests each subject may send.
     pub rate: Option<RequestRate>,
     /// How many scripts each subject may run at once.
-    #[schemars(range(min = 1), extend("x-default" = "`pool.maxRuns`"))]
+    #[schemars(range(min = 1), extend("x-default" = "its share of `pool`"))]
     pub max_runs: Option<u32>,
     /// Limits of scripts, which are keys of `vm`. Those that are higher than there have no effect.
     pub limits: Map<String, Value>,

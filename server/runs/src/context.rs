@@ -1,5 +1,6 @@
 //! The context of a run: its event sink, its cancellation, and its share of the memory of all runs.
 
+use super::admission::{ClientKey, RunPermit};
 use super::executor::Evaluation;
 use super::{Refused, refused};
 use agentscript::{Message, Outcome};
@@ -15,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The context of a run.
 pub struct RunContext {
-    /// The id of the run, and its permit, which it keeps until no thread works on it any more.
+    /// The id of the run.
     pub scope: RunScope,
+    /// Its permit and its place, which it keeps until no thread works on it any more; `None`: it is not evaluated here.
+    pub permit: Option<RunPermit>,
     /// Adds the id of the run to log lines.
     pub span: tracing::Span,
     pub sink: EventSink,
@@ -46,6 +49,7 @@ struct Reason {
 impl RunContext {
     pub fn new(
         scope: RunScope,
+        permit: Option<RunPermit>,
         memory: &Arc<MemoryBudget>,
         pool: &Arc<Pool>,
         sink: EventSink,
@@ -58,6 +62,7 @@ impl RunContext {
             // The highest level, so that the span is enabled whatever the log filter is.
             span: tracing::error_span!("run", id = %scope.id),
             scope,
+            permit,
             sink,
             cancel,
             stop: Arc::default(),
@@ -68,8 +73,35 @@ impl RunContext {
             memory: Arc::clone(memory),
             number: memory.next_number.fetch_add(1, Ordering::Relaxed),
         });
-        memory.add_run(context.number, Arc::downgrade(&context));
+        memory.add_run(context.number, context.client(), Arc::downgrade(&context));
         context
+    }
+
+    /// Returns the client whose run it is.
+    pub fn client(&self) -> ClientKey {
+        self.permit.as_ref().map(RunPermit::client).unwrap_or_default()
+    }
+
+    /// Gives the permit back while the run waits.
+    pub fn release_permit(&self) {
+        if let Some(permit) = &self.permit {
+            permit.release();
+        }
+    }
+
+    /// Waits until the run has a permit, for which others may come first. A run that is cancelled ends without one.
+    pub async fn share_permit(&self) {
+        if let Some(permit) = &self.permit {
+            if permit.is_wanted() {
+                permit.release();
+            }
+            self.cancel.run_until_cancelled(permit.acquire()).await;
+        }
+    }
+
+    /// Whether a run of another client waits for the permit.
+    pub fn is_permit_wanted(&self) -> bool {
+        self.permit.as_ref().is_some_and(RunPermit::is_wanted)
     }
 
     /// Ends the run with a code and a message. Only the first reason counts.
@@ -207,12 +239,15 @@ struct MemoryUsage {
 
 struct RunMemory {
     bytes: u64,
+    client: ClientKey,
     context: Weak<RunContext>,
     /// Whether the run was cancelled while a thread evaluated it, so that its memory is free at an unknown time.
     is_abandoned: bool,
 }
 
 impl MemoryBudget {
+    /// Creates a budget of so many bytes.
+    #[must_use]
     pub fn new(max_bytes: u64) -> Arc<Self> {
         Arc::new(Self { max_bytes, next_number: AtomicU64::new(0), usage: Mutex::default() })
     }
@@ -226,14 +261,19 @@ impl MemoryBudget {
         self.usage().total
     }
 
-    fn add_run(&self, number: u64, context: Weak<RunContext>) {
-        self.usage().runs.insert(number, RunMemory { bytes: 0, context, is_abandoned: false });
+    fn add_run(&self, number: u64, client: ClientKey, context: Weak<RunContext>) {
+        self.usage().runs.insert(number, RunMemory { bytes: 0, client, context, is_abandoned: false });
     }
 
     fn remove_run(&self, number: u64) {
         let mut usage = self.usage();
         let removed = usage.runs.remove(&number);
         usage.total -= removed.map_or(0, |run| run.bytes);
+    }
+
+    /// Whether at least half of the budget is free.
+    pub fn is_plentiful(&self) -> bool {
+        self.usage().total <= self.max_bytes / 2
     }
 
     /// Checks that there is memory for another run.
@@ -259,8 +299,8 @@ impl MemoryBudget {
         usage.total += more;
     }
 
-    /// Records the memory of a run. If the budget is exceeded, the largest run has to end. Until it has ended it stays
-    /// the largest one, so no other run is ended as well.
+    /// Records the memory of a run. If the budget is exceeded, the largest run of the client that uses most has to end.
+    /// Until it has ended it stays the largest one, so no other run is ended as well.
     fn record(&self, number: u64, bytes: u64) {
         let mut usage = self.usage();
         let Some(run) = usage.runs.get_mut(&number) else { return };
@@ -272,11 +312,13 @@ impl MemoryBudget {
         if usage.total <= self.max_bytes {
             return;
         }
+        let mut of_clients: HashMap<ClientKey, u64> = HashMap::new();
+        usage.runs.values().for_each(|run| *of_clients.entry(run.client).or_default() += run.bytes);
         let largest = usage
             .runs
             .values()
             .filter(|run| !run.is_abandoned)
-            .max_by_key(|run| run.bytes)
+            .max_by_key(|run| (of_clients[&run.client], run.bytes))
             .and_then(|run| run.context.upgrade());
         drop(usage);
         if let Some(context) = largest {

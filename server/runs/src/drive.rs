@@ -10,7 +10,6 @@ use super::request::ExecuteRequest;
 use super::{Runs, refused};
 use agentscript::{Call, CallId, Event, Origin, Outcome, Progress};
 use codecall_base::call::{self, CallPause};
-use codecall_base::client::Client;
 use codecall_base::offload;
 use codecall_base::telemetry::TraceContext;
 use codecall_base::tool::ErrorCode;
@@ -68,43 +67,36 @@ impl Pending {
     }
 
     /// Waits for the next events of the run: answers, its cancellation, or the time at which it has to be resumed. None, if
-    /// it can leave the memory, and no tool works for it.
+    /// it can leave the memory, and no tool works for it. Others use its permit meanwhile.
     ///
-    /// While its client has to answer something, others may use its permit. A nested run has none of its own.
     /// It waits no longer when the run is `lost`: resuming it says why.
     async fn events(
         &mut self,
         left: Duration,
         can_leave: bool,
         context: &RunContext,
-        client: &Client,
         lost: &mut BoxFuture<'static, ()>,
     ) -> Vec<Event> {
-        let permit = context.scope.permit.as_ref().filter(|_| context.scope.depth == 0);
-        let waits = permit.and(client.port().filter(|_| client.can_be_asked())).map(|port| port.waits());
-        let mut opened: BoxFuture<'_, ()> = match waits {
-            Some(waits) => Box::pin(waits.opened()),
-            None => Box::pin(std::future::pending()),
-        };
-        let mut is_released = false;
         let left = left.min(Duration::from_secs(86_400));
         let mut sleep = std::pin::pin!(tokio::time::sleep(left));
         let events = loop {
             let mut ended: Vec<CallEnd> = std::mem::take(&mut self.answered);
+            while let Some(next) = self.calls.try_join_next() {
+                ended.extend(end_of(next));
+            }
             if ended.is_empty() {
+                let leaves = can_leave && self.calls.is_empty();
+                if !leaves {
+                    context.release_permit();
+                }
                 let first = tokio::select! {
                     biased;
                     () = context.cancel.cancelled() => break vec![Event::Cancel],
                     Some(ended) = self.calls.join_next() => ended,
-                    () = std::future::ready(()), if can_leave && self.calls.is_empty() => break Vec::new(),
+                    () = std::future::ready(()), if leaves => break Vec::new(),
                     // Its next timer is due, or it ends itself.
                     () = &mut sleep => break Vec::new(),
                     () = &mut *lost => break Vec::new(),
-                    () = &mut opened, if !is_released => {
-                        is_released = true;
-                        permit.into_iter().for_each(|permit| permit.release());
-                        continue;
-                    }
                 };
                 ended.extend(end_of(first));
             }
@@ -127,10 +119,7 @@ impl Pending {
             events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
             break events;
         };
-        if let Some(permit) = permit.filter(|_| is_released) {
-            // A cancelled run ends without one.
-            Box::pin(context.cancel.run_until_cancelled(permit.acquire())).await;
-        }
+        Box::pin(context.share_permit()).await;
         events
     }
 }
@@ -253,7 +242,9 @@ impl<'a> Driver<'a> {
                     let message = "The script does not do again what its journal says: it has ended earlier";
                     return refused(ErrorCode::ReplayMismatch, message);
                 }
+                // A run of another client waits for the permit.
                 Progress::Yielded => {
+                    Box::pin(self.context.share_permit()).await;
                     task = Task::Resume(run, Vec::new());
                     continue;
                 }
@@ -402,7 +393,7 @@ impl<'a> Driver<'a> {
         let mut can_leave = !has_timer || (left >= MIN_SLEEP && self.can_sleep);
         let mut events = loop {
             let left = waits_until.saturating_duration_since(Instant::now());
-            let events = self.pending.events(left, can_leave, self.context, &self.calls.client, &mut lost).await;
+            let events = self.pending.events(left, can_leave, self.context, &mut lost).await;
             // A run that goes on elsewhere does not see that this server ends, nor what its tools say then.
             if self.can_pause && self.runs.admission.closed().is_cancelled() {
                 let message = "The server shut down while the script was running";

@@ -118,12 +118,12 @@ impl Runs {
         let id = request.id.clone().unwrap_or_else(RunId::random);
         let refused = |refusal: Refused| EngineError(refusal.message);
         // The engine has the queue.
-        let permit = Some(Arc::new(self.admission.wait().await.map_err(refused)?.into()));
+        let permit = self.admission.wait(self.client).await.map_err(refused)?;
         self.memory.check_available().map_err(refused)?;
-        let scope = RunScope { id: id.clone(), depth: 0, permit, pause: None };
+        let scope = RunScope { id: id.clone(), depth: 0, pause: None };
         let mut hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), &log, &self.pipeline).await;
         hooks.pause_when_dropped();
-        let context = RunContext::new(scope, &self.memory, &self.pool, None, cancel);
+        let context = RunContext::new(scope, Some(permit), &self.memory, &self.pool, None, cancel);
         let _abandon =
             crate::AbandonOnDrop { context: Arc::clone(&context), max_bytes: request.policy.limits.max_memory_bytes };
         let outcome = tokio::select! {
@@ -188,6 +188,7 @@ impl Runs {
             }
             match progress {
                 Progress::Yielded => {
+                    Box::pin(context.share_permit()).await;
                     task = Task::Resume(run, Vec::new());
                     continue;
                 }
@@ -236,8 +237,8 @@ impl Runs {
     pub async fn make(&self, made: EngineCall, cancel: CancellationToken) -> Made {
         let EngineCall { run, call, is_repeated, allowed_tools, allowed_apps } = made;
         let pause = Arc::new(CallPause::new(call.id.0, is_repeated));
-        let scope = RunScope { id: run, depth: 0, permit: None, pause: None };
-        let context = RunContext::new(scope, &self.memory, &self.pool, None, cancel.clone());
+        let scope = RunScope { id: run, depth: 0, pause: None };
+        let context = RunContext::new(scope, None, &self.memory, &self.pool, None, cancel.clone());
         let calls = Arc::new(Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: allowed_tools.map(Into::into),
@@ -272,25 +273,24 @@ impl Runs {
     }
 }
 
-/// Waits for what comes next in a run. After a while others may use its permit.
+/// Waits for what comes next in a run. Others may use its permit.
 async fn waiting(
     context: &RunContext,
     mut next: BoxFuture<'_, Result<Next, EngineError>>,
 ) -> Result<Next, EngineError> {
     tokio::select! {
         biased;
-        next = &mut next => return next,
-        () = tokio::time::sleep(KEEP_PERMIT) => {}
+        next = &mut next => {
+            Box::pin(context.share_permit()).await;
+            return next;
+        }
+        () = std::future::ready(()) => {}
     }
-    let Some(permit) = &context.scope.permit else { return next.await };
-    permit.release();
+    context.release_permit();
     let next = next.await;
-    permit.acquire().await;
+    Box::pin(context.share_permit()).await;
     next
 }
-
-/// How long a run that waits keeps its permit.
-const KEEP_PERMIT: Duration = Duration::from_millis(20);
 
 /// So long that no run reaches it: a hundred years.
 const NO_TIME_LIMIT_MS: u64 = 100 * 365 * 86_400_000;

@@ -20,10 +20,12 @@ mod hook;
 mod journal;
 mod queue;
 mod request;
+mod turns;
 #[cfg(unix)]
 pub mod worker;
 
-pub use admission::{Admission, Refused};
+use admission::RunPermit;
+pub use admission::{Admission, ClientKey, Load, Refused};
 use agentscript::{Failure, Outcome, Policy, ScriptCache};
 use calls::CallLog;
 pub use calls::LoggedCall;
@@ -32,11 +34,12 @@ use codecall_base::error::Error;
 use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::ErrorCode;
-use codecall_config::{IsolationConfig, Pool};
+use codecall_config::{IsolationConfig, IsolationMode, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
+pub use context::MemoryBudget;
+use context::RunContext;
 pub use context::length;
-use context::{MemoryBudget, RunContext};
 use deadline::{AbandonOnDrop, Deadline};
 use drive::{Driver, Waiting};
 pub use engine::{EngineCall, EngineError, EngineStart, Made, Next, RunEngine};
@@ -56,6 +59,8 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+/// Number of runs that may wait for tools, timers and people at once, by default: in worker processes, as many as run.
+const MAX_WAITING: usize = 1_000;
 /// Maximum number of runs that a run is nested in.
 const MAX_NESTING: u32 = 8;
 
@@ -69,6 +74,10 @@ pub struct Runs {
     scripts: Arc<ScriptCache>,
     memory: Arc<MemoryBudget>,
     admission: Arc<Admission>,
+    /// Places for runs that wait.
+    max_waiting: usize,
+    /// The client whose runs they are.
+    client: ClientKey,
     hooks: Arc<[Arc<dyn RunHook>]>,
 }
 
@@ -77,14 +86,18 @@ impl Runs {
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, pipeline: Arc<Pipeline>, pool: Pool) -> Self {
         let scripts = Arc::new(ScriptCache::default());
+        let max_waiting = pool.max_waiting.unwrap_or(MAX_WAITING);
+        let memory = MemoryBudget::new(pool.max_memory_bytes);
         Self {
             catalogue,
             pipeline,
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
             executor: Arc::new(ThreadExecutor::new(Arc::clone(&scripts))),
             scripts,
-            memory: MemoryBudget::new(pool.max_memory_bytes),
-            admission: Arc::new(Admission::new(pool.max_runs, &pool)),
+            admission: Arc::new(Admission::new(pool.max_runs, max_waiting, &pool, &memory)),
+            memory,
+            max_waiting,
+            client: ClientKey::default(),
             hooks: Arc::default(),
             pool: Arc::new(pool),
         }
@@ -104,6 +117,12 @@ impl Runs {
     pub fn with_isolation(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
         let workers = isolation.workers.unwrap_or(self.pool.threads);
         self.executor = executor(isolation, workers, policy, &self.scripts)?;
+        // A run that waits keeps its process.
+        if isolation.mode == IsolationMode::Process && self.pool.max_waiting.is_none() {
+            self.max_waiting = self.pool.max_runs;
+            let pool = &*self.pool;
+            self.admission = Arc::new(Admission::new(pool.max_runs, self.max_waiting, pool, &self.memory));
+        }
         Ok(self)
     }
 
@@ -135,7 +154,9 @@ impl Runs {
             executor: Arc::clone(&self.executor),
             scripts: Arc::clone(&self.scripts),
             memory: Arc::clone(&self.memory),
-            admission: Arc::new(Admission::new(max_runs, &self.pool)),
+            admission: Arc::new(Admission::new(max_runs, self.max_waiting, &self.pool, &self.memory)),
+            max_waiting: self.max_waiting,
+            client: self.client,
             hooks: Arc::clone(&self.hooks),
             pool: Arc::new(Pool { max_runs, ..*self.pool }),
         }
@@ -152,16 +173,29 @@ impl Runs {
             scripts: Arc::clone(&self.scripts),
             memory: Arc::clone(&self.memory),
             admission: Arc::clone(&self.admission),
+            max_waiting: self.max_waiting,
+            client: self.client,
             hooks: Arc::clone(&self.hooks),
             pool: Arc::clone(&self.pool),
         }
     }
 
-    /// Returns how many runs are active, how many could begin at once, and how many wait.
+    /// Says whose runs they are: the runs of each client have a share of the permits.
     #[must_use]
-    pub fn load(&self) -> (usize, usize, usize) {
-        let (available, queued) = self.admission.load();
-        (self.pool.max_runs.saturating_sub(available), available, queued)
+    pub fn of_client(self, client: ClientKey) -> Self {
+        Self { client, ..self }
+    }
+
+    /// Returns how many runs are active, wait and could begin, and how many are in the queue.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        self.admission.load()
+    }
+
+    /// Returns how many runs can have begun at once.
+    #[must_use]
+    pub fn max_begun(&self) -> usize {
+        self.admission.places()
     }
 
     /// Returns how many runs are evaluated, or wait for a thread. The others wait for tools, timers or people.
@@ -210,11 +244,11 @@ impl Runs {
         let id = request.id.take().unwrap_or_else(RunId::random);
         let mut waiting = Waiting::default();
         let outcome = match Box::pin(self.begin(&id, &mut request, &log, &cancel)).await {
-            Ok((scope, begun)) => {
+            Ok((scope, permit, begun)) => {
                 let deadline = Deadline::new(&mut request);
                 // A dry run makes no calls, so its client gets no events of calls.
                 let sink = sink.filter(|_| !request.dry_run);
-                let context = RunContext::new(scope, &self.memory, &self.pool, sink, cancel);
+                let context = RunContext::new(scope, Some(permit), &self.memory, &self.pool, sink, cancel);
                 let max_bytes = request.policy.limits.max_memory_bytes;
                 let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
                 let trace = begun.span.context();
@@ -239,8 +273,8 @@ impl Runs {
         request: &mut ExecuteRequest,
         log: &Arc<CallLog>,
         cancel: &CancellationToken,
-    ) -> Result<(RunScope, Box<Begun>), Refused> {
-        let scope = self.admit(id, request.parent.as_ref(), cancel).await?;
+    ) -> Result<(RunScope, RunPermit, Box<Begun>), Refused> {
+        let (scope, permit) = self.admit(id, request.parent.as_ref(), cancel).await?;
         let start = request.to_start(&scope);
         // A journal decides on the seed.
         let takes_more = request.journal.as_ref().is_none_or(|journal| !journal.is_only());
@@ -253,7 +287,7 @@ impl Runs {
         }
         let span = Span::begin(SpanKind::Internal, || "run".into());
         let hooks = HookGuard::begin(&self.hooks, start, log, &self.pipeline).await;
-        Ok((scope, Box::new(Begun { span, hooks })))
+        Ok((scope, permit, Box::new(Begun { span, hooks })))
     }
 
     /// Returns a run that does not begin.
@@ -271,28 +305,29 @@ impl Runs {
         }
     }
 
-    /// Waits for a permit. A nested run shares the permit of its parent.
+    /// Waits for a permit. A nested run has one of its own, as its parent has none while it waits, but no place.
     async fn admit(
         &self,
         id: &RunId,
         parent: Option<&RunScope>,
         cancel: &CancellationToken,
-    ) -> Result<RunScope, Refused> {
-        let scope = match parent {
+    ) -> Result<(RunScope, RunPermit), Refused> {
+        let admitted = match parent {
             Some(parent) if parent.depth >= MAX_NESTING => {
                 let message = format!("Tools that are scripts call each other more than {MAX_NESTING} deep");
                 return Err(Refused::new(ErrorCode::ExecutionError, message));
             }
             Some(parent) => {
-                RunScope { id: id.clone(), depth: parent.depth + 1, permit: parent.permit.clone(), pause: None }
+                let permit = self.admission.nest(self.client, cancel).await?;
+                (RunScope { id: id.clone(), depth: parent.depth + 1, pause: None }, permit)
             }
             None => {
-                let permit = Some(Arc::new(self.admission.enter(cancel).await?.into()));
-                RunScope { id: id.clone(), depth: 0, permit, pause: None }
+                let permit = self.admission.enter(self.client, cancel).await?;
+                (RunScope { id: id.clone(), depth: 0, pause: None }, permit)
             }
         };
         self.memory.check_available()?;
-        Ok(scope)
+        Ok(admitted)
     }
 
     /// Ends a run when its time is over, or the server shuts down.

@@ -12,11 +12,12 @@
 
 use super::context::RunContext;
 use super::executor::{Evaluation, Executor, StartInputs};
+use super::turns::Turns;
 use super::{Refused, refused};
 use agentscript::{Event, Outcome, Progress};
 use codecall_base::priority::Thread;
 use codecall_base::tool::ErrorCode;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -141,8 +142,8 @@ struct State {
 /// The state of a level.
 #[derive(Default)]
 struct LevelState {
-    /// The queued jobs.
-    jobs: VecDeque<Job>,
+    /// The queued jobs, of which each client has its turn.
+    jobs: Turns<Job>,
     /// Number of slices in progress that are not late.
     on_time: usize,
     /// Number of threads.
@@ -237,7 +238,7 @@ impl Shared {
             self.start("script-watch", watch)?;
             (state.has_watchdog, state.is_watchdog_awake) = (true, true);
         }
-        state.ready.jobs.push_back(job);
+        state.ready.jobs.push(job.context.client(), job);
         let count = self.reserve_threads(&mut state, Level::Ready, 0);
         drop(state);
         self.job_added(Level::Ready).notify_one();
@@ -255,7 +256,7 @@ impl Shared {
     /// Queues a run whose slice is used up.
     fn push_preempted(&self, job: Job) {
         let mut state = self.lock();
-        state.preempted.jobs.push_back(job);
+        state.preempted.jobs.push(job.context.client(), job);
         if state.preempted.idle > 0 {
             self.job_added(Level::Preempted).notify_one();
         } else {
@@ -361,7 +362,7 @@ fn work(shared: &Arc<Shared>, level: Level) {
     while !state.is_closed {
         let jobs = state.level_mut(level);
         if jobs.on_time < shared.max_slices(level)
-            && let Some(Job { task, context, answer }) = jobs.jobs.pop_front()
+            && let Some(Job { task, context, answer }) = jobs.jobs.pop()
         {
             // Nobody waits for the result: drop the run, without the lock.
             if answer.is_closed() {
@@ -384,7 +385,7 @@ fn work(shared: &Arc<Shared>, level: Level) {
             let (lowered, answer) = shared.lock().end_slice(number);
             is_lowered = lowered;
             match (step, answer) {
-                (Step::Progressed(run, Progress::Yielded), Some(answer)) => {
+                (Step::Progressed(run, Progress::Yielded), Some(answer)) if !context.is_permit_wanted() => {
                     let job = Job { task: Task::Resume(run, Vec::new()), context, answer };
                     shared.push_preempted(job);
                 }
@@ -467,7 +468,9 @@ fn watch(shared: &Arc<Shared>) {
         // If there is no thread for preempted runs, the threads of ready runs continue them.
         if state.preempted.threads == 0 && !state.preempted.jobs.is_empty() {
             let mut jobs = std::mem::take(&mut state.preempted.jobs);
-            state.ready.jobs.append(&mut jobs);
+            while let Some(job) = jobs.pop() {
+                state.ready.jobs.push(job.context.client(), job);
+            }
             shared.job_added(Level::Ready).notify_one();
         }
     }

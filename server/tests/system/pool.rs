@@ -1,6 +1,8 @@
 //! Many runs at once: short runs do not wait for long ones, and no run is lost. To print the figures: `cargo test
 //! --release -p codecall --test system pool -- --ignored --nocapture`.
 
+mod fairness;
+
 use crate::runs::{Tools, ends};
 use agentscript::{Inputs, Policy, Preset, Progress};
 use codecall::runs::ExecuteRequest;

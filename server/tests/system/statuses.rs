@@ -140,9 +140,11 @@ async fn all_violations_are_reported_at_once() {
 #[tokio::test]
 async fn a_full_queue() {
     let folder = Folder::new();
-    let config = folder.file("c.toml", "[pool]\nmaxRuns = 1\nmaxQueue = 1\nqueueTimeoutMs = 100\n");
-    let server = Server::start(&["--config", &config, "--demo"]).await;
-    let slow = || server.execute("return (await callTool('billing:report', { from: '2026-01' })).months.length > 0");
+    let config = folder
+        .file("c.toml", "[pool]\nmaxRuns = 1\nmaxQueue = 1\nqueueTimeoutMs = 100\n[vm]\npreset = \"experimental\"\n");
+    let server = Server::start(&["--config", &config]).await;
+    // A script that waits would let the others begin.
+    let slow = || server.execute("const until = Date.now() + 1_000; while (Date.now() < until); return 1");
     let (first, second, third) = tokio::join!(slow(), slow(), slow());
     let mut codes: Vec<String> = [&first, &second, &third]
         .iter()

@@ -19,7 +19,7 @@ pub fn show(visit: &Visit) -> Response {
     let content = html! {
         p.lead {
             "CodeCall " (now.version) ", up for " (number(i64::try_from(now.uptime_seconds).unwrap_or(i64::MAX))) " s. Scripts: "
-            (now.runs.active) " running, " (now.runs.queued) " waiting, " (now.runs.available) " could begin at once."
+            (now.runs.active) " running, " (now.runs.waiting) " waiting for tools, " (now.runs.queued) " in the queue, " (now.runs.available) " could begin at once."
         }
         table.list {
             caption.hidden { "Servers" }

@@ -30,6 +30,7 @@ pub struct Metrics {
     calls: IntCounterVec,
     call_seconds: HistogramVec,
     permits: IntGaugeVec,
+    waiting: IntGaugeVec,
     queued: IntGaugeVec,
     script_bytes: IntGauge,
     upstream_up: IntGaugeVec,
@@ -78,7 +79,12 @@ impl Metrics {
                 &["app"],
             )?,
             permits: gauges("codecall_permits_available", "Scripts that could begin at once, by pool.", &["pool"])?,
-            queued: gauges("codecall_queue_length", "Scripts that wait to run, by pool.", &["pool"])?,
+            waiting: gauges(
+                "codecall_runs_waiting",
+                "Scripts that have begun, and wait for tools, timers or people, by pool.",
+                &["pool"],
+            )?,
+            queued: gauges("codecall_queue_length", "Scripts that wait to begin, by pool.", &["pool"])?,
             script_bytes: IntGauge::new("codecall_script_memory_bytes", "Memory of all running scripts.")?,
             upstream_up: gauges("codecall_upstream_up", "Whether the tools of an app can be called.", &["app"])?,
             upstream_tools: gauges("codecall_upstream_tools", "Tools of an app that scripts can call.", &["app"])?,
@@ -94,6 +100,7 @@ impl Metrics {
         registry.register(Box::new(metrics.calls.clone()))?;
         registry.register(Box::new(metrics.call_seconds.clone()))?;
         registry.register(Box::new(metrics.permits.clone()))?;
+        registry.register(Box::new(metrics.waiting.clone()))?;
         registry.register(Box::new(metrics.queued.clone()))?;
         registry.register(Box::new(metrics.script_bytes.clone()))?;
         registry.register(Box::new(metrics.upstream_up.clone()))?;
@@ -125,9 +132,11 @@ impl Metrics {
     pub fn text(&self, hub: &Hub) -> String {
         let to_gauge = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.permits.reset();
+        self.waiting.reset();
         self.queued.reset();
         for (pool, load) in hub.loads() {
             self.permits.with_label_values(&[pool]).set(to_gauge(load.available));
+            self.waiting.with_label_values(&[pool]).set(to_gauge(load.waiting));
             self.queued.with_label_values(&[pool]).set(to_gauge(load.queued));
         }
         self.script_bytes.set(i64::try_from(hub.script_bytes()).unwrap_or(i64::MAX));

@@ -6,6 +6,7 @@ use agentscript::Policy;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolFilter;
 use codecall_config::{Front, FrontConfig, vm};
+use codecall_runs::ClientKey;
 use codecall_store::OwnedResults;
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::results::Results;
@@ -71,13 +72,15 @@ impl Hub {
         let catalogue = Arc::new(catalogue);
         catalogue.follow();
         let pipeline = Arc::new(self.pipeline.for_client(Arc::clone(&catalogue), Arc::clone(&principal.name)));
-        let with_tools = |runs: &codecall_runs::Runs| runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline));
+        let with_tools = |runs: &codecall_runs::Runs| {
+            runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline)).of_client(ClientKey(principal.key))
+        };
         let results = Arc::new(OwnedResults::new(Arc::clone(&self.kept.stores.results), principal.key));
         Ok(Arc::new(Self {
             runs: Arc::new(with_tools(&self.runs)),
             code_runs: self.code_runs.as_ref().map(with_tools),
             results: Results::new(results, config.result_store, Arc::clone(&config.secrets)),
-            stateless: self.stateless.with_policy(&config),
+            stateless: self.stateless.for_client(&config, ClientKey(principal.key)),
             kept: self.kept.clone(),
             configured: self.configured.clone(),
             script_tools: self.script_tools.clone(),

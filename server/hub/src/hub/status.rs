@@ -76,9 +76,12 @@ pub struct BrokenStatus {
 pub struct Load {
     /// Scripts that run.
     pub active: usize,
+    /// Scripts that have begun, and wait for tools, timers or people.
+    #[serde(default)]
+    pub waiting: usize,
     /// Scripts that could begin at once.
     pub available: usize,
-    /// Scripts that wait.
+    /// Scripts that wait to begin.
     pub queued: usize,
 }
 
@@ -146,11 +149,17 @@ impl Hub {
     /// Returns the load of each pool of scripts, by name.
     pub fn loads(&self) -> impl Iterator<Item = (&'static str, Load)> {
         let load = |runs: &codecall_runs::Runs| {
-            let (active, available, queued) = runs.load();
-            Load { active, available, queued }
+            let codecall_runs::Load { active, waiting, available, queued } = runs.load();
+            Load { active, waiting, available, queued }
         };
         let execute = ("execute", load(&self.runs));
         std::iter::once(execute).chain(self.code_runs.as_ref().map(|runs| ("code_execution", load(runs))))
+    }
+
+    /// Returns how many scripts can have begun at once.
+    #[must_use]
+    pub fn max_begun_runs(&self) -> usize {
+        self.runs.max_begun()
     }
 
     /// Returns the memory of all running scripts in bytes.

@@ -284,7 +284,7 @@ pub fn resume_runs(live: &LiveHub, cancel: &CancellationToken) {
 }
 
 async fn follow(live: LiveHub, durable: Arc<Durable>) {
-    let slots = Arc::new(Semaphore::new(live.get().config().pool.max_runs));
+    let slots = Arc::new(Semaphore::new(live.get().max_begun_runs()));
     // Runs that could not go on here.
     let left: Arc<Mutex<HashMap<String, Instant>>> = Arc::default();
     let renewing = Arc::clone(&durable);
@@ -305,7 +305,7 @@ async fn follow(live: LiveHub, durable: Arc<Durable>) {
             left.retain(|_, since| since.elapsed() < RETRY);
             left.keys().cloned().collect()
         };
-        // A run that is taken over needs a permit of the pool too: more than those would only wait in its queue.
+        // A run that is taken over needs a place of the pool too: more than those would only wait in its queue.
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         let mut free = vec![slot];
         while free.len() < MAX_CLAIMED

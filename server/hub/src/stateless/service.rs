@@ -7,7 +7,7 @@ use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::ErrorCode;
 use codecall_config::vm::lowered;
 use codecall_config::{Config, Pool, StatelessConfig};
-use codecall_runs::{Admission, Executor, Refused, STACK, length};
+use codecall_runs::{Admission, ClientKey, Executor, MemoryBudget, Refused, STACK, length};
 use codecall_tools::pipeline::{MAX_MESSAGE_BYTES, bounded};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,6 +24,7 @@ pub struct Stateless {
     pool: Pool,
     secrets: Arc<SecretRegistry>,
     admission: Arc<Admission>,
+    client: ClientKey,
 }
 
 /// The answer to a request for a step.
@@ -78,13 +79,14 @@ impl Stateless {
             lenient_input: config.lenient_input,
             pool: config.pool,
             secrets: Arc::clone(&config.secrets),
-            admission: Arc::new(Admission::new(config.pool.threads, &config.pool)),
+            admission: Arc::new(Admission::new(config.pool.threads, 0, &config.pool, &MemoryBudget::new(u64::MAX))),
+            client: ClientKey::default(),
         }
     }
 
-    /// Returns the service with another policy. Both share their permits.
+    /// Returns the service of a client, with another policy. Both share their permits.
     #[must_use]
-    pub fn with_policy(&self, config: &Config) -> Self {
+    pub fn for_client(&self, config: &Config, client: ClientKey) -> Self {
         Self {
             executor: Arc::clone(&self.executor),
             config: self.config.clone(),
@@ -93,6 +95,7 @@ impl Stateless {
             pool: self.pool,
             secrets: Arc::clone(&self.secrets),
             admission: Arc::clone(&self.admission),
+            client,
         }
     }
 
@@ -153,7 +156,7 @@ impl Stateless {
         cancel: CancellationToken,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let permit = self.admission.enter(&cancel).await?;
+        let permit = self.admission.enter(self.client, &cancel).await?;
         let (sender, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("step".into()).stack_size(STACK);
         let started = thread.spawn(move || {
@@ -224,7 +227,7 @@ mod tests {
         let long = steps.blocking(cancel.clone(), move || resumed.recv().is_ok());
         let (aborted, ()) = tokio::join!(long, async { cancel.cancel() });
         assert_eq!(code(aborted), "EXECUTION_ABORTED");
-        assert!(steps.admission.try_acquire().is_none());
+        assert!(steps.admission.try_enter(ClientKey::default()).is_none());
         resume.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
         let (resume, resumed) = mpsc::channel::<()>();

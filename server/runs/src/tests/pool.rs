@@ -1,59 +1,162 @@
 //! Tests of the pool: permits, the queue, threads, memory, and runs that are ended.
 
 use super::*;
-use codecall_base::client::{Answering, Client, Port, Question, Waits};
 use tokio::sync::Semaphore;
 
-/// A client that has a question to answer.
-struct Asked {
-    capabilities: Value,
-    waits: Waits,
+/// Waits until the pool has so many runs that wait.
+async fn wait_for_waiting(runs: &Runs, count: usize) {
+    let waits = async {
+        while runs.load().waiting != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap_or_else(|_| panic!("{:?}", runs.load()));
 }
 
-impl Port for Asked {
-    fn capabilities(&self) -> &Value {
-        &self.capabilities
-    }
+const SLEEPS: &str = "await new Promise((done) => setTimeout(done, 50_000))";
 
-    fn client(&self) -> u64 {
-        1
-    }
-
-    fn waits(&self) -> &Waits {
-        &self.waits
-    }
-
-    fn ask(&self, _: Question) -> Answering<'_> {
-        Box::pin(std::future::pending())
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_holds_no_permit() {
+    let runs = runs(Pool { max_runs: 1, queue_timeout: Duration::from_secs(10), ..Pool::default() });
+    for script in [SLEEPS, "await users.slow({})"] {
+        let cancel = CancellationToken::new();
+        let waiting = runs.execute(request(script), None, cancel.clone());
+        let other = async {
+            wait_for_waiting(&runs, 1).await;
+            // Also those that wait themselves, and those that call tools.
+            let sleep = "await new Promise((done) => setTimeout(done, 20)); return (await users.get({})) !== null";
+            assert_eq!(code(&execute(&runs, sleep).await), "ok", "{script}");
+            assert_eq!(runs.load(), Load { active: 0, waiting: 1, available: 1, queued: 0 });
+            cancel.cancel();
+        };
+        let (waited, ()) = tokio::join!(waiting, other);
+        assert_eq!(code(&waited.outcome), "EXECUTION_ABORTED");
+        assert_eq!(runs.load(), Load { available: 1, ..Load::default() });
     }
 }
 
-#[tokio::test]
-async fn a_run_that_waits_for_a_person_needs_no_permit() {
-    let runs = runs(Pool { max_runs: 1, ..Pool::default() });
-    let (capabilities, waits) = (data!({"elicitation": {}}), Waits::new(Duration::from_secs(600)));
-    let port = Arc::new(Asked { capabilities, waits });
-    let waiting = port.waits().begin();
-    let (cancel, script) = (CancellationToken::new(), "await new Promise((done) => setTimeout(done, 50_000))");
-    let asking = ExecuteRequest { client: Client::new(Arc::<Asked>::clone(&port)), ..request(script) };
-    let asking = runs.execute(asking, None, cancel.clone());
+/// Runs of two clients with one pool.
+fn neighbours(pool: Pool) -> (Arc<Runs>, Arc<Runs>) {
+    let one = runs(pool);
+    let two = one.with_tools(Arc::clone(&one.catalogue), Arc::clone(&one.pipeline)).of_client(ClientKey([1; 32]));
+    (Arc::new(one), Arc::new(two))
+}
+
+/// A client alone has as many runs as permits; beside it another one begins, however many sleep and are in the queue.
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_runs_of_a_client_leave_places_for_others() {
+    let wait = Duration::from_secs(1);
+    let pool = Pool { max_runs: 4, max_queue: 8, max_waiting: Some(0), queue_timeout: wait, ..Pool::default() };
+    let (one, two) = neighbours(pool);
+    let cancel = CancellationToken::new();
+    let sleeping = futures_util::future::join_all((0..40).map(|_| one.execute(request(SLEEPS), None, cancel.clone())));
     let other = async {
-        // It waits in the queue until the other one is released.
-        tokio::task::yield_now().await;
-        let outcome = execute(&runs, "return 1").await;
-        assert_eq!((code(&outcome), runs.load().0), ("ok", 0));
+        wait_for_waiting(&one, 4).await;
+        assert_eq!(one.load(), Load { active: 0, waiting: 4, available: 4, queued: 8 });
+        for _ in 0..20 {
+            assert_eq!(code(&execute(&two, "return 1").await), "ok");
+        }
+        let outcomes =
+            futures_util::future::join_all((0..4).map(|_| execute(&two, "return (await users.get({})) !== null")))
+                .await;
+        assert!(outcomes.iter().all(|outcome| code(outcome) == "ok"), "{outcomes:?}");
+        tokio::time::sleep(wait + Duration::from_millis(200)).await;
         cancel.cancel();
     };
-    let (asked, ()) = tokio::join!(asking, other);
-    assert_eq!(code(&asked.outcome), "EXECUTION_ABORTED");
-    drop(waiting);
-    assert_eq!(runs.load(), (0, 1, 0));
+    let (slept, ()) = tokio::join!(sleeping, other);
+    let count = |expected: &str| slept.iter().filter(|finished| code(&finished.outcome) == expected).count();
+    // Runs of the other client may have replaced some in the queue.
+    assert_eq!((count("EXECUTION_ABORTED"), count("QUEUE_TIMEOUT") + count("QUEUE_FULL")), (4, 36));
+    assert_eq!(one.load(), Load { available: 4, ..Load::default() });
+}
+
+/// Waiting runs that use much memory get no more places than there are permits, and another client begins beside them.
+#[tokio::test(flavor = "multi_thread")]
+async fn places_for_waiting_runs_depend_on_memory() {
+    let pool = Pool {
+        max_runs: 2,
+        max_memory_bytes: 40_000_000,
+        queue_timeout: Duration::from_millis(500),
+        ..Pool::default()
+    };
+    let (one, two) = neighbours(pool);
+    let cancel = CancellationToken::new();
+    let keeps = "const kept = []; for (let i = 0; i < 110; i++) kept.push('x'.repeat(1e5 + i));
+        await new Promise((done) => setTimeout(done, 50_000)); return kept.length";
+    let keeping = futures_util::future::join_all((0..6).map(|_| one.execute(request(keeps), None, cancel.clone())));
+    let other = async {
+        wait_for_waiting(&one, 2).await;
+        assert_eq!(code(&execute(&two, "return 1").await), "ok");
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        cancel.cancel();
+    };
+    let (kept, ()) = tokio::join!(keeping, other);
+    let mut codes: Vec<&str> = kept.iter().map(|finished| code(&finished.outcome)).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [&["EXECUTION_ABORTED"; 2][..], &["QUEUE_TIMEOUT"; 4]].concat());
+}
+
+/// A client that fills the queue is the one whose runs are refused.
+#[tokio::test]
+async fn a_full_queue_has_positions_for_others() {
+    let wait = Duration::from_millis(300);
+    let (one, two) = neighbours(Pool { max_runs: 1, max_queue: 4, queue_timeout: wait, ..Pool::default() });
+    let taken = one.admission.try_enter(ClientKey::default()).expect("the only permit");
+    let many = futures_util::future::join_all((0..10).map(|_| execute(&one, "return 1")));
+    let few = async {
+        tokio::task::yield_now().await;
+        let two = &two;
+        let few = futures_util::future::join_all((0..3).map(|_| execute(two, "return 1")));
+        let (few, ()) = tokio::join!(few, async {
+            tokio::task::yield_now().await;
+            drop(taken);
+        });
+        few
+    };
+    let (many, few) = tokio::join!(many, few);
+    let codes = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| code(outcome).to_owned()).collect::<Vec<_>>();
+    assert_eq!(codes(&few), ["ok", "ok", "QUEUE_FULL"]);
+    assert_eq!(codes(&many).iter().filter(|code| *code == "ok").count(), 2, "{many:?}");
+}
+
+/// Scripts that never wait give permits back to another client, after a slice or a call.
+#[tokio::test(flavor = "multi_thread")]
+async fn endless_runs_of_a_client_give_way_to_others() {
+    for script in [
+        "for (;;) {}",
+        "for (;;) await null",
+        "for (;;) await new Promise((done) => setTimeout(done, 0))",
+        "for (;;) { try { await callTool('users:nothing', {}) } catch {} }",
+    ] {
+        let (one, two) = neighbours(Pool { threads: 1, max_runs: 4, ..Pool::default() });
+        let cancel = CancellationToken::new();
+        let long = || {
+            let mut request = request(script);
+            request.policy.limits.timeout_ms = 600_000;
+            one.execute(request, None, cancel.clone())
+        };
+        let long = futures_util::future::join_all((0..8).map(|_| long()));
+        let other = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let began = Instant::now();
+            for _ in 0..5 {
+                assert_eq!(code(&execute(&two, "return 1").await), "ok", "{script}");
+            }
+            assert!(began.elapsed() < Duration::from_secs(3), "{script}: {:?}", began.elapsed());
+            cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(long, other);
+        for finished in ended {
+            assert_eq!(code(&finished.outcome), "EXECUTION_ABORTED", "{script}");
+        }
+        assert_eq!(one.load(), Load { available: 4, ..Load::default() });
+    }
 }
 
 #[tokio::test]
 async fn a_full_queue_refuses() {
     let runs = runs(Pool { max_runs: 1, max_queue: 1, queue_timeout: Duration::from_millis(30), ..Pool::default() });
-    let _taken = runs.admission.try_acquire().expect("the only permit");
+    let _taken = runs.admission.try_enter(ClientKey::default()).expect("the only permit");
     let late = || execute(&runs, "return 1");
     let (first, second) = tokio::join!(late(), late());
     assert_ended(&first, "QUEUE_TIMEOUT", 0);
