@@ -30,8 +30,9 @@ pub struct HttpServerConfig {
     #[schemars(range(min = 1024, max = 1 << 30))]
     pub max_body_bytes: usize,
     /// Open connections, at most as many as the system's limit of open files allows. A further one
-    /// replaces the one that has waited longest for a request. If all have an active request, it gets
-    /// status 503.
+    /// replaces the one that has waited longest for a request. If all have an active request, one of a client that has
+    /// fewer replaces the oldest request of the client, or the address, that has most; others get status 503. Health
+    /// checks (`/healthz`, `/readyz`) are always answered.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_connections: usize,
     /// How long a connection may take to send its first byte, and then all headers of a request, counted from that byte
@@ -39,6 +40,10 @@ pub struct HttpServerConfig {
     #[serde(rename = "headerTimeoutMs", with = "Milliseconds")]
     #[schemars(range(min = 100, max = 3_600_000))]
     pub header_timeout: Duration,
+    /// How long the body of a request may take in all (status 408).
+    #[serde(rename = "bodyTimeoutMs", with = "Milliseconds")]
+    #[schemars(range(min = 100, max = 3_600_000))]
+    pub body_timeout: Duration,
     /// How long a client may read nothing of an answer or an event stream before its connection is closed.
     #[serde(rename = "writeTimeoutMs", with = "Milliseconds")]
     #[schemars(range(min = 100, max = 3_600_000))]
@@ -77,6 +82,7 @@ impl Default for HttpServerConfig {
             max_body_bytes: 16 * 1024 * 1024,
             max_connections: 512,
             header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
             max_sessions: 1_000,
             session_idle: Duration::from_secs(300),

@@ -255,6 +255,11 @@ impl Endpoint {
         Ok(Self { principal, label, hub, router, rate, is_operator })
     }
 
+    /// Returns what no other client has.
+    pub fn key(&self) -> [u8; 32] {
+        self.principal.key
+    }
+
     /// Returns the hub of the client if it is an operator.
     pub fn operated(&self) -> Option<&LiveHub> {
         self.is_operator.then_some(&self.hub)

@@ -91,6 +91,12 @@ errors! {
     /// The `Origin` is not one of `http.allowedOrigins`.
     OriginNotAllowed = FORBIDDEN, Some("ORIGIN_NOT_ALLOWED"),
         "Pages of this 'Origin' may not use the server; add it to 'http.allowedOrigins'";
+    /// The body of the request did not come within `http.bodyTimeoutMs`.
+    BodyTimeout = REQUEST_TIMEOUT, Some("BODY_TIMEOUT"),
+        "The body of the request did not come in time ('http.bodyTimeoutMs'); send it again, or in smaller parts";
+    /// There are `http.maxConnections`, all have an active request, and this client or address has its share of them.
+    TooManyConnections = SERVICE_UNAVAILABLE, Some("TOO_MANY_CONNECTIONS"),
+        "All connections of this server are in use ('http.maxConnections'); try again soon";
     /// There are `http.maxSessions`, and all are in use.
     TooManySessions = SERVICE_UNAVAILABLE, Some("TOO_MANY_SESSIONS"),
         "All sessions of this server are in use; try again later, or without a session";

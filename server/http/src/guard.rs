@@ -1,10 +1,11 @@
 //! Access control: the checks of `Host`, `Origin` and token that every request must pass.
 
 use super::clients::{Clients, Identity, METADATA_PATH};
+use super::connections::seats::{Client, Seat};
 use super::error::HttpError;
 use super::page;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, CONNECTION, HOST, ORIGIN, RETRY_AFTER};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
 use axum::middleware::Next;
@@ -17,6 +18,9 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 /// Names of the local machine.
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The key of whoever sends the token of the server itself.
+const OWN_KEY: [u8; 32] = [0; 32];
 
 /// The checks of a server.
 pub struct Guard {
@@ -160,12 +164,40 @@ pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next
     if let Some(error) = guard.check(request.method(), request.uri().path(), request.headers()) {
         return error.into_response();
     }
-    if !guard.is_protected(request.method(), request.uri().path()) {
-        return next.run(request).await;
+    let path = request.uri().path();
+    if !guard.is_protected(request.method(), path) {
+        // Health checks need no seat, and the page knows who has logged in.
+        let is_free = super::OPEN_PATHS.contains(&path) || guard.is_of_page(path);
+        return match if is_free { Ok(()) } else { seat(&request, None) } {
+            Ok(()) => next.run(request).await,
+            Err(full) => full,
+        };
     }
     match guard.clients.identify(bearer(request.headers())).await {
-        Ok(Identity::Server) => next.run(request).await,
-        Ok(Identity::Client(client)) => client.serve(request).await,
+        Ok(Identity::Server) => match seat(&request, Some(OWN_KEY)) {
+            Ok(()) => next.run(request).await,
+            Err(full) => full,
+        },
+        Ok(Identity::Client(client)) => match seat(&request, Some(client.key())) {
+            Ok(()) => client.serve(request).await,
+            Err(full) => full,
+        },
         Err(refusal) => guard.clients.refuse(&refusal),
+    }
+}
+
+/// Takes the seat of a request for its sender; `None`: nobody in particular.
+///
+/// # Errors
+/// The response if there is none.
+pub fn seat(request: &Request, client: Client) -> Result<(), Response> {
+    match request.extensions().get::<Seat>() {
+        Some(seat) if !seat.take(client) => {
+            let mut response = HttpError::TooManyConnections.into_response();
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            Err(response)
+        }
+        Some(_) | None => Ok(()),
     }
 }

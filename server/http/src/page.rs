@@ -7,6 +7,7 @@
 //! There is one handler, which dispatches by path: one place that checks who asks, for everything.
 
 mod approvals;
+mod attempts;
 mod bars;
 mod charts;
 mod edit;
@@ -22,7 +23,7 @@ mod secrets;
 mod servers;
 mod tools;
 
-use super::guard::Guard;
+use super::guard::{Guard, seat};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -136,6 +137,10 @@ async fn answer(State((page, guard)): State<(Arc<Page>, Arc<Guard>)>, request: R
 
 impl Page {
     async fn answer(&self, guard: &Guard, request: Request) -> Response {
+        let login = self.logins.find(request.headers());
+        if let Err(full) = seat(&request, login.as_ref().map(|login| login.key())) {
+            return full;
+        }
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         let Some(path) = path.strip_prefix(PATH) else { return see_other(PATH) };
@@ -157,7 +162,7 @@ impl Page {
         };
         if path == "login" {
             return match is_post {
-                true => self.logins.log_in(guard, &self.live, &head.headers, &form).await,
+                true => self.logins.log_in(guard, &self.live, &head, &form).await,
                 false => login::show(query.get("next").unwrap_or(PATH), &head.headers),
             };
         }
@@ -166,7 +171,7 @@ impl Page {
         if let Some(token) = query.get("token").filter(|_| is_opened && path.is_empty()) {
             return self.logins.enter(token, &self.live, &head.headers).await;
         }
-        let Some(login) = self.logins.find(&head.headers) else {
+        let Some(login) = login else {
             let is_page = !is_post && !path.ends_with("/live");
             return match is_page {
                 true => see_other(&login::address(&head.uri)),

@@ -18,6 +18,7 @@ mod edges;
 #[cfg(target_os = "linux")]
 mod faults;
 mod fronts;
+mod full_server;
 #[cfg(unix)]
 mod hostile;
 mod history;

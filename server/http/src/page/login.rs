@@ -2,11 +2,14 @@
 //!
 //! A login is a cookie that scripts cannot read and that no other page can send. It is in memory only.
 
+use super::super::connections::seats::Seat;
 use super::super::guard::Guard;
+use super::attempts::Attempts;
 use super::layout::bare;
 use super::query::{Pairs, address as with_query};
 use super::{PATH, see_other};
-use axum::http::header::{COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
+use axum::http::header::{COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, SET_COOKIE};
+use axum::http::request::Parts;
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
@@ -25,7 +28,7 @@ use tokio::sync::watch;
 const MAX_LOGINS: usize = 64;
 /// How long a login lasts that is not used.
 const MAX_IDLE: Duration = Duration::from_secs(12 * 3_600);
-/// How long a wrong token takes; one at a time is checked.
+/// How long the answer to a wrong token takes. Nobody waits for that of another one.
 const WRONG_TOKEN: Duration = Duration::from_millis(400);
 
 /// All logins.
@@ -37,7 +40,16 @@ pub struct Logins {
     once: Mutex<[u8; 32]>,
     links: watch::Sender<String>,
     open: Mutex<Vec<Arc<Login>>>,
-    attempts: tokio::sync::Mutex<()>,
+    attempts: Attempts,
+}
+
+/// Why nobody is logged in.
+#[derive(Clone, Copy)]
+enum Problem {
+    /// The token is wrong.
+    Wrong,
+    /// The address has sent too many wrong ones.
+    TooMany,
 }
 
 /// Somebody who is logged in.
@@ -51,6 +63,11 @@ pub struct Login {
 }
 
 impl Login {
+    /// Returns what no other login has.
+    pub fn key(&self) -> [u8; 32] {
+        self.digest
+    }
+
     /// Whether a form is one of this login.
     pub fn has_sent(&self, form: &Pairs) -> bool {
         let sent = form.get("csrf").unwrap_or_default();
@@ -78,9 +95,9 @@ impl Logins {
             once: Mutex::default(),
             links: watch::Sender::new(String::new()),
             open: Mutex::default(),
-            attempts: tokio::sync::Mutex::default(),
+            attempts: Attempts::default(),
         };
-        logins.renew()?;
+        logins.renew(&mut logins.once())?;
         Ok(logins)
     }
 
@@ -88,12 +105,26 @@ impl Logins {
         self.links.subscribe()
     }
 
+    fn once(&self) -> MutexGuard<'_, [u8; 32]> {
+        self.once.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes another token that is valid once.
-    fn renew(&self) -> Result<(), getrandom::Error> {
+    fn renew(&self, once: &mut [u8; 32]) -> Result<(), getrandom::Error> {
         let token = random()?;
-        *self.once.lock().unwrap_or_else(PoisonError::into_inner) = digest(&token);
+        *once = digest(&token);
         self.links.send_replace(format!("{}?token={token}", self.address));
         Ok(())
+    }
+
+    /// Returns whether a token is the one that is valid once, which it is no longer then.
+    fn use_once(&self, token: &str) -> Result<bool, getrandom::Error> {
+        let mut once = self.once();
+        let is_right = bool::from(once.ct_eq(&digest(token)));
+        if is_right {
+            self.renew(&mut once)?;
+        }
+        Ok(is_right)
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<Arc<Login>>> {
@@ -120,10 +151,8 @@ impl Logins {
 
     /// Logs in with the token that is valid once.
     pub async fn enter(&self, token: &str, live: &LiveHub, headers: &HeaderMap) -> Response {
-        // The guard is kept while the token is replaced, so that it is used once.
-        let _alone = self.attempts.lock().await;
-        let expected = *self.once.lock().unwrap_or_else(PoisonError::into_inner);
-        if !bool::from(expected.ct_eq(&digest(token))) {
+        let used = self.use_once(token);
+        if used == Ok(false) {
             // Somebody who goes back in the history of the browser is logged in already.
             if self.find(headers).is_some() {
                 return see_other(PATH);
@@ -134,7 +163,7 @@ impl Logins {
                 html! { p.alert role="alert" { (why) } p { a href={ (PATH) "login" } { "Log in with a token" } } };
             return bare(StatusCode::FORBIDDEN, "Log in", &page);
         }
-        match self.renew().and_then(|()| self.add(live.clone())) {
+        match used.and_then(|_| self.add(live.clone())) {
             Err(_) => {
                 bare(StatusCode::INTERNAL_SERVER_ERROR, "Log in", &html! { p { "There are no random numbers." } })
             }
@@ -150,14 +179,18 @@ impl Logins {
     }
 
     /// Logs in with the token of an operator.
-    pub async fn log_in(&self, guard: &Guard, live: &LiveHub, headers: &HeaderMap, form: &Pairs) -> Response {
-        let next = own_address(form.get("next").unwrap_or(PATH));
-        let _alone = self.attempts.lock().await;
+    pub async fn log_in(&self, guard: &Guard, live: &LiveHub, head: &Parts, form: &Pairs) -> Response {
+        let (headers, next) = (&head.headers, own_address(form.get("next").unwrap_or(PATH)));
+        let address = head.extensions.get::<Seat>().map(Seat::address);
+        if !self.attempts.begin(address) {
+            return self::form(next, Some(Problem::TooMany));
+        }
         let hub = guard.operator(form.filled("token").unwrap_or_default(), live).await;
         let Some(hub) = hub else {
             tokio::time::sleep(WRONG_TOKEN).await;
-            return self::form(next, true);
+            return self::form(next, Some(Problem::Wrong));
         };
+        self.attempts.succeeded(address);
         match self.add(hub) {
             Err(_) => {
                 bare(StatusCode::INTERNAL_SERVER_ERROR, "Log in", &html! { p { "There are no random numbers." } })
@@ -238,7 +271,7 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
 /// Answers a request for the form. Who comes from another site may be logged in: the page is asked for again, from here.
 pub fn show(next: &str, headers: &HeaderMap) -> Response {
     if !is_from_elsewhere(headers) {
-        return form(next, false);
+        return form(next, None);
     }
     let next = own_address(next);
     let mut response = bare(StatusCode::OK, "Log in", &html! { p { a href=(next) { "Go on to the page" } } });
@@ -275,10 +308,17 @@ fn own_address(address: &str) -> &str {
 }
 
 /// Creates the form for tokens.
-pub fn form(next: &str, is_wrong: bool) -> Response {
-    let status = if is_wrong { StatusCode::FORBIDDEN } else { StatusCode::OK };
+fn form(next: &str, problem: Option<Problem>) -> Response {
+    let (status, problem) = match problem {
+        None => (StatusCode::OK, None),
+        Some(Problem::Wrong) => (StatusCode::FORBIDDEN, Some("This is not the token of an operator.")),
+        Some(Problem::TooMany) => {
+            let why = "Too many wrong tokens have come from this address. Try again in some seconds.";
+            (StatusCode::TOO_MANY_REQUESTS, Some(why))
+        }
+    };
     let page = html! {
-        @if is_wrong { p.alert role="alert" { "This is not the token of an operator." } }
+        @if let Some(problem) = problem { p.alert role="alert" { (problem) } }
         form method="post" action="/ui/login" {
             input type="hidden" name="next" value=(own_address(next));
             label for="token" { "Token of an operator" }
@@ -290,7 +330,11 @@ pub fn form(next: &str, is_wrong: bool) -> Response {
             " with " code { "operator = true" } ". Without a token, open the address that the server prints when it starts."
         }
     };
-    bare(status, "Log in", &page)
+    let mut response = bare(status, "Log in", &page);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 fn digest(text: &str) -> [u8; 32] {
