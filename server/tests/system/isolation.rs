@@ -472,6 +472,65 @@ async fn a_confined_server_stays_confined() {
     assert!(output.contains("MCP server 'p' is confined by: files, ports, system calls, limits"), "{output}");
 }
 
+/// Each way past the confinement that is known, tried on the real kernel: only what is allowed works.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
+async fn no_way_leads_past_confinement() {
+    if !is_sandbox_supported() || !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let folder = Folder::new();
+    let outside = folder.file("outside.txt", "outside");
+    let before = std::fs::metadata(&outside).expect("a file");
+    let allowed = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let refused = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = |listener: &tokio::net::TcpListener| listener.local_addr().expect("an address").port().to_string();
+    let unix = folder.path("socket");
+    let datagrams = std::os::unix::net::UnixDatagram::bind(&unix).expect("a socket");
+    datagrams.set_nonblocking(true).expect("a flag");
+    let probe = root().join("server/tests/system/isolation/probe.py").display().to_string();
+    let say = "import sys; print(sys.executable, sys.base_prefix, sep='\\n')";
+    let python = Command::new("python3").args(["-c", say]).output().await.expect("Python");
+    let python = String::from_utf8(python.stdout).expect("text");
+    let (python, prefix) = python.trim().split_once('\n').expect("two paths");
+    let (open, closed, own) = (port(&allowed), port(&refused), std::process::id().to_string());
+    let mut words = vec!["confined", "--read", prefix, "--read", &probe, "--connect", &open, "--", python, &probe];
+    words.extend([&*open, &*closed, &*unix, &*outside, &*own]);
+    let ended = codecall(&words).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let allowed_ways = ["tcp", "tcp6", "tcp-by-protocol", "thread", "child", "own-limit", "pair"];
+    let ways: Vec<(&str, &str)> = ended.stdout.lines().filter_map(|line| line.split_once(' ')).collect();
+    assert!(ways.len() > 250, "{ended:?}");
+    let wrong: Vec<_> = ways.iter().filter(|(name, result)| (*result == "ok") != allowed_ways.contains(name)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    // Errors of the kernel itself would hide a missing rule.
+    for (name, expected) in [
+        ("tcp-closed", "EACCES"),
+        ("mptcp", "EPERM"),
+        ("udp-lite", "EPERM"),
+        ("fast-open-sendto", "ENOTSUP"),
+        ("fast-open-sendmsg", "ENOTSUP"),
+        ("fast-open-option", "ENOTSUP"),
+        ("pair-datagram", "EPERM"),
+        ("listen", "EPERM"),
+        ("kexec_file_load", "EPERM"),
+        ("fsconfig", "EPERM"),
+        ("clock_settime", "EPERM"),
+        ("clone3", "ENOSYS"),
+        ("limit-of-another", "EPERM"),
+        ("chmod", "EPERM"),
+        ("ptrace-x32", "ENOSYS"),
+    ] {
+        assert_eq!(ways.iter().find(|(way, _)| *way == name).map(|(_, result)| *result), Some(expected), "{name}");
+    }
+    let nobody = tokio::time::timeout(Duration::from_millis(100), refused.accept()).await;
+    assert!(nobody.is_err(), "nobody has connected: {nobody:?}");
+    assert!(datagrams.recv(&mut [0]).is_err(), "nothing was sent");
+    let after = std::fs::metadata(&outside).expect("a file");
+    assert_eq!(after.permissions(), before.permissions());
+    assert_eq!(after.modified().ok(), before.modified().ok());
+}
+
 /// `@modelcontextprotocol/server-filesystem`, configured to serve more than the sandbox allows it to read.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
