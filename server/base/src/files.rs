@@ -80,12 +80,32 @@ pub fn open_append(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Checks that a file can be written in place, and creates it if it does not exist.
+/// Checks that a file can be written in place, and creates it if it does not exist. One that exists is not opened: closing it would
+/// let go of the locks that this process has on it (POSIX), such as those of a database.
 ///
 /// # Errors
 /// Those of [`open_append`].
 pub fn ensure_writable(path: &Path) -> Result<(), Error> {
-    open_append(path).map(drop)
+    let mut options = OpenOptions::new();
+    options.create_new(true).append(true);
+    set_private(&mut options);
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            require_own(&path.symlink_metadata()?)?;
+            require_access(path)
+        }
+        created => created.map(drop),
+    }
+}
+
+#[cfg(unix)]
+fn require_access(path: &Path) -> Result<(), Error> {
+    Ok(rustix::fs::access(path, rustix::fs::Access::WRITE_OK)?)
+}
+
+#[cfg(not(unix))]
+fn require_access(_: &Path) -> Result<(), Error> {
+    Ok(())
 }
 
 /// A file that is replaced as a whole or not at all. It only replaces a regular file of the same owner.

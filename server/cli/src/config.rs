@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use codecall_config::effective::{self, Origin, Setting};
 use codecall_config::environment;
 use codecall_config::reference::Key;
+use codecall_store::{Database, NO_STORE};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -52,6 +53,10 @@ impl Configuration {
             Command::Check { file } => {
                 let file = find_config(file)?;
                 let config = load_config(file.as_deref())?;
+                let database = Database::configured(&config).map_err(|error| CommandError::new(error.0))?;
+                if config.durable.enabled && database.is_none() {
+                    return Err(CommandError::new(NO_STORE));
+                }
                 let name = file.map_or_else(|| "no file".to_owned(), |file| file.display().to_string());
                 let mut lines: Vec<String> =
                     config.warnings.iter().map(|warning| format!("warning: {warning}")).collect();

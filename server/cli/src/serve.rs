@@ -50,6 +50,7 @@ impl Serve {
         }
         let live = LiveHub::from(hub);
         live.follow_replicas();
+        live.watch_store(&cancel);
         codecall_hub::meta::resume_runs(&live, &cancel);
         let _offer = running::offer(&self.sources, &live, &cancel);
         let served = match &self.http {

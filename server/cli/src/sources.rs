@@ -173,10 +173,7 @@ impl Sources {
         if let Some(program) = own_program() {
             guard::enable(program);
         }
-        let database = Database::configured(&config).unwrap_or_else(|error| {
-            tracing::warn!("{error}. Runs are not recorded.");
-            None
-        });
+        let database = Database::configured(&config).map_err(|error| CommandError::new(error.0))?;
         let telemetry = Telemetry::start(&config.secrets, codecall_http::client);
         let engine = worker::engine(&config)?;
         let extensions = Extensions { upstreams, database, engine, start_lazily, telemetry, ..Extensions::default() };

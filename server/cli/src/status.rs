@@ -35,7 +35,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Succeeds if all MCP servers are up.
+    /// Succeeds if all MCP servers are up, and the store can be used.
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         if let Some(url) = &self.url {
             if self.live {
@@ -55,9 +55,10 @@ impl Status {
     }
 }
 
-/// Returns what the command prints. It succeeds if all MCP servers are up.
+/// Returns what the command prints. It succeeds if all MCP servers are up, and the store can be used.
 pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
-    let is_success = report.servers.iter().all(|server| server.state == "up");
+    let store_error = report.store.as_ref().and_then(|store| store.error.as_deref());
+    let is_success = store_error.is_none() && report.servers.iter().all(|server| server.state == "up");
     let output = if is_json {
         Output::Json(serde_json::to_string(report).unwrap_or_default())
     } else {
@@ -69,7 +70,8 @@ pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
         .iter()
         .flat_map(|server| server.oddities.iter().map(|oddity| format!("{}: {oddity}", server.app)));
     let fronts = report.fronts.iter().map(|(client, fronts)| format!("front of {client}: {}", fronts.join(", ")));
-    Reply { output, notes: oddities.chain(fronts).collect(), is_success }
+    let notes = oddities.chain(fronts).chain(store_error.map(str::to_owned)).collect();
+    Reply { output, notes, is_success }
 }
 
 fn row(server: &ServerStatus) -> Vec<String> {

@@ -33,9 +33,15 @@ pub async fn status(State(hub): State<LiveHub>) -> Json<Status> {
     Json(hub.get().status())
 }
 
-/// `GET /readyz`: whether each MCP server has been connected or has failed; status 503 if not.
+/// `GET /readyz`: whether each MCP server has been connected or has failed, and the store can be used; status 503 if not. What is
+/// wrong with the store is for operators.
 pub async fn readiness(State(hub): State<LiveHub>) -> (StatusCode, &'static str) {
-    if hub.get().is_ready() { (StatusCode::OK, "ready\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "starting\n") }
+    let hub = hub.get();
+    match hub.store_status() {
+        _ if hub.is_ready() => (StatusCode::OK, "ready\n"),
+        Some(store) if store.error.is_some() => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be used\n"),
+        Some(_) | None => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+    }
 }
 
 /// `GET /metrics`: returns figures in the text format of Prometheus.

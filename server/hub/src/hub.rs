@@ -12,6 +12,7 @@ mod replicas;
 mod resources;
 mod start;
 mod status;
+mod store_watch;
 mod tool_examples;
 
 pub use durable::{
@@ -25,6 +26,7 @@ pub use principal::Principal;
 pub use replicas::{Incoming, NotAnswered, Replicas, Served};
 pub use start::{Extensions, load_script_tools};
 pub use status::{BrokenStatus, Load, ServerStatus, Status};
+pub use store_watch::StoreStatus;
 pub use tool_examples::{ExampleResult, run_examples};
 
 use crate::stateless::Stateless;

@@ -151,8 +151,20 @@ pub enum Problem {
     /// Another error.
     #[error("{0}")]
     Failed(String),
+    /// The file was deleted or moved since this process has opened it.
+    #[error(
+        "the file was deleted or moved while this server used it, so nothing more is written; put the same file back with those beside it (-wal, -shm), or restart the server, which uses what is then at the path"
+    )]
+    Gone,
+    /// Another file is in the place of the one that this process has opened.
+    #[error(
+        "another file was put in its place while this server used it, so nothing more is written; put the first one back with those beside it (-wal, -shm), or restart the server, which uses the other one"
+    )]
+    Replaced,
     /// The program was built without the driver.
-    #[error("this program was built without Postgres; build it with `--features postgres`, or use a file")]
+    #[error(
+        "this program was built without Postgres; the packages of CodeCall have it (Debian, container, npm, PyPI), or build it with `--features postgres`, or use a file (store.path)"
+    )]
     NoPostgres,
     /// The database is closed.
     #[error("it is closed")]
@@ -386,6 +398,14 @@ impl Database {
         }
     }
 
+    /// Looks whether the database can be written, without a change.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub async fn probe(&self) -> Result<(), Problem> {
+        self.query("UPDATE codecall_migrations SET at = at WHERE version = 0", []).await.map(drop)
+    }
+
     /// Gives the space of deleted rows back to the system.
     ///
     /// # Errors
@@ -448,6 +468,12 @@ impl Database {
             Some(path) => path.display().to_string(),
             None => "store.url".into(),
         }
+    }
+
+    /// Returns the error of a database that does not answer in time.
+    #[must_use]
+    pub fn unanswered(&self) -> StoreError {
+        self.error(&Problem::Failed("it does not answer".into()))
     }
 
     /// Adds the database to a problem.

@@ -62,6 +62,10 @@ pub use vectors::{Digest, MemoryVectors, SqlVectors, Vector, VectorModel, Vector
 #[error("The store cannot be used: {0}")]
 pub struct StoreError(pub String);
 
+/// Why a configuration with durable runs is refused that has no store, and what to do.
+pub const NO_STORE: &str = "durable.enabled: there is no store that could keep the journals of runs: CODECALL_STORE is set and empty, or \
+     the user has no folder for the state of programs; name a file with 'store.path', or a database with 'store.url'";
+
 /// The stores of a process.
 #[derive(Clone)]
 pub struct Stores {

@@ -63,6 +63,8 @@ mod search;
 #[cfg(unix)]
 mod secrets;
 mod stateless;
+#[cfg(unix)]
+mod store_loss;
 mod statuses;
 #[cfg(unix)]
 mod stored_secrets;

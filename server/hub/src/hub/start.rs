@@ -4,6 +4,7 @@ use super::metrics::{CountCalls, CountRuns, Metrics};
 use super::offer::{Fronts, Signatures};
 use super::resources::forward_notifications;
 use super::status::time_start;
+use super::store_watch::StoreWatch;
 use super::{Durable, DurableEngine, History, Hub, Replicas};
 use crate::otel::Telemetry;
 use crate::stateless::Stateless;
@@ -13,7 +14,7 @@ use codecall_base::tool::ToolFilter;
 use codecall_config::{Config, StdioConfig, UpstreamConfig, UpstreamKind};
 use codecall_runs::{LogRuns, RunHook, Runs};
 use codecall_scripts::{ScriptTools, Stored, StoredSecrets};
-use codecall_store::{Database, SqlRuns, SqlScriptTools, Stores};
+use codecall_store::{Database, NO_STORE, SqlRuns, SqlScriptTools, Stores};
 use codecall_tools::catalogue::{Catalogue, Watch};
 use codecall_tools::pipeline::{Hook, Pipeline};
 use codecall_tools::results::Results;
@@ -67,6 +68,7 @@ pub(super) struct Kept {
     pub(super) has_own_stores: bool,
     pub(super) history: Option<Arc<History>>,
     pub(super) database: Option<Database>,
+    pub(super) store_watch: Arc<StoreWatch>,
     /// Runs that can outlive the process; `None`: there is no database.
     pub(super) durable: Option<Arc<Durable>>,
     /// The replicas of this server, once it has joined them.
@@ -111,6 +113,7 @@ impl Hub {
             has_own_stores,
             history,
             database,
+            store_watch: Arc::default(),
             durable,
             replicas: Arc::default(),
             start_lazily,
@@ -135,6 +138,9 @@ impl Hub {
     }
 
     fn build(config: Config, kept: Kept, previous: Option<&Self>) -> Result<Arc<Self>, Error> {
+        if config.durable.enabled && kept.database.is_none() {
+            return Err(Error::Config(NO_STORE.into()));
+        }
         let same = |section: &str| unchanged(&config, previous, section);
         let search = match same("search") {
             Some(previous) => Arc::clone(&previous.search),

@@ -1,6 +1,6 @@
 //! How a server is: its MCP servers and other upstreams, and its runs.
 
-use super::Hub;
+use super::{Hub, StoreStatus};
 use codecall_base::tool::ToolError;
 use futures_util::FutureExt as _;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 pub struct Status {
     /// The version of the program.
     pub version: String,
-    /// Whether each upstream has been connected or has failed.
+    /// Whether each upstream has been connected or has failed, and the store can be used.
     pub ready: bool,
+    /// The store; `None`: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreStatus>,
     /// Seconds since the start.
     pub uptime_seconds: u64,
     /// All upstreams.
@@ -131,7 +134,8 @@ impl Hub {
             .collect();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            ready: servers.iter().all(|server| server.state != "starting"),
+            ready: self.is_store_usable() && servers.iter().all(|server| server.state != "starting"),
+            store: self.store_status(),
             uptime_seconds: self.created.elapsed().as_secs(),
             servers,
             fronts: self.fronts(),
@@ -140,9 +144,15 @@ impl Hub {
         }
     }
 
-    /// Whether each upstream has been connected or has failed.
+    /// Whether each upstream has been connected or has failed, and the store can be used.
     #[must_use]
     pub fn is_ready(&self) -> bool {
+        self.is_store_usable() && self.are_upstreams_started()
+    }
+
+    /// Whether each upstream has been connected or has failed.
+    #[must_use]
+    pub fn are_upstreams_started(&self) -> bool {
         self.catalogue.upstreams().all(|upstream| upstream.start_ended().now_or_never().is_some())
     }
 

@@ -278,8 +278,6 @@ pub fn resume_runs(live: &LiveHub, cancel: &CancellationToken) {
         durable.begin_serving();
         let following = follow(live.clone(), durable);
         tokio::spawn(cancel.clone().run_until_cancelled_owned(following));
-    } else if hub.config().durable.enabled {
-        tracing::warn!("durable.enabled: there is no store, so runs end with this server");
     }
 }
 

@@ -1,10 +1,16 @@
 //! The database in a file. One thread has the only connection of the process; other processes may use the file too.
+//!
+//! What is written is only said to be written if the file is still at its path ([`files`](self::files)): one that was deleted or
+//! replaced takes along all that is committed to it.
+
+mod files;
 
 use super::schema::{APPLIED, CREATE, NOTE, missing};
 use super::{Dialect, Problem, Row, Statement, Value};
 use crate::now_ms;
 use crate::state::create_folder;
-use codecall_base::files;
+use codecall_base::files as base_files;
+use files::{Files, Identity, Standing};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, ToSql, Transaction, TransactionBehavior, params_from_iter};
 use std::io;
@@ -71,43 +77,122 @@ impl Sqlite {
     }
 }
 
+/// An open file.
+struct Open {
+    connection: Connection,
+    files: Files,
+}
+
+/// The only connection of the process, as its thread has it.
+struct Session {
+    path: PathBuf,
+    open: Option<Open>,
+    /// The file that this process has used. Another one in its place lacks what was written.
+    used: Option<Identity>,
+}
+
 /// Does the work of a file until nobody has more. What waits meanwhile is written in one transaction, as writing a
 /// transaction to the file takes longer than most statements.
 fn serve(path: &Path, jobs: &mpsc::Receiver<Job>) {
-    let mut open: Option<Connection> = None;
+    let mut session = Session { path: path.to_owned(), open: None, used: None };
     while let Ok(first) = jobs.recv() {
         let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(MAX_GROUP - 1);
         // None of them was answered, so their order is free.
         let (mut writing, others): (Vec<_>, Vec<_>) =
             std::iter::once(first).chain(more).partition(|job| job.work.writes());
         if writing.len() > 1
-            && let Some(db) = &mut open
-            && let Ok(all) = group(db, &writing)
+            && let Some(all) = session.group(&writing)
         {
-            if all.iter().any(must_open_again) {
-                open = None;
-            }
             for (Job { reply, .. }, done) in std::mem::take(&mut writing).into_iter().zip(all) {
                 let _ = reply.send(done);
             }
         }
         for Job { work, reply } in writing.into_iter().chain(others) {
-            let done = match &mut open {
-                Some(db) => execute(db, work),
-                None => self::open(path).and_then(|db| execute(open.insert(db), work)),
-            };
-            if must_open_again(&done) {
-                open = None;
-            }
             // Nobody may wait for it any more.
-            let _ = reply.send(done);
+            let _ = reply.send(session.execute(work));
         }
     }
 }
 
-/// Whether the file may be another one: another process may have replaced or mended it.
-fn must_open_again(done: &Result<Vec<Row>, Problem>) -> bool {
-    done.as_ref().is_err_and(|problem| !matches!(problem, Problem::Busy | Problem::Full))
+impl Session {
+    /// Does the work of one job.
+    fn execute(&mut self, work: Work) -> Result<Vec<Row>, Problem> {
+        self.look()?;
+        let writes = work.writes();
+        let done = self.connection().and_then(|db| execute(db, work));
+        self.noted(&done);
+        if writes && done.is_ok() {
+            self.look()?;
+        }
+        done
+    }
+
+    /// Does the work of several jobs in one transaction; `None`: nothing was done.
+    fn group(&mut self, jobs: &[Job]) -> Option<Vec<Result<Vec<Row>, Problem>>> {
+        self.look().ok()?;
+        let mut all = group(&mut self.open.as_mut()?.connection, jobs).ok()?;
+        if let Err(problem) = self.look() {
+            all.iter_mut().for_each(|done| *done = Err(problem.clone()));
+        }
+        all.iter().for_each(|done| self.noted(done));
+        Some(all)
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, Problem> {
+        if self.open.is_none() {
+            let found = files::identity(&self.path);
+            match self.used {
+                Some(_) if found.is_none() => return Err(Problem::Gone),
+                Some(used) if found != Some(used) => return Err(Problem::Replaced),
+                Some(_) | None => {}
+            }
+            let open = open(&self.path)?;
+            self.used = open.files.identity();
+            self.open = Some(open);
+        }
+        self.open.as_mut().map(|open| &mut open.connection).ok_or(Problem::Closed)
+    }
+
+    /// Closes the connection where the next work needs another one.
+    fn noted(&mut self, done: &Result<Vec<Row>, Problem>) {
+        let Err(problem) = done else { return };
+        if must_open_again(problem) {
+            self.open = None;
+        }
+        if matches!(problem, Problem::Damaged | Problem::Foreign) {
+            // The file in its place, if there is one, is the mended one.
+            self.used = None;
+        }
+    }
+
+    /// Looks whether the open file is still the one at its path. The connection to one that is not stays open: the file may come
+    /// back.
+    fn look(&mut self) -> Result<(), Problem> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        match open.files.standing() {
+            Standing::Same => Ok(()),
+            Standing::Gone => Err(Problem::Gone),
+            Standing::Replaced => Err(Problem::Replaced),
+            Standing::Bare => {
+                // The log has transactions that are not in the file, and only this process still has the log.
+                let moved =
+                    open.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+                match moved.map_err(Problem::from) {
+                    Ok(0) => {}
+                    Ok(_) => return Err(Problem::Busy),
+                    Err(problem) => return Err(problem),
+                }
+                tracing::warn!("{}: a file beside it was deleted; its content is in the database", self.path.display());
+                self.open = None;
+                self.connection().map(drop)
+            }
+        }
+    }
+}
+
+/// Whether the connection is of no use any more: another process may have replaced or mended the file.
+fn must_open_again(problem: &Problem) -> bool {
+    !matches!(problem, Problem::Busy | Problem::Full | Problem::Gone | Problem::Replaced)
 }
 
 impl Work {
@@ -211,7 +296,7 @@ impl ToSql for Value {
     }
 }
 
-fn open(path: &Path) -> Result<Connection, Problem> {
+fn open(path: &Path) -> Result<Open, Problem> {
     // SQLite gives some relative paths a meaning of their own, such as `:memory:`.
     let path = std::path::absolute(path).map_err(|error| Problem::Refused(error.kind()))?;
     if let Some(folder) = path.parent() {
@@ -222,9 +307,11 @@ fn open(path: &Path) -> Result<Connection, Problem> {
         return Err(Problem::NoFile);
     }
     // SQLite creates the files beside a database with the permissions of the database.
-    files::ensure_writable(&path).map_err(|error: io::Error| Problem::Refused(error.kind()))?;
+    base_files::ensure_writable(&path).map_err(|error: io::Error| Problem::Refused(error.kind()))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut db = Connection::open_with_flags(path, flags)?;
+    let mut db = Connection::open_with_flags(&path, flags)?;
+    // A file in a layer of a container is another one once it was opened to be written.
+    let opened = files::identity(&path);
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(64);
     // Runs have random ids, so each access is to another page: the upper levels of all indexes of a file of gigabytes fit into these
@@ -241,7 +328,11 @@ fn open(path: &Path) -> Result<Connection, Problem> {
         }
     }
     migrate(&mut db)?;
-    Ok(db)
+    let files = Files::of(&path);
+    if files.identity() != opened {
+        return Err(Problem::Replaced);
+    }
+    Ok(Open { connection: db, files })
 }
 
 /// Whether the file is empty. A transaction reads everything at one moment, because another process may be creating the

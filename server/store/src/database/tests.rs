@@ -3,6 +3,8 @@
 
 mod approvals;
 mod filters;
+#[cfg(unix)]
+mod loss;
 mod replicas;
 mod shared;
 #[cfg(feature = "postgres")]
