@@ -8,6 +8,7 @@ use codecall_base::files;
 use codecall_config::Config;
 use codecall_config::StoreConfig;
 use codecall_hub::hub::format_time;
+use codecall_store::rotation::{self, Rotated};
 use codecall_store::sealed::{self, KeyRing, KeySource, MASTER_KEY_VARIABLE};
 use codecall_store::{Database, MasterKeys, SecretName, SecretStore as _, SqlSecrets};
 use std::io::IsTerminal as _;
@@ -57,8 +58,8 @@ enum Command {
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Make a new master key and encrypt all secrets with it. Earlier keys stay in the file and can still decrypt. If the
-    /// keys are in the variable, put a new one on its first line; this encrypts the secrets with it.
+    /// Make a new master key and encrypt with it all that earlier keys have encrypted: secrets, tokens, journals of runs. Earlier keys
+    /// stay in the file and can still decrypt. If the keys are in the variable, put a new one on its first line; this encrypts with it.
     Rotate,
     /// Make a master key if there is none.
     Key {
@@ -73,6 +74,10 @@ enum Command {
         /// that was used before `store.keyring` was set.
         #[arg(long, value_name = "FILE", conflicts_with_all = ["print", "lost"])]
         import: Option<PathBuf>,
+        /// Remove an earlier key, by its id of eight digits, from the file or the keyring of this machine. What it has encrypted is
+        /// encrypted with the first key before; a key that something needs all the same stays.
+        #[arg(long, value_name = "ID", conflicts_with_all = ["print", "lost", "import"])]
+        forget: Option<String>,
     },
 }
 
@@ -120,9 +125,9 @@ impl Secret {
                     source.add_key().map_err(failed)?;
                 }
                 let keys = source.load().map_err(failed)?;
-                let count = vault.rotate(&keys).await.map_err(failed)?;
+                let rotated = rotation::seal_again(&vault.0, &keys).await.map_err(failed)?;
                 MasterKeys::replace(&vault.0, &keys, &source).await.map_err(failed)?;
-                output::notice(&format!("{count} secrets are encrypted with the new key"));
+                report(&rotated, &keys)?;
             }
             Command::Key { lost: true, .. } => {
                 let keys = MasterKeys::renounce(&vault.0, &KeySource::of(&config)).await.map_err(failed)?;
@@ -136,10 +141,61 @@ impl Secret {
                 drop(keys(&vault.0, &config).await?);
                 output::notice(&format!("the keys of {} are in {source}", path.display()));
             }
+            Command::Key { forget: Some(id), .. } => forget(&vault.0, &KeySource::of(&config), &id).await?,
             Command::Key { .. } => drop(keys(&vault.0, &config).await?),
         }
         Ok(CommandStatus::Success)
     }
+}
+
+/// Says what is encrypted with the first key now.
+fn report(rotated: &Rotated, keys: &KeyRing) -> Result<(), CommandError> {
+    let Rotated { sealed, left, problem } = rotated;
+    if !sealed.is_empty() {
+        output::notice(&format!("{sealed} are encrypted with the new key"));
+    }
+    if let Some(problem) = problem {
+        return Err(failed(format!("{left} are left as they were: {problem}")));
+    }
+    let earlier: Vec<String> = keys.earlier().collect();
+    if !earlier.is_empty() {
+        output::notice(&format!(
+            "the new key is {}; `codecall secret key --forget ID` removes an earlier one that nothing needs: {}",
+            keys.id(),
+            earlier.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Removes an earlier key that nothing needs.
+async fn forget(database: &Database, source: &KeySource, id: &str) -> Result<(), CommandError> {
+    if std::env::var_os(MASTER_KEY_VARIABLE).is_some_and(|key| !key.is_empty()) {
+        return Err(failed(format!("the keys are in {MASTER_KEY_VARIABLE}: remove the key there")));
+    }
+    let keys = source.load().map_err(failed)?;
+    if keys.id() == id {
+        return Err(failed(format!("the key {id} is the one that encrypts"))
+            .with_help("first make another one: codecall secret rotate"));
+    }
+    if !keys.has(id) {
+        let known: Vec<String> = keys.earlier().collect();
+        return Err(failed(format!("{source} has no key {id}; the earlier keys there are {}", known.join(", "))));
+    }
+    let rotated = rotation::seal_again(database, &keys).await.map_err(failed)?;
+    if !rotated.sealed.is_empty() {
+        output::notice(&format!("{} are encrypted with the key {}", rotated.sealed, keys.id()));
+    }
+    let by = rotation::needed(database, id).await.map_err(failed)?;
+    if !by.is_empty() {
+        let why = rotated.problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
+        return Err(failed(format!("the key {id} is still needed by {by}{why}"))
+            .with_help("runs that go on with it need it until they end; what is damaged can only be deleted"));
+    }
+    source.remove(id).map_err(failed)?;
+    drop(MasterKeys::of(database, source).await.map_err(failed)?);
+    output::notice(&format!("the key {id} is removed from {source}"));
+    Ok(())
 }
 
 /// Returns how a configuration names a secret.

@@ -5,6 +5,7 @@ use super::{CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
 use codecall_base::files::{self, AtomicFile};
 use codecall_config::Config;
+use codecall_store::transfer::Exported;
 use codecall_store::{Database, RunStore as _, SqlRuns, transfer, upkeep};
 use serde_json::json;
 use std::path::PathBuf;
@@ -74,13 +75,19 @@ impl Store {
             }
             Command::Export { file } => {
                 let mut text = Vec::new();
-                let rows = transfer::export(&database, &mut text).await.map_err(failed)?;
+                let Exported { rows, open_runs } = transfer::export(&database, &mut text).await.map_err(failed)?;
                 if file.as_os_str() == "-" {
                     output::print_lines(&[String::from_utf8_lossy(&text).trim_end().to_owned()])?;
                 } else {
                     let written = AtomicFile::create(&file).and_then(|mut created| created.write(&text));
                     written.map_err(|error| failed(format!("{}: cannot be written: {error}", file.display())))?;
                     output::notice(&format!("{rows} rows written to {}", file.display()));
+                }
+                if open_runs > 0 {
+                    output::notice(&format!(
+                        "{open_runs} durable runs in it have not ended. A server on a store that imports them goes on with them: do not let it \
+                         run beside the one that has them now, which would make their calls too"
+                    ));
                 }
                 Ok(CommandStatus::Success)
             }

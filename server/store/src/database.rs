@@ -101,6 +101,9 @@ impl Statement {
     }
 }
 
+/// Where the rows of a snapshot go, each with the number of its statement.
+pub type SnapshotRows = tokio::sync::mpsc::Sender<(usize, Row)>;
+
 /// Why the database cannot be used, and what to do.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Problem {
@@ -381,6 +384,18 @@ impl Database {
         values: impl Into<Vec<Value>>,
     ) -> Result<Vec<Row>, Problem> {
         self.batch(vec![Statement::new(sql, values)]).await
+    }
+
+    /// Sends the rows of statements that read, all as they are at one moment, whatever others write meanwhile.
+    ///
+    /// # Errors
+    /// The database cannot be read. Some rows may have been sent.
+    pub async fn snapshot(&self, statements: Vec<Statement>, to: SnapshotRows) -> Result<(), Problem> {
+        match &*self.driver {
+            Driver::Sqlite(sqlite) => sqlite.work(sqlite::Work::Snapshot(statements, to)).await.map(drop),
+            #[cfg(feature = "postgres")]
+            Driver::Postgres(postgres) => postgres.snapshot(&statements, &to).await,
+        }
     }
 
     /// Checks that the database can be used, and reads all of it. Returns what is wrong with it; nothing if it is intact.

@@ -1,7 +1,7 @@
 //! Where the master keys of a process are: in a variable, in a file that only its owner can read, or in the keyring of the system.
 
 use crate::keyring;
-use crate::sealed::{KeyRing, MASTER_KEY_FILE_VARIABLE, MASTER_KEY_VARIABLE, SealError, new_key};
+use crate::sealed::{KeyRing, MASTER_KEY_FILE_VARIABLE, MASTER_KEY_VARIABLE, SealError, id_of, new_key};
 use crate::state::{self, create_folder};
 use codecall_base::files::{self, AtomicFile};
 use codecall_config::Config;
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zeroize::Zeroizing;
 
 /// Maximum size of a file of keys, in bytes.
-pub const MAX_KEY_FILE_BYTES: u64 = 4096;
+pub const MAX_KEY_FILE_BYTES: u64 = 256 << 10;
 /// How often a keyring is read again. It does not say when another process has changed it.
 const KEYRING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -112,6 +112,25 @@ impl KeySource {
         place.add(keys)
     }
 
+    /// Removes a key, by its id, that is not the only one. Returns whether it was there.
+    ///
+    /// # Errors
+    /// The place of the keys cannot be read or written, or has no other key.
+    pub fn remove(&self, id: &str) -> Result<bool, SealError> {
+        let place = self.place()?;
+        let _lock = place.lock()?;
+        let before = place.read()?.ok_or(SealError::NoKey)?;
+        let is_other = |line: &&str| id_of(line).is_none_or(|found| found != id);
+        let mut text = Zeroizing::new(String::with_capacity(before.len()));
+        for line in before.lines().filter(is_other) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        KeyRing::parse(&text, &place.to_string())?;
+        place.write(&text)?;
+        Ok(text.len() < before.trim_end().len())
+    }
+
     /// Removes a file of keys of no use, which was just made. The keyring keeps them: another store may have begun to use them.
     pub(crate) fn discard(&self) {
         if let Some(KeyPlace::File(path)) = &self.place {
@@ -182,13 +201,17 @@ impl KeyPlace {
         }
         text.push_str(&before);
         KeyRing::parse(&text, &self.to_string())?;
+        self.write(&text)
+    }
+
+    fn write(&self, text: &str) -> Result<(), SealError> {
         match self {
             Self::File(path) => {
                 let written = AtomicFile::create(path).and_then(|mut file| file.write(text.as_bytes()));
                 let problem = |error: std::io::Error| error.to_string();
                 written.map_err(problem).map_err(|problem| SealError::KeyFile { path: self.to_string(), problem })
             }
-            Self::Keyring { .. } => keyring::write(&text).map_err(SealError::Keyring),
+            Self::Keyring { .. } => keyring::write(text).map_err(SealError::Keyring),
         }
     }
 

@@ -17,6 +17,8 @@ mod replicas;
 mod records;
 mod results;
 mod room;
+pub mod rotation;
+mod run_results;
 mod runs;
 mod script_tools;
 pub mod sealed;
@@ -43,6 +45,7 @@ pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
 pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
 pub use room::Room;
+pub use run_results::{RunResults, SqlRunResults};
 pub use runs::{
     ListedRun, RUN_KINDS, RUN_STATUSES, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns,
     ended_ms, position,

@@ -6,7 +6,7 @@
 use crate::database::{Database, Statement};
 use crate::key_source::blocking;
 use crate::sealed::{KeyRing, KeySource, SealError, sealing_key};
-use crate::{VaultError, now_ms};
+use crate::{VaultError, now_ms, rotation};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -29,6 +29,7 @@ impl MasterKeys {
             Ok(ring) => {
                 let registered = register(database, &ring).await?;
                 require(&ring, &registered, source)?;
+                check_earlier(database, &ring, source).await?;
                 Ok(Self { ring, made: None })
             }
             Err(SealError::NoKey) => Self::make(database, source).await,
@@ -72,7 +73,10 @@ impl MasterKeys {
         let sql = "INSERT INTO master_keys (place, id, registered) VALUES (1, $1, $2) \
                    ON CONFLICT (place) DO UPDATE SET id = excluded.id, registered = excluded.registered";
         let values = [ring.id().as_str().into(), now_ms().into()];
-        database.query(sql, values).await.map_err(|problem| database.error(&problem))?;
+        // Nobody can add a lost key again.
+        let statements =
+            vec![Statement::new("DELETE FROM master_keys WHERE place > 1", []), Statement::new(sql, values)];
+        database.batch(statements).await.map_err(|problem| database.error(&problem))?;
         Ok(Self { ring, made })
     }
 
@@ -86,8 +90,32 @@ impl MasterKeys {
         let sql = "UPDATE master_keys SET id = $1, registered = $2 WHERE place = 1 AND id = $3";
         let values = [ring.id().as_str().into(), now_ms().into(), registered.as_str().into()];
         database.query(sql, values).await.map_err(|problem| database.error(&problem))?;
-        Ok(())
+        check_earlier(database, ring, source).await
     }
+}
+
+/// Registers the keys of a ring that only open, and looks whether one was removed that something needs.
+async fn check_earlier(database: &Database, ring: &KeyRing, source: &KeySource) -> Result<(), VaultError> {
+    let failed = |problem| database.error(&problem);
+    let rows = database.query("SELECT id FROM master_keys WHERE place > 1", []).await.map_err(failed)?;
+    let known: Vec<String> = rows.iter().filter_map(|row| row[0].text().map(str::to_owned)).collect();
+    let mut statements = Vec::new();
+    for id in ring.earlier().filter(|id| !known.contains(id)) {
+        let sql = "INSERT INTO master_keys (place, id, registered) \
+                   SELECT coalesce(max(place), 1) + 1, CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM master_keys WHERE place > 0 ON CONFLICT DO NOTHING";
+        statements.push(Statement::new(sql, [id.as_str().into(), now_ms().into()]));
+    }
+    for id in known.into_iter().filter(|id| !ring.has(id)) {
+        let by = rotation::needed(database, &id).await?;
+        if !by.is_empty() {
+            return Err(SealError::StillNeeded { id, by: by.to_string(), place: source.to_string() }.into());
+        }
+        statements.push(Statement::new("DELETE FROM master_keys WHERE place > 1 AND id = $1", [id.as_str().into()]));
+    }
+    if !statements.is_empty() {
+        database.batch(statements).await.map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// The master keys of a database, which are read again when their file has changed.

@@ -29,8 +29,6 @@ const ID_BYTES: usize = 4;
 const SALT_BYTES: usize = 32;
 /// What derived keys are for.
 const PURPOSE: &[u8] = b"codecall secrets 1";
-/// Maximum number of keys in a ring.
-const MAX_KEYS: usize = 16;
 
 /// Where a secret is stored. A record can be opened in its own place only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +100,19 @@ pub enum SealError {
         /// Where the key belongs.
         place: String,
     },
+    /// A key was removed that something still needs.
+    #[error(
+        "the master key {id} was removed, and is still needed by {by}: add it again as a further line to {place}; \
+         `codecall secret key --forget {id}` then encrypts them with the first key, and removes it"
+    )]
+    StillNeeded {
+        /// The id of the key.
+        id: String,
+        /// What it has sealed.
+        by: String,
+        /// Where the key belongs.
+        place: String,
+    },
     /// The record was changed, or belongs to another place.
     #[error("the stored secret is damaged, was changed, or belongs to another row; set it again")]
     Tampered,
@@ -157,12 +168,12 @@ impl KeyRing {
     /// are from, for messages.
     ///
     /// # Errors
-    /// There is none, a line is no key, or there are more than 16.
+    /// There is none, or a line is no key.
     pub fn parse(text: &str, from: &str) -> Result<Self, SealError> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let keys: Option<Vec<MasterKey>> = lines.map(MasterKey::parse).collect();
         match keys {
-            Some(keys) if (1..=MAX_KEYS).contains(&keys.len()) => Ok(Self { keys }),
+            Some(keys) if !keys.is_empty() => Ok(Self { keys }),
             Some(_) | None => Err(SealError::MalformedKey { from: from.to_owned() }),
         }
     }
@@ -241,6 +252,11 @@ impl KeyRing {
         self.keys.first().map(|key| state::hex(&key.id)).unwrap_or_default()
     }
 
+    /// Returns the ids of the keys that only open, in hexadecimal digits.
+    pub fn earlier(&self) -> impl Iterator<Item = String> + '_ {
+        self.keys.iter().skip(1).map(|key| state::hex(&key.id))
+    }
+
     /// Whether the ring has the key of an id.
     #[must_use]
     pub fn has(&self, id: &str) -> bool {
@@ -258,6 +274,11 @@ impl KeyRing {
 #[must_use]
 pub fn sealing_key(record: &[u8]) -> Option<String> {
     record.get(1..=ID_BYTES).map(state::hex)
+}
+
+/// Returns the id of a key in base64, in hexadecimal digits; `None`: it is none.
+pub(crate) fn id_of(key: &str) -> Option<String> {
+    MasterKey::parse(key).map(|key| state::hex(&key.id))
 }
 
 /// Makes a new key, in base64.

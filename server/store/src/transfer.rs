@@ -10,21 +10,30 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, Write};
+use std::ops::RangeInclusive;
+use tokio::sync::mpsc;
 
 /// The version of the format.
 const FORMAT: u64 = 1;
 /// Rows that are read or written at once.
-const PAGE: i64 = 500;
+const PAGE: usize = 500;
 
-/// A table: its name, its columns, and those by which its rows are ordered.
+/// A table: its name and its columns.
 struct Table {
     name: &'static str,
     columns: &'static [&'static str],
-    /// A column with a number of its own for each row; `None`: the table is small.
-    key: Option<&'static str>,
+    /// How many of the last columns files of earlier versions lack.
+    added: usize,
 }
 
-const TABLES: [Table; 17] = [
+impl Table {
+    /// How many values a row can have.
+    fn lengths(&self) -> RangeInclusive<usize> {
+        self.columns.len() - self.added..=self.columns.len()
+    }
+}
+
+const TABLES: [Table; 18] = [
     Table {
         name: "runs",
         columns: &[
@@ -45,11 +54,11 @@ const TABLES: [Table; 17] = [
             "bytes",
             "saved_bytes",
         ],
-        key: Some("key"),
+        added: 0,
     },
-    Table { name: "run_details", columns: &["key", "detail"], key: Some("key") },
-    Table { name: "run_tools", columns: &["tool", "key"], key: None },
-    Table { name: "secrets", columns: &["workspace", "name", "created", "changed", "sealed"], key: None },
+    Table { name: "run_details", columns: &["key", "detail"], added: 0 },
+    Table { name: "run_tools", columns: &["tool", "key"], added: 0 },
+    Table { name: "secrets", columns: &["workspace", "name", "created", "changed", "sealed"], added: 0 },
     Table {
         name: "approval_requests",
         columns: &[
@@ -69,7 +78,7 @@ const TABLES: [Table; 17] = [
             "decided_by",
             "reason",
         ],
-        key: None,
+        added: 0,
     },
     Table {
         name: "journaled_runs",
@@ -84,57 +93,66 @@ const TABLES: [Table; 17] = [
             "keep_until",
             "header",
             "outcome",
+            "cancelled",
         ],
-        key: None,
+        added: 1,
     },
-    Table { name: "journal_entries", columns: &["run", "number", "sealed"], key: None },
-    Table { name: "script_tools", columns: &["workspace", "name", "version", "enabled"], key: None },
+    Table { name: "journal_entries", columns: &["run", "number", "sealed"], added: 0 },
+    Table { name: "run_results", columns: &["run", "piece", "keep_until", "sealed"], added: 0 },
+    Table { name: "script_tools", columns: &["workspace", "name", "version", "enabled"], added: 0 },
     Table {
         name: "script_tool_versions",
         columns: &["workspace", "name", "version", "code", "typescript", "author", "stored"],
-        key: None,
+        added: 0,
     },
-    Table { name: "script_tool_changes", columns: &["workspace", "changes"], key: None },
-    Table { name: "master_keys", columns: &["place", "id", "registered"], key: None },
-    Table { name: "tool_approvals", columns: &["server", "tool", "digest", "definition", "approved"], key: None },
-    Table { name: "tool_approval_changes", columns: &["server", "changes"], key: None },
-    Table { name: "credentials", columns: &["server", "version", "sealed"], key: None },
-    Table { name: "known_servers", columns: &["server", "written", "record"], key: None },
-    Table { name: "known_shapes", columns: &["app", "written", "record"], key: None },
-    Table { name: "vectors", columns: &["model", "text", "used", "vector"], key: None },
+    Table { name: "script_tool_changes", columns: &["workspace", "changes"], added: 0 },
+    Table { name: "master_keys", columns: &["place", "id", "registered"], added: 0 },
+    Table { name: "tool_approvals", columns: &["server", "tool", "digest", "definition", "approved"], added: 0 },
+    Table { name: "tool_approval_changes", columns: &["server", "changes"], added: 0 },
+    Table { name: "credentials", columns: &["server", "version", "sealed"], added: 0 },
+    Table { name: "known_servers", columns: &["server", "written", "record"], added: 0 },
+    Table { name: "known_shapes", columns: &["app", "written", "record"], added: 0 },
+    Table { name: "vectors", columns: &["model", "text", "used", "vector"], added: 0 },
 ];
 
-/// Writes all rows. Returns their number.
+/// What a file has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Rows.
+    pub rows: u64,
+    /// Durable runs that have not ended.
+    pub open_runs: u64,
+}
+
+/// Writes all rows as they are at one moment, whatever servers write meanwhile: a run has all calls that it has made by then.
 ///
 /// # Errors
 /// The database cannot be read, or the file cannot be written.
-pub async fn export(database: &Database, to: &mut dyn Write) -> Result<u64, StoreError> {
-    let mut rows = 0;
+pub async fn export(database: &Database, to: &mut dyn Write) -> Result<Exported, StoreError> {
     write(to, &json!({"codecallStore": FORMAT, "tables": Database::version()}))?;
-    for Table { name, columns, key } in &TABLES {
-        let mut last = i64::MIN;
-        loop {
-            let list = columns.join(", ");
-            let found = match key {
-                Some(key) => {
-                    let sql = format!("SELECT {list} FROM {name} WHERE {key} > $1 ORDER BY {key} LIMIT $2");
-                    database.query(sql, [last.into(), PAGE.into()]).await
-                }
-                None => database.query(format!("SELECT {list} FROM {name} ORDER BY 1, 2"), []).await,
-            };
-            let found = found.map_err(|problem| database.error(&problem))?;
-            for row in &found {
-                let values: Vec<Json> = row.iter().map(to_json).collect();
-                write(to, &json!({"table": name, "row": values}))?;
+    let select = |Table { name, columns, .. }: &Table| {
+        // A number of its own for each row needs no second column.
+        let order = if columns[0] == "key" { "1" } else { "1, 2" };
+        Statement::new(format!("SELECT {} FROM {name} ORDER BY {order}", columns.join(", ")), [])
+    };
+    let (sender, mut received) = mpsc::channel(PAGE);
+    let reading = database.snapshot(TABLES.iter().map(select).collect(), sender);
+    let writing = async move {
+        let mut exported = Exported::default();
+        while let Some((number, row)) = received.recv().await {
+            let name = TABLES.get(number).map_or("", |table| table.name);
+            if name == "journaled_runs" && row.get(1).and_then(Value::text) != Some("ended") {
+                exported.open_runs += 1;
             }
-            rows += found.len() as u64;
-            match (key, found.last()) {
-                (Some(_), Some(row)) if found.len() as i64 == PAGE => last = row[0].int(),
-                (Some(_) | None, _) => break,
-            }
+            let values: Vec<Json> = row.iter().map(to_json).collect();
+            write(to, &json!({"table": name, "row": values}))?;
+            exported.rows += 1;
         }
-    }
-    Ok(rows)
+        Ok(exported)
+    };
+    let (read, written) = tokio::join!(reading, writing);
+    let exported = written?;
+    read.map(|()| exported).map_err(|problem| database.error(&problem))
 }
 
 /// Reads rows into a database. Rows that it has already are left as they are. Returns the number of rows read.
@@ -164,12 +182,12 @@ pub async fn import(database: &Database, from: &mut dyn BufRead) -> Result<u64, 
         let table = TABLES.iter().find(|table| read["table"] == table.name);
         let row: Option<Row> = read["row"].as_array().and_then(|row| row.iter().map(from_json).collect());
         let (table, row) = match (table, row) {
-            (Some(table), Some(row)) if row.len() == table.columns.len() => (table, row),
+            (Some(table), Some(row)) if table.lengths().contains(&row.len()) => (table, row),
             _ => return Err(invalid(line, "it is not a row of a known table")),
         };
         statements.extend(insert(table, row));
         rows += 1;
-        if statements.len() as i64 >= PAGE {
+        if statements.len() >= PAGE {
             flush(database, &mut statements).await?;
         }
     }
@@ -188,6 +206,7 @@ async fn flush(database: &Database, statements: &mut Vec<Statement>) -> Result<(
 /// Returns the statements that insert a row. Words of a run are computed again.
 fn insert(table: &Table, row: Row) -> Vec<Statement> {
     let Table { name, columns, .. } = table;
+    let columns = &columns[..row.len().min(columns.len())];
     let parameters: Vec<String> = (1..=columns.len()).map(|at| format!("${at}")).collect();
     let (list, parameters) = (columns.join(", "), parameters.join(", "));
     let texts = (*name == "run_details").then(|| {

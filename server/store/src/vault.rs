@@ -63,9 +63,6 @@ pub trait SecretStore: Send + Sync {
 
     /// Deletes a secret. Returns whether there was one.
     fn remove<'a>(&'a self, name: SecretName<'a>) -> BoxFuture<'a, Result<bool, VaultError>>;
-
-    /// Seals all secrets again that the first key has not sealed. Returns their number.
-    fn rotate<'a>(&'a self, keys: &'a KeyRing) -> BoxFuture<'a, Result<usize, VaultError>>;
 }
 
 /// The workspace and the name of a secret.
@@ -169,27 +166,6 @@ impl SecretStore for SqlSecrets {
             let sql = "DELETE FROM secrets WHERE workspace = $1 AND name = $2 RETURNING name";
             let rows = self.batch(vec![Statement::new(sql, [name.workspace.into(), name.name.into()])]).await?;
             Ok(!rows.is_empty())
-        })
-    }
-
-    fn rotate<'a>(&'a self, keys: &'a KeyRing) -> BoxFuture<'a, Result<usize, VaultError>> {
-        Box::pin(async move {
-            let sql = "SELECT workspace, name, sealed FROM secrets ORDER BY workspace, name";
-            let mut updates = Vec::new();
-            for row in self.batch(vec![Statement::new(sql, [])]).await? {
-                let (workspace, name) = (row[0].text().unwrap_or_default(), row[1].text().unwrap_or_default());
-                let (name, sealed) = (SecretName { workspace, name }, row[2].bytes());
-                if keys.is_current(sealed) {
-                    continue;
-                }
-                let again = keys.seal(name.place(), &keys.open(name.place(), sealed)?)?;
-                // A value that was set meanwhile stays.
-                let sql = "UPDATE secrets SET sealed = $1 WHERE workspace = $2 AND name = $3 AND sealed = $4";
-                let values = [again.into(), workspace.into(), name.name.into(), sealed.to_vec().into()];
-                updates.push(Statement::new(sql, values));
-            }
-            let count = updates.len();
-            self.batch(updates).await.map(|_| count)
         })
     }
 }

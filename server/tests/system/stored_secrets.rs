@@ -148,3 +148,45 @@ async fn a_second_server_makes_no_second_key() {
 async fn codecall_status(url: &str, token: &str) -> Finished {
     codecall(&["status", "--url", url, "--token", token]).await
 }
+
+/// A rotation reaches the journals of runs, more than 16 keys can be there, and a key that something needs is not removed.
+#[tokio::test]
+async fn a_rotation_reaches_journals() {
+    use crate::durable::{Ledger, config, kill, outcome, submit};
+    use crate::model_server::HttpProcess;
+    let (folder, ledger) = (Folder::new(), Ledger::default());
+    let config = config(&folder, &ledger.start().await, json!({}));
+    let server = HttpProcess::start(&["--config", &config]).await;
+    let script = "await ledger.pay({ n: 1 }); await sleep(1500); return (await ledger.pay({ n: 2 })).n";
+    let ended = submit(&server, "return (await ledger.read({ n: 9 })).n", json!({})).await;
+    assert_eq!(outcome(&server, &ended).await["result"], 9);
+    let open = submit(&server, script, json!({})).await;
+    until("it has paid", || ledger.begun().len() == 2).await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    kill(server).await;
+    let path = folder.path("state/master.key");
+    let first = std::fs::read_to_string(&path).expect("a key");
+    for _ in 0..18 {
+        let rotated = codecall(&["secret", "rotate", "--config", &config]).await;
+        assert_eq!(rotated.code, Some(0), "{rotated:?}");
+    }
+    let keys = std::fs::read_to_string(&path).expect("keys");
+    assert_eq!(keys.lines().count(), 19);
+    // Nothing needs the earlier ones.
+    std::fs::write(&path, keys.lines().next().expect("a key")).expect("written");
+    let server = HttpProcess::start(&["--config", &config]).await;
+    assert_eq!(outcome(&server, &ended).await["result"], 9);
+    assert_eq!(outcome(&server, &open).await["result"], 2);
+    assert_eq!(ledger.begun().len(), 3, "no payment is made again");
+
+    // An earlier key is removed by its id.
+    assert_eq!(codecall(&["secret", "rotate", "--config", &config]).await.code, Some(0));
+    let unknown = codecall(&["secret", "key", "--forget", "00000000", "--config", &config]).await;
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("has no key 00000000"), "{unknown:?}");
+    let earlier = unknown.stderr.split("earlier keys there are ").nth(1).expect("its id").lines().next().expect("a line");
+    let forgotten = codecall(&["secret", "key", "--forget", earlier.trim(), "--config", &config]).await;
+    assert_eq!(forgotten.code, Some(0), "{forgotten:?}");
+    assert_eq!(std::fs::read_to_string(&path).expect("keys").lines().count(), 1);
+    assert_eq!(outcome(&server, &ended).await["result"], 9, "the server reads the key again");
+    assert!(!first.trim().is_empty() && server.end().await == Some(0));
+}

@@ -1,8 +1,9 @@
 //! The database in Postgres: a few connections, each of which is opened when the others are in use, and again after it was lost.
 
 use super::schema::{APPLIED, CREATE, NOTE, missing};
-use super::{Dialect, Problem, Row, Statement, Value};
+use super::{Dialect, Problem, Row, SnapshotRows, Statement, Value};
 use crate::{StoreError, now_ms};
+use futures_util::TryStreamExt as _;
 use rustls_platform_verifier::ConfigVerifierExt as _;
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -12,7 +13,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, GenericClient};
+use tokio_postgres::{Client, Config, GenericClient, IsolationLevel};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long a connection may take.
@@ -84,6 +85,26 @@ impl Postgres {
             self.sessions().push(session);
         }
         done
+    }
+
+    /// Sends the rows of statements, all as they are at one moment, until nobody wants more.
+    pub async fn snapshot(&self, statements: &[Statement], to: &SnapshotRows) -> Result<(), Problem> {
+        let _permit = self.permits.acquire().await.map_err(|_| Problem::Closed)?;
+        let mut session = self.connect().await?;
+        let reading =
+            session.client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = reading.start().await?;
+        for (number, Statement { sql, values }) in statements.iter().enumerate() {
+            let statement = transaction.prepare(&Dialect::Postgres.sql(sql)).await?;
+            let values = values.iter().map(|value| value as &(dyn ToSql + Sync));
+            let mut rows = std::pin::pin!(transaction.query_raw(&statement, values).await?);
+            while let Some(found) = rows.try_next().await? {
+                if to.send((number, row(&found)?)).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(transaction.commit().await?)
     }
 
     pub async fn vacuum(&self) -> Result<(), Problem> {

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -193,6 +193,15 @@ const MIGRATIONS: [&str; 9] = [
      );
      CREATE INDEX answers_by_age ON answers (stored, bytes);
      CREATE INDEX answers_by_expiry ON answers (expires);",
+    // Long results of durable runs, in pieces.
+    "CREATE TABLE run_results (
+         run TEXT NOT NULL,
+         piece BIGINT NOT NULL,
+         keep_until BIGINT NOT NULL,
+         sealed {bytes} NOT NULL,
+         PRIMARY KEY (run, piece)
+     );
+     CREATE INDEX run_results_by_time ON run_results (keep_until);",
 ];
 
 /// The newest version of the tables.

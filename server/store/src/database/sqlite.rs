@@ -6,7 +6,7 @@
 mod files;
 
 use super::schema::{APPLIED, CREATE, NOTE, missing};
-use super::{Dialect, Problem, Row, Statement, Value};
+use super::{Dialect, Problem, Row, SnapshotRows, Statement, Value};
 use crate::now_ms;
 use crate::state::create_folder;
 use codecall_base::files as base_files;
@@ -37,6 +37,8 @@ pub struct Sqlite {
 pub enum Work {
     /// Statements in one transaction.
     Batch(Vec<Statement>),
+    /// Rows of statements that read, all as they are at one moment.
+    Snapshot(Vec<Statement>, SnapshotRows),
     /// Reads all of the file. Rows are what is wrong.
     Check,
     /// Writes the file anew without the space of deleted rows.
@@ -209,6 +211,7 @@ fn is_reading(statements: &[Statement]) -> bool {
 fn execute(db: &mut Connection, work: Work) -> Result<Vec<Row>, Problem> {
     match work {
         Work::Batch(statements) => batch(db, &statements),
+        Work::Snapshot(statements, to) => snapshot(db, &statements, &to).map(|()| Vec::new()),
         Work::Check => {
             let rows = rows(db, "PRAGMA integrity_check(20)", [])?;
             Ok(rows.into_iter().filter(|row| row.first().and_then(Value::text) != Some("ok")).collect())
@@ -251,6 +254,23 @@ fn batch(db: &mut Connection, statements: &[Statement]) -> Result<Vec<Row>, Prob
     let last = run(&transaction, statements)?;
     transaction.commit()?;
     Ok(last)
+}
+
+/// Sends the rows of statements until nobody wants more. A transaction that reads sees the file as it is at its first read.
+fn snapshot(db: &mut Connection, statements: &[Statement], to: &SnapshotRows) -> Result<(), Problem> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Deferred)?;
+    for (number, Statement { sql, values }) in statements.iter().enumerate() {
+        let mut statement = transaction.prepare(&Dialect::Sqlite.sql(sql))?;
+        let columns = statement.column_count();
+        let mut found = statement.query(params_from_iter(values))?;
+        while let Some(row) = found.next()? {
+            let values: Result<Row, _> = (0..columns).map(|at| row.get_ref(at).map(value)).collect();
+            if to.blocking_send((number, values?)).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Executes statements. Returns the rows of the last one.

@@ -6,7 +6,9 @@ mod filters;
 #[cfg(unix)]
 mod loss;
 mod replicas;
+mod rotated;
 mod shared;
+mod snapshot;
 #[cfg(feature = "postgres")]
 mod server;
 
@@ -16,7 +18,7 @@ use crate::{
     ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, JournalProblem, JournalStore as _,
     JournaledRun, JournaledState, Lease, RecordedRun, ResultStore as _, RunFigures, RunFilter, RunStore as _,
     RunSummary, ScriptToolStore as _, SecretName, SecretStore as _, SqlApprovalRequests, SqlJournals, SqlResults,
-    SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, Submitted, VaultError, now_ms, transfer,
+    SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, Submitted, VaultError, now_ms, rotation, transfer,
 };
 use codecall_config::{HistoryConfig, ResultStore as Bounds};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -227,9 +229,9 @@ async fn secrets(database: Database) {
     let (new, old) = (new_key().expect("random"), new_key().expect("random"));
     let wrong = KeyRing::parse(&new, "test").expect("a key");
     assert!(matches!(vault.get(&wrong, api).await, Err(VaultError::Seal(SealError::OtherKey(_)))));
-    assert!(vault.rotate(&wrong).await.is_err());
+    assert!(!rotation::seal_again(&database, &wrong).await.expect("read").left.is_empty());
     assert!(KeyRing::parse(&old, "test").is_ok());
-    assert_eq!(vault.rotate(&keys).await, Ok(0));
+    assert_eq!(rotation::seal_again(&database, &keys).await, Ok(rotation::Rotated::default()));
     assert_eq!(vault.remove(api).await, Ok(true));
     assert_eq!(vault.remove(api).await, Ok(false));
 }
@@ -293,7 +295,8 @@ async fn a_rotated_key_reads_everything() {
     let name = SecretName::in_default("A");
     vault.set(&before, name, "a-secret-value").await.expect("stored");
     let both = KeyRing::parse(&format!("{}\n{}", *new, *old), "test").expect("two keys");
-    assert_eq!(vault.rotate(&both).await, Ok(1));
+    let rotated = rotation::seal_again(&folder.database(), &both).await.expect("rotated");
+    assert_eq!((rotated.sealed.to_string().as_str(), rotated.left.is_empty()), ("1 secrets", true));
     let after = KeyRing::parse(&new, "test").expect("a key");
     assert_eq!(
         vault.get(&after, name).await.expect("read").map(|value| value.to_string()).as_deref(),
@@ -325,7 +328,7 @@ async fn everything_moves_to_another_database() {
     SqlRuns(from.clone()).record(&numbers).await.expect("recorded");
     SqlSecrets(from.clone()).set(&keys, SecretName::in_default("A"), "a-secret-value").await.expect("stored");
     let mut file = Vec::new();
-    let rows = transfer::export(&from, &mut file).await.expect("exported");
+    let rows = transfer::export(&from, &mut file).await.expect("exported").rows;
     let to = Database::file(&folder.0.join("other.db"));
     assert_eq!(transfer::import(&to, &mut file.as_slice()).await, Ok(rows));
     assert_eq!(transfer::import(&to, &mut file.as_slice()).await, Ok(rows), "a second time changes nothing");
@@ -461,6 +464,18 @@ async fn approvals_and_journals_are_kept_in_a_file() {
 }
 
 #[tokio::test]
+async fn a_rotation_reaches_all_that_is_sealed() {
+    let folder = Folder::new("rotation");
+    rotated::reaches_all(folder.database()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_of_one_moment() {
+    let folder = Folder::new("snapshot");
+    snapshot::is_consistent(folder.database()).await;
+}
+
+#[tokio::test]
 async fn replicas_share_a_file() {
     replicas::share(Folder::new("replicas").database()).await;
 }
@@ -507,9 +522,23 @@ async fn postgres_does_the_same() {
     tokio::join!(writing(one.clone(), 1_000), writing(two, 2_000));
     assert_eq!(one.totals().await.expect("totals").runs, 100);
     let mut file = Vec::new();
-    let rows = transfer::export(&a, &mut file).await.expect("exported");
+    let rows = transfer::export(&a, &mut file).await.expect("exported").rows;
     let folder = Folder::new("from-postgres");
     assert_eq!(transfer::import(&folder.database(), &mut file.as_slice()).await, Ok(rows));
+    snapshot::is_consistent(database()).await;
+    for table in [
+        "secrets",
+        "journaled_runs",
+        "journal_entries",
+        "run_results",
+        "answers",
+        "tasks",
+        "credentials",
+        "replica_secrets",
+    ] {
+        a.query(format!("DELETE FROM {table}"), []).await.expect("deleted");
+    }
+    rotated::reaches_all(database()).await;
     a.vacuum().await.expect("vacuumed");
     // It goes away, and comes back.
     server.stop().expect("stopped");
