@@ -54,6 +54,11 @@ pub enum RunEvent {
         /// The id of the run.
         run: RunId,
     },
+    /// A run is about to begin that outlives the process: its client finds it by this id, whatever becomes of the answer.
+    Durable {
+        /// The id of the run.
+        run: RunId,
+    },
     /// The script has sent a log message or a notification.
     Message(Message),
     /// A tool call starts.

@@ -284,6 +284,20 @@ pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
     ALL.into_iter().find(|tool| tool.id() == id)
 }
 
+/// Adds the key of a request to its arguments, if it begins a run that can be found again.
+#[must_use]
+pub fn with_key(hub: &Hub, name: &str, mut arguments: Map<String, Value>, key: Option<&str>) -> Map<String, Value> {
+    let begins_run = arguments.get("script").is_some_and(|script| !script.is_null());
+    if let Some(key) = key
+        && begins_run
+        && find(name).is_some_and(|tool| tool.id() == "execute")
+        && hub.config().durable.enabled
+    {
+        arguments.entry("idempotencyKey").or_insert_with(|| key.into());
+    }
+    arguments
+}
+
 /// Calls a meta-tool by any of its names; `None` if there is no enabled one of that name.
 pub async fn call(
     hub: &Hub,

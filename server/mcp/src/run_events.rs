@@ -107,9 +107,10 @@ pub fn event_sink(
             RunEvent::Started { .. } | RunEvent::Message(Message::Notify { .. }) => true,
             RunEvent::CallReached { .. } => false,
             RunEvent::Message(Message::Log { .. }) => has_log,
-            RunEvent::CallStarted { .. } | RunEvent::CallEnded { .. } | RunEvent::CallUpdated { .. } => {
-                has_log || has_progress
-            }
+            RunEvent::Durable { .. }
+            | RunEvent::CallStarted { .. }
+            | RunEvent::CallEnded { .. }
+            | RunEvent::CallUpdated { .. } => has_log || has_progress,
         };
         if is_wanted && sender.len() < QUEUE_CAPACITY {
             // The client may wait no longer.
@@ -157,6 +158,15 @@ impl Forwarder {
                 None
             }
             RunEvent::CallReached { .. } => None,
+            RunEvent::Durable { run } => {
+                let text = format!("the outcome of this run is kept; its handle is {run}");
+                step = self.step(text).map(|progress| with_run(progress, &run));
+                let handle = run.as_str().to_owned();
+                self.run = Some(run);
+                self.log("codecall.runs", LoggingLevel::Info, || {
+                    self.with_run_id(json!({"event": "durable_run", "handle": handle}))
+                })
+            }
             RunEvent::CallStarted { tool, call, input } => {
                 step = self.step(format!("{tool} …"));
                 self.log("codecall.tools", LoggingLevel::Info, || {
@@ -255,6 +265,16 @@ impl Forwarder {
         params.logger = Some(logger.into());
         Some(ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params)))
     }
+}
+
+/// Adds the run to the `_meta` of progress.
+fn with_run(mut notification: ServerNotification, run: &RunId) -> ServerNotification {
+    if let ServerNotification::ProgressNotification(progress) = &mut notification {
+        let mut meta = NotificationMetaObject::new();
+        meta.insert("codecall/run".to_owned(), run.as_str().into());
+        progress.extensions.insert(meta);
+    }
+    notification
 }
 
 fn parse_json(text: &str) -> Value {

@@ -40,6 +40,7 @@ impl Handler {
             hub.set_log_level(level);
         }
         let name = request.name.into_owned();
+        let key = context.meta.get(IDEMPOTENCY_KEY).and_then(Value::as_str).map(str::to_owned);
         let form = AnswerForm::of_request(hub.config().structured, &context);
         let subject = Subject::new("tools/call", &name, &arguments);
         let repeated = (request.input_responses, request.request_state);
@@ -47,7 +48,7 @@ impl Handler {
         let requester: Arc<str> = requester.unwrap_or_else(|| "mcp".to_owned()).into();
         let client = context.client_info().map(|client| client.name);
         let offer = self.session_offer(&hub, &context);
-        let called = Called { hub, name, form, client, offer };
+        let called = Called { hub, name, form, client, offer, key };
         let answer = self.interact(
             &context,
             subject,
@@ -65,6 +66,9 @@ impl Handler {
     }
 }
 
+/// The member of `_meta` of a request by which a client finds the run again that it has begun.
+const IDEMPOTENCY_KEY: &str = "codecall/idempotencyKey";
+
 /// A call of a tool.
 struct Called {
     hub: Arc<Hub>,
@@ -74,6 +78,8 @@ struct Called {
     client: Option<String>,
     /// How tools were offered to it; `None`: it has not asked for a list.
     offer: Option<Offer>,
+    /// The key of the request.
+    key: Option<String>,
 }
 
 impl Called {
@@ -103,8 +109,9 @@ async fn answer(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> suspended::Answer {
-    let Called { hub, name, form, client: client_name, offer } = &called;
+    let Called { hub, name, form, client: client_name, offer, key } = &called;
     let result = if meta::find(name).is_some() {
+        let arguments = meta::with_key(hub, name, arguments, key.as_deref());
         let answer = meta::call_for(hub, name, Value::Object(arguments), client, sink, cancel).await;
         answer
             .map(|answer| Ok(offload::run_without_permit(answer.content.weight(), || meta_tool_result(answer, *form))))

@@ -149,7 +149,10 @@ impl Calls {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 RunEvent::CallReached { .. } => log.reach(),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
-                RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => {}
+                RunEvent::Started { .. }
+                | RunEvent::Durable { .. }
+                | RunEvent::Message(_)
+                | RunEvent::CallUpdated { .. } => {}
             }
             if let Some(sink) = &sink {
                 sink(event);

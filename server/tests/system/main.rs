@@ -17,6 +17,8 @@ mod durable;
 mod edges;
 #[cfg(target_os = "linux")]
 mod faults;
+#[cfg(unix)]
+mod find_again;
 mod fronts;
 mod full_server;
 #[cfg(unix)]

@@ -101,6 +101,7 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
         .filter_map(|event| match event {
             RunEvent::CallStarted { input, .. } | RunEvent::CallEnded { input, .. } => Some(Value::clone(input)),
             RunEvent::Started { .. }
+            | RunEvent::Durable { .. }
             | RunEvent::Message(_)
             | RunEvent::CallReached { .. }
             | RunEvent::CallUpdated { .. } => None,

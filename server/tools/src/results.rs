@@ -63,6 +63,12 @@ impl Results {
         shown.max(u64::try_from(stored).unwrap_or(u64::MAX))
     }
 
+    /// Whether results are given in pieces.
+    #[must_use]
+    pub fn are_stored(&self) -> bool {
+        self.bounds.enabled
+    }
+
     /// Stores a result and returns its handle and its first piece of at most `most` bytes; `None` if it is too long, or the
     /// store fails.
     pub async fn put(&self, text: String, most: usize) -> Option<(String, Piece)> {
@@ -86,7 +92,15 @@ impl Results {
             tracing::error!(%error, "a long result is not read");
             None
         });
-        let text = self.redacted(handle, text.ok_or(Missing::Result)?).await.map_err(Missing::Busy)?;
+        self.read_in(handle, text.ok_or(Missing::Result)?, offset, most).await
+    }
+
+    /// Does the same with a result that is kept elsewhere.
+    ///
+    /// # Errors
+    /// There is no such piece.
+    pub async fn read_in(&self, handle: &str, text: Arc<str>, offset: usize, most: usize) -> Result<Piece, Missing> {
+        let text = self.redacted(handle, text).await.map_err(Missing::Busy)?;
         piece(&text, offset, most).ok_or(Missing::Offset(text.len()))
     }
 
@@ -122,7 +136,8 @@ impl Results {
 }
 
 /// Returns the piece of `text` from `offset`, which is moved back to a character boundary.
-fn piece(text: &str, offset: usize, most: usize) -> Option<Piece> {
+#[must_use]
+pub fn piece(text: &str, offset: usize, most: usize) -> Option<Piece> {
     if offset >= text.len() {
         return None;
     }

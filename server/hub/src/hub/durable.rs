@@ -23,7 +23,8 @@ use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, CachedKeys, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, SqlApprovalRequests, SqlJournals, StoreError, Submitted, VaultError,
+    JournaledState, Lease, RunResults, SqlApprovalRequests, SqlJournals, SqlRunResults, StoreError, Submitted,
+    VaultError,
 };
 pub use engine::{DurableEngine, EngineProblem, Found};
 use entry::{Entry, last_time, rounds};
@@ -31,7 +32,7 @@ use header::{Header, parse_language};
 pub use journal::Journal;
 use sha2::{Digest as _, Sha256};
 pub use start::{Owner, Start, Started, interpreter};
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,6 +42,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a server that ends waits for what its runs store at last.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
+/// The limit of the length of a result.
+const MAX_RESULT_BYTES: &str = "maxResultBytes";
 /// The version of the interpreter: a run goes on with the one that has begun it.
 const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 
@@ -48,6 +51,7 @@ const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 pub struct Durable {
     database: Database,
     journals: Arc<dyn JournalStore>,
+    results: Arc<dyn RunResults>,
     requests: Arc<dyn ApprovalRequests>,
     keys: CachedKeys,
     lease: Lease,
@@ -170,6 +174,7 @@ impl Durable {
         Ok(Arc::new(Self {
             database: database.clone(),
             journals: Arc::new(SqlJournals::new(database.clone())),
+            results: Arc::new(SqlRunResults(database.clone())),
             requests: Arc::new(SqlApprovalRequests(database.clone())),
             keys: CachedKeys::new(database.clone()),
             lease: Lease { owner: RunId::random().as_str().to_owned(), duration: config.lease },
@@ -204,6 +209,23 @@ impl Durable {
 
     fn open_runs(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this process evaluates a run.
+    #[must_use]
+    pub fn is_open(&self, id: &str) -> bool {
+        self.open_runs().contains_key(id)
+    }
+
+    /// Does the same as [`Self::open`], unless this process evaluates the run already.
+    #[must_use]
+    pub fn open_alone(self: &Arc<Self>, id: &str, parent: &CancellationToken) -> Option<OpenRun> {
+        let cancel = parent.child_token();
+        match self.open_runs().entry(id.to_owned()) {
+            hash_map::Entry::Occupied(_) => return None,
+            hash_map::Entry::Vacant(place) => drop(place.insert(cancel.clone())),
+        }
+        Some(OpenRun { durable: Arc::clone(self), id: id.to_owned(), cancel, has_ended: false })
     }
 
     /// Notes that this process evaluates a run, which `parent` cancels too.
@@ -348,6 +370,9 @@ impl Durable {
         // What follows from the time, and not from the request.
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
         (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
+        // A run that is submitted gets room for a long result when it begins.
+        let result_bytes = now.limits.get(MAX_RESULT_BYTES).copied();
+        before.limits.extend(result_bytes.map(|bytes| (MAX_RESULT_BYTES.to_owned(), bytes)));
         let is_own = run.principal.as_deref() == hub.principal.as_ref().map(|principal| &*principal.name);
         Ok(is_own && serde_json::to_value(&before).ok() == serde_json::to_value(&now).ok())
     }
@@ -411,7 +436,8 @@ impl Durable {
     pub async fn expire(&self, config: &Config) -> Result<(), StoreError> {
         let keep = i64::try_from(config.approval.keep.as_millis()).unwrap_or(i64::MAX);
         self.requests.expire(self.now_ms().saturating_sub(keep)).await?;
-        self.journals.retain().await
+        self.journals.retain().await?;
+        self.results.retain().await
     }
 
     /// Lets go of a run that this process has taken over, so that another one can take it.
@@ -466,15 +492,37 @@ impl Durable {
         Ok(Resumed { id: run_id, request, client, principal: run.principal, permissions, max_result_bytes, journal })
     }
 
-    /// Stores the outcome of a run that this process has taken over: what its client gets.
+    /// Stores the outcome of a run that this process has taken over: what its client gets, and a long result of which that has the
+    /// beginning.
     ///
     /// # Errors
     /// The store cannot be used, or another process has the run.
-    pub async fn end(&self, config: &Config, id: &str, outcome: &str) -> Result<(), JournalProblem> {
+    pub async fn end(
+        &self,
+        config: &Config,
+        id: &str,
+        outcome: &str,
+        long: Option<&str>,
+    ) -> Result<(), JournalProblem> {
         let keys = self.keys(config).await?;
         let keep = config.approval.keep.max(config.durable.keep);
         let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        self.journals.end(&keys, &self.lease, id, outcome, self.now_ms().saturating_add(keep)).await
+        let keep_until = self.now_ms().saturating_add(keep);
+        if let Some(long) = long {
+            self.results.put(&keys, &self.lease, id, long, keep_until).await?;
+        }
+        self.journals.end(&keys, &self.lease, id, outcome, keep_until).await
+    }
+
+    /// Returns the long result of a run of a client that has ended; `None`: it has none.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn long_result(&self, hub: &Hub, id: &RunId) -> Result<Option<String>, JournalProblem> {
+        match self.standing(hub, id).await? {
+            Some(Standing::Ended(_)) => self.results.get(&*self.keys(hub.config()).await?, id.as_str()).await,
+            Some(Standing::Open(_)) | None => Ok(None),
+        }
     }
 
     /// Withdraws what a run has asked that has ended.

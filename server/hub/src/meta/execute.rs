@@ -9,7 +9,8 @@ use codecall_base::offload;
 use codecall_base::tool::ErrorCode;
 use codecall_config::vm::lowered;
 use codecall_runs::{ExecuteRequest, Finished};
-use codecall_tools::results::{Missing, Piece};
+use codecall_tools::results::{self, Missing, Piece};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub struct Execute;
@@ -51,6 +52,8 @@ struct Arguments {
     /// Call no tool; list what would be called
     #[serde(default)]
     dry_run: bool,
+    /// With durable runs: a text of your own, by which a request that is sent again gets the run of the first one
+    idempotency_key: Option<String>,
     /// In place of script: read on in a result that was cut, or get the outcome of a run that waited
     handle: Option<String>,
     /// With handle: the byte to read on from
@@ -127,6 +130,7 @@ impl MetaTool for Execute {
         if arguments.handle.is_some() {
             return Box::pin(async move { self.of_handle(hub, arguments, &cancel).await });
         }
+        let key = arguments.idempotency_key.clone();
         let mut script = match self.request(hub, arguments) {
             Ok(script) => script,
             Err(invalid) => return refused(invalid),
@@ -135,7 +139,7 @@ impl MetaTool for Execute {
         script.client = client;
         let is_dry_run = script.dry_run;
         if let Some(durable) = hub.durable().filter(|_| hub.config().durable.enabled && !is_dry_run) {
-            return Box::pin(waiting::execute_durably(hub, durable, script, max_bytes, sink, cancel));
+            return Box::pin(waiting::execute_durably(hub, durable, script, key, max_bytes, sink, cancel));
         }
         Box::pin(async move {
             let finished = hub.execute(script, sink, cancel).await;
@@ -165,6 +169,31 @@ pub(super) async fn finish(hub: &Hub, mut finished: Finished, max_bytes: u64, is
     let truncated = truncate_result(hub, &mut finished, max_bytes).await;
     let answer = offload::run(finished.bytes(), || to_answer(finished, truncated, is_dry_run)).await;
     answer.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
+}
+
+/// Does the same for a run whose outcome is kept. A result that is longer than a client gets at once is kept with it: its text is
+/// returned too, and the run is its handle.
+pub(super) async fn finish_kept(hub: &Hub, mut finished: Finished, max_bytes: u64) -> (Answer, Option<String>) {
+    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let at_once = max_inline_bytes(hub, max_bytes);
+    let is_long = finished.outcome.result.as_ref().is_ok_and(|text| text.len() > at_once);
+    if !is_long || !hub.results().are_stored() {
+        return (finish(hub, finished, max_bytes as u64, false).await, None);
+    }
+    let json = finished.outcome.result.as_mut().map(std::mem::take).unwrap_or_default();
+    let text = match redacted_text(hub, &json).await {
+        Ok(text) => text,
+        Err(busy) => return (Answer::refused(busy.to_string()), None),
+    };
+    let Some(first) = results::piece(&text, 0, at_once) else {
+        finished.outcome.result = Ok(json);
+        return (finish(hub, finished, max_bytes as u64, false).await, None);
+    };
+    let handle = finished.id.as_str().to_owned();
+    let notice = with_notice(hub, &handle, &first, "run the script again and return less");
+    finished.outcome.result = Ok(Value::from(notice).to_string());
+    let answer = offload::run(finished.bytes(), || to_answer(finished, Some(truncated(&handle, &first)), false)).await;
+    (answer.unwrap_or_else(|busy| Answer::refused(busy.to_string())), Some(text))
 }
 
 /// Truncates a result that is longer than a client gets at once to its first piece, and stores the whole result. Returns its
@@ -238,19 +267,24 @@ fn to_answer(mut finished: Finished, truncated: Option<Value>, is_dry_run: bool)
     Answer::structured(value, finished.outcome.status() != Status::Ok).with_meta(meta)
 }
 
-/// Stores a result: a string as its text, anything else as JSON. Returns the handle and the first piece.
+/// Stores a result. Returns the handle and the first piece.
 async fn store(hub: &Hub, json: &str, max_bytes: usize) -> Option<(String, Piece)> {
-    // Secrets are redacted before the result is split, because a secret could extend over two pieces.
-    let redacted = offload::run(json.len(), || {
-        let string = if json.starts_with('"') { json::parse(json).ok() } else { None };
-        let mut text = string.unwrap_or_else(|| Value::String(json.to_owned()));
-        hub.pipeline().secrets().redactor().redact_value(&mut text);
+    let text = redacted_text(hub, json).await.ok()?;
+    hub.results().put(text, max_bytes).await
+}
+
+/// Returns the text of a result: a string as it is, anything else as JSON. Secrets are redacted before it is split, because a
+/// secret could extend over two pieces.
+async fn redacted_text(hub: &Hub, json: &str) -> Result<String, offload::Busy> {
+    offload::run(json.len(), || {
+        let mut text = match json.starts_with('"').then(|| json::parse(json)) {
+            Some(Ok(Value::String(text))) => text,
+            Some(_) | None => json.to_owned(),
+        };
+        hub.pipeline().secrets().redactor().redact_string(&mut text);
         text
-    });
-    match redacted.await {
-        Ok(Value::String(text)) => hub.results().put(text, max_bytes).await,
-        Ok(_) | Err(_) => None,
-    }
+    })
+    .await
 }
 
 /// Returns the text of a piece, with a notice at the end if there is more to read. It advises to read on, or `instead`.
@@ -292,22 +326,36 @@ impl Execute {
     async fn of_handle(&self, hub: &Hub, arguments: Arguments, cancel: &CancellationToken) -> Answer {
         if let Some(run) = arguments.handle.as_deref().and_then(RunId::parse)
             && arguments.script.is_none()
+            && (arguments.offset.is_some() || arguments.limit.is_some())
+        {
+            match waiting::long_result(hub, &run).await {
+                Ok(Some(text)) => return self.piece(hub, arguments, Some(text.into())).await,
+                Ok(None) => {}
+                Err(error) => return Answer::refused(format!("The result cannot be read: {error}")),
+            }
+        } else if let Some(run) = arguments.handle.as_deref().and_then(RunId::parse)
+            && arguments.script.is_none()
             && let Some(answer) = waiting::outcome(hub, &run, cancel).await
         {
             return answer;
         }
-        self.piece(hub, arguments).await
+        self.piece(hub, arguments, None).await
     }
 
-    /// Reads a piece of a stored result.
-    async fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
+    /// Reads a piece of a stored result; `kept` is that of a durable run.
+    async fn piece(&self, hub: &Hub, arguments: Arguments, kept: Option<Arc<str>>) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
             return InvalidArguments::new(self, "give either 'script' or 'handle', not both").into();
         };
         let max_bytes = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
         let at_once = max_inline_bytes(hub, max_bytes);
         let max_bytes = limit.map_or(at_once, |limit| limit.min(max_bytes));
-        match hub.results().read(&handle, offset.unwrap_or(0), max_bytes).await {
+        let (results, offset) = (hub.results(), offset.unwrap_or(0));
+        let read = match kept {
+            Some(text) => results.read_in(&handle, text, offset, max_bytes).await,
+            None => results.read(&handle, offset, max_bytes).await,
+        };
+        match read {
             Ok(piece) => {
                 let result = with_notice(hub, &handle, &piece, "run the script again and return less");
                 Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))
@@ -330,6 +378,9 @@ impl Execute {
         if arguments.handle.is_some() || arguments.dry_run {
             return Err(InvalidArguments::new(self, "'handle' and 'dryRun' are not for runs that are submitted"));
         }
+        if arguments.idempotency_key.is_some() {
+            return Err(InvalidArguments::new(self, "give the key as the header 'Idempotency-Key'"));
+        }
         self.request(hub, arguments)
     }
 
@@ -344,6 +395,14 @@ impl Execute {
         }
         if arguments.offset.is_some() || arguments.limit.is_some() {
             return Err(invalid("'offset' and 'limit' belong to 'handle'"));
+        }
+        if let Some(key) = &arguments.idempotency_key {
+            if !hub.config().durable.enabled || arguments.dry_run {
+                return Err(invalid("'idempotencyKey' is for durable runs ('durable.enabled'), and not for 'dryRun'"));
+            }
+            if key.is_empty() || key.len() > submit::MAX_KEY_BYTES {
+                return Err(invalid(&format!("'idempotencyKey' has 1 to {} bytes", submit::MAX_KEY_BYTES)));
+            }
         }
         let text = |context: Members| {
             offload::run_without_permit(context.weight(), || {

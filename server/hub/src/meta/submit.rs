@@ -72,7 +72,7 @@ pub async fn submit(hub: &Hub, arguments: Value, key: Option<&str>) -> Result<Ru
 }
 
 /// The id of the run with a key of a client.
-fn id_of(hub: &Hub, key: &str) -> RunId {
+pub(super) fn id_of(hub: &Hub, key: &str) -> RunId {
     let mut hash = Sha256::new();
     if let Some(principal) = hub.principal() {
         hash.update(principal.name.as_bytes());

@@ -1,9 +1,9 @@
 //! Runs that outlive their request or their process: what their client gets meanwhile, how they go on, and their outcome.
 
-use super::{Answer, AnswerContent, execute, listed_name};
+use super::{Answer, AnswerContent, execute, listed_name, submit};
 use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, Standing};
 use codecall_base::call::with_client;
-use codecall_base::event::{EventSink, RunId};
+use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::tool::ErrorCode;
 use codecall_runs::{ExecuteRequest, Finished};
 use codecall_store::{ApprovalRequest, JournalProblem};
@@ -42,20 +42,36 @@ pub(super) async fn execute_durably(
     hub: &Hub,
     durable: &Arc<Durable>,
     mut script: Box<ExecuteRequest>,
+    key: Option<String>,
     max_bytes: u64,
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Answer {
+    let id = durable.id_for(hub, key.as_ref().map_or_else(RunId::random, |key| submit::id_of(hub, key)));
+    script.id = Some(id.clone());
     if durable.engine().is_some() {
-        return execute_on_engine(hub, durable, script, cancel).await;
+        announce(&sink, &id).await;
+        return execute_on_engine(hub, durable, id, script, key.is_some(), cancel).await;
     }
-    let id = script.id.get_or_insert_with(RunId::random).clone();
+    let open = loop {
+        if key.is_some()
+            && let Some(answer) = known(hub, durable, &id, &script, &cancel).await
+        {
+            return answer;
+        }
+        // A request with the same key may have come meanwhile.
+        if let Some(open) = durable.open_alone(id.as_str(), &cancel) {
+            break open;
+        }
+    };
     let journal = match durable.durable_journal(hub, &id, &script).await {
         Ok(journal) => journal,
         Err(error) => return Answer::refused(format!("The run cannot be journaled (durable.enabled): {error}")),
     };
     script.journal = journal.clone().map(|journal| journal as _);
-    let open = durable.open(id.as_str(), &cancel);
+    if journal.is_some() {
+        announce(&sink, &id).await;
+    }
     let finished = hub.execute(script, sink, open.cancel.clone()).await;
     let is_stored = journal.as_ref().is_some_and(|journal| journal.is_stored());
     if finished.is_paused {
@@ -73,28 +89,77 @@ pub(super) async fn execute_durably(
     if is_stored && is_passing(&finished) && !open.cancel.is_cancelled() {
         return paused(hub, &id).await;
     }
-    let mut answer = execute::finish(hub, finished, max_bytes, false).await;
     if is_stored {
+        let (mut answer, long) = execute::finish_kept(hub, finished, max_bytes).await;
         redact(hub, &mut answer);
-        if let Err(error) = end(durable, hub, id.as_str(), &answer).await {
+        if let Err(error) = end(durable, hub, id.as_str(), &answer, long.as_deref()).await {
             // Whoever replays the run next stores it.
             tracing::warn!(run = %id, "the outcome of a run cannot be stored: {error}");
-            return answer;
+            return match long {
+                Some(_) => paused(hub, &id).await,
+                None => answer,
+            };
         }
+        open.ended();
+        return answer;
     }
     open.ended();
-    answer
+    execute::finish(hub, finished, max_bytes, false).await
 }
+
+/// Tells the client of a run how to find it, before it begins.
+async fn announce(sink: &EventSink, id: &RunId) {
+    if let Some(sink) = sink {
+        sink(RunEvent::Durable { run: id.clone() });
+        // The message is sent by another part of this task.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns the answer to a request with the key of a run that the client has begun: its outcome, or where it stands. `None`: there
+/// is none.
+async fn known(
+    hub: &Hub,
+    durable: &Arc<Durable>,
+    id: &RunId,
+    script: &ExecuteRequest,
+    cancel: &CancellationToken,
+) -> Option<Answer> {
+    loop {
+        match durable.standing(hub, id).await {
+            Ok(Some(_)) => {}
+            // It is in the store from its first call on.
+            Ok(None) if durable.is_open(id.as_str()) => {
+                cancel.run_until_cancelled(tokio::time::sleep(OUTCOME_LOOK)).await?;
+                continue;
+            }
+            Ok(None) => return None,
+            Err(error) => return Some(Answer::refused(format!("The run cannot be begun: {error}"))),
+        }
+        return match durable.is_same(hub, id, script).await {
+            Ok(true) => outcome(hub, id, cancel).await,
+            Ok(false) => Some(Answer::refused(KEY_USED.into())),
+            Err(error) => Some(Answer::refused(format!("The run cannot be read: {error}"))),
+        };
+    }
+}
+
+/// The answer to another request with a key.
+const KEY_USED: &str = "The 'idempotencyKey' was used for another run; use a new one";
 
 /// Submits the script of a client to the engine, and waits for its outcome. If a person has to decide, or this server ends, its
 /// client gets a handle.
 async fn execute_on_engine(
     hub: &Hub,
     durable: &Arc<Durable>,
+    id: RunId,
     script: Box<ExecuteRequest>,
+    has_key: bool,
     cancel: CancellationToken,
 ) -> Answer {
-    let id = durable.id_for(hub, RunId::random());
+    if has_key && let Some(answer) = known(hub, durable, &id, &script, &cancel).await {
+        return answer;
+    }
     let look = if hub.needs_approval() { ENGINE_LOOK } else { OUTCOME_WAIT };
     // Most runs end soon: one request is less work than two.
     let outcome = tokio::select! {
@@ -390,11 +455,12 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Resul
         Ok(resumed) => resumed,
         Err(NotResumed::Now(why)) => return Err(why),
         Err(NotResumed::Cancelled) => {
-            return end(durable, &base, id, &failed(ErrorCode::ExecutionAborted, "The run was cancelled")).await;
+            let answer = failed(ErrorCode::ExecutionAborted, "The run was cancelled");
+            return end(durable, &base, id, &answer, None).await;
         }
         Err(NotResumed::Never(why)) => {
             let answer = failed(ErrorCode::ReplayMismatch, &format!("The run cannot go on: {why}"));
-            return end(durable, &base, id, &answer).await;
+            return end(durable, &base, id, &answer, None).await;
         }
     };
     let hub = live.of_client(resumed.principal.as_deref(), resumed.permissions.as_deref());
@@ -413,9 +479,9 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Resul
     if (is_passing(&finished) || resumed.journal.is_interrupted()) && !open.cancel.is_cancelled() {
         return Err(finished.outcome.result.err().map(|failure| failure.message).unwrap_or_default());
     }
-    let mut answer = execute::finish(&hub, finished, resumed.max_result_bytes, false).await;
+    let (mut answer, long) = execute::finish_kept(&hub, finished, resumed.max_result_bytes).await;
     redact(&hub, &mut answer);
-    end(durable, &hub, id, &answer).await
+    end(durable, &hub, id, &answer, long.as_deref()).await
 }
 
 /// The answer of a run that ends without its script.
@@ -424,9 +490,20 @@ fn failed(code: ErrorCode, message: &str) -> Answer {
     Answer::structured(json!({"status": "runtime_error", "error": error}), true)
 }
 
-/// Stores the outcome of a run.
-async fn end(durable: &Durable, hub: &Hub, id: &str, answer: &Answer) -> Result<(), String> {
-    match durable.end(hub.config(), id, &to_text(answer)).await {
+/// Returns the long result of a run of a client; `None`: it has none.
+///
+/// # Errors
+/// The store cannot be read.
+pub(super) async fn long_result(hub: &Hub, run: &RunId) -> Result<Option<String>, JournalProblem> {
+    match hub.durable() {
+        Some(durable) => durable.long_result(hub, run).await,
+        None => Ok(None),
+    }
+}
+
+/// Stores the outcome of a run, and a long result.
+async fn end(durable: &Durable, hub: &Hub, id: &str, answer: &Answer, long: Option<&str>) -> Result<(), String> {
+    match durable.end(hub.config(), id, &to_text(answer), long).await {
         // The other process stores its outcome.
         Ok(()) | Err(JournalProblem::Lost) => Ok(()),
         Err(error) => Err(error.to_string()),
