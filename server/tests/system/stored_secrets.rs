@@ -183,7 +183,8 @@ async fn a_rotation_reaches_journals() {
     assert_eq!(codecall(&["secret", "rotate", "--config", &config]).await.code, Some(0));
     let unknown = codecall(&["secret", "key", "--forget", "00000000", "--config", &config]).await;
     assert!(unknown.code == Some(2) && unknown.stderr.contains("has no key 00000000"), "{unknown:?}");
-    let earlier = unknown.stderr.split("earlier keys there are ").nth(1).expect("its id").lines().next().expect("a line");
+    let earlier =
+        unknown.stderr.split("earlier keys there are ").nth(1).expect("its id").lines().next().expect("a line");
     let forgotten = codecall(&["secret", "key", "--forget", earlier.trim(), "--config", &config]).await;
     assert_eq!(forgotten.code, Some(0), "{forgotten:?}");
     assert_eq!(std::fs::read_to_string(&path).expect("keys").lines().count(), 1);
