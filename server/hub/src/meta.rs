@@ -287,7 +287,8 @@ pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
 /// Adds the key of a request to its arguments, if it begins a run that can be found again.
 #[must_use]
 pub fn with_key(hub: &Hub, name: &str, mut arguments: Map<String, Value>, key: Option<&str>) -> Map<String, Value> {
-    let begins_run = arguments.get("script").is_some_and(|script| !script.is_null());
+    let is_dry_run = arguments.get("dryRun").is_some_and(|dry| dry == true);
+    let begins_run = !is_dry_run && arguments.get("script").is_some_and(|script| !script.is_null());
     if let Some(key) = key
         && begins_run
         && find(name).is_some_and(|tool| tool.id() == "execute")

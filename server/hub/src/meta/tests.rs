@@ -60,7 +60,10 @@ fn arguments_keep_their_names() {
     for (id, expected) in [
         ("search", "query? queries? topK? filter? offset? excludeToolNames? minScore?"),
         ("describe", "toolNames? tools? max? format?"),
-        ("execute", "script? tool? input? context? allowedTools? language? limits? dryRun? handle? offset? limit?"),
+        (
+            "execute",
+            "script? tool? input? context? allowedTools? language? limits? dryRun? idempotencyKey? handle? offset? limit?",
+        ),
         ("invoke", "tool input"),
         ("code_execution", "code language? input? options?"),
         ("step", "code tools? token? results? id? messages? language? context? limits? startedAt?"),

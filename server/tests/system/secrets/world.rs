@@ -344,6 +344,8 @@ impl World {
             match log["data"]["event"].as_str() {
                 // The inputs of most calls are empty.
                 Some("tool_call_start" | "tool_call_end") if log["data"]["input"] == json!({}) => {}
+                // It has the handle of a run, and nothing of the run.
+                Some("durable_run") => {}
                 Some(_) => ways.push(("an event of a call", log)),
                 None => ways.push(("a log message", log)),
             }
