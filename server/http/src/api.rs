@@ -2,15 +2,17 @@
 
 use super::error::{ErrorResponse, HttpError};
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
+use axum::body::{Bytes, HttpBody as _};
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
+use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use codecall_base::call::with_client;
 use codecall_base::{json, offload};
 use codecall_hub::hub::{LiveHub, Status};
 use codecall_hub::stateless::{ClientToolset, Evaluate, Refusal};
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -104,7 +106,33 @@ pub fn read<T: DeserializeOwned + Send>(body: &[u8]) -> Result<T, ErrorResponse>
 /// They do; the response says how much.
 pub fn check_values(body: &[u8]) -> Result<(), ErrorResponse> {
     json::check_size(body, body.len() + MAX_PARSED_BYTES)
-        .map_err(|too_large| ErrorResponse::invalid(format!("The body is too large: {too_large}")))
+        .map_err(|too_large| HttpError::TooLarge(format!("The body is too large: {too_large}")).into())
+}
+
+/// Refuses a message of MCP whose values would take too much memory: rmcp parses what it gets. `most`: the longest body, in bytes.
+pub async fn limit_values(State(most): State<usize>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let length = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    if length <= offload::INLINE_LIMIT {
+        return next.run(Request::from_parts(head, body)).await;
+    }
+    let body = match axum::body::to_bytes(body, most).await {
+        Ok(body) => body,
+        Err(error) if is_too_long(&error) => {
+            return HttpError::TooLarge(format!("The body is longer than {most} bytes ('http.maxBodyBytes')"))
+                .into_response();
+        }
+        Err(_) => return ErrorResponse::invalid("The body did not arrive").into_response(),
+    };
+    let checked = offload::run_without_permit(body.len(), || check_values(&body));
+    match checked {
+        Ok(()) => next.run(Request::from_parts(head, body.into())).await,
+        Err(too_large) => too_large.into_response(),
+    }
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {

@@ -61,6 +61,8 @@ macro_rules! errors {
 errors! {
     /// The request is invalid.
     InvalidRequest(problem: String) = BAD_REQUEST, None, "{problem}";
+    /// The body is too long, or its values would take too much memory.
+    TooLarge(problem: String) = PAYLOAD_TOO_LARGE, None, "{problem}";
     /// There is no endpoint at the path.
     NotFound = NOT_FOUND, None, "There is nothing at this path";
     /// The endpoint has no such method.

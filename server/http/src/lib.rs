@@ -230,8 +230,12 @@ fn endpoints(live: &LiveHub, cancel: &CancellationToken) -> Result<Router, Error
         .method_not_allowed_fallback(|| async { HttpError::MethodNotAllowed })
         .layer(DefaultBodyLimit::disable())
         .layer(RequestBodyLimitLayer::new(config.max_body_bytes))
-        // rmcp limits its bodies itself.
-        .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explain_refusal)))
+        .route(
+            "/mcp",
+            any_service(mcp)
+                .layer(axum::middleware::from_fn(sessions::explain_refusal))
+                .layer(axum::middleware::from_fn_with_state(config.max_body_bytes, api::limit_values)),
+        )
         .layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT))
         .layer(axum::middleware::from_fn(trace::in_span)))
 }

@@ -99,6 +99,30 @@ async fn host_origin_and_token_are_checked() {
     assert_eq!(server.end().await, Some(0));
 }
 
+#[tokio::test]
+async fn values_of_requests_that_take_too_much_memory_are_not_made() {
+    let folder = Folder::new();
+    let server = secured(&folder, json!({"token": TOKEN})).await;
+    let objects = format!("[{}0]", r#"{"":0},"#.repeat(300_000));
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "codecall_execute"}});
+    let message = request
+        .to_string()
+        .replace("\"codecall_execute\"", &format!("\"codecall_execute\",\"arguments\":{{\"context\":{objects}}}"));
+    for (path, body) in [("/mcp", message), ("/v1/evaluate", format!("{{\"code\":\"\",\"context\":{objects}}}"))] {
+        let sent = http_client()
+            .post(format!("{}{path}", server.url))
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(body);
+        let answer = sent.send().await.expect("an answer");
+        assert_eq!(answer.status().as_u16(), 413, "{path}");
+        let text = answer.text().await.expect("text");
+        assert!(text.contains("The body is too large: its values take"), "{path}: {text}");
+    }
+    assert_eq!(server.end().await, Some(0));
+}
+
 /// Sends a head over a connection of its own. Returns the status and the body of the response.
 async fn raw(server: &HttpProcess, head: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).await.expect("connects");

@@ -294,7 +294,7 @@ fn has_impossible_id(text: &[u8]) -> bool {
         #[serde(default, deserialize_with = "present")]
         id: Option<Value>,
         #[serde(default)]
-        result: Option<serde::de::IgnoredAny>,
+        result: Option<IgnoredAny>,
     }
     /// Distinguishes `null` from a missing member.
     fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
