@@ -77,6 +77,7 @@ const TABLES: [Table; 18] = [
             "decided",
             "decided_by",
             "reason",
+            "long_members",
         ],
         added: 0,
     },

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// The migrations, from the first one on. Statements end in `;`.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     // The history of runs, long results, and secrets. `key` of a run grows with the time of its end. The columns of `runs` are what lists
     // show and filters compare; everything else of a run is compressed in `run_details`.
     "CREATE TABLE runs (
@@ -202,6 +202,8 @@ const MIGRATIONS: [&str; 10] = [
          PRIMARY KEY (run, piece)
      );
      CREATE INDEX run_results_by_time ON run_results (keep_until);",
+    // The long members of the input of a call that waits, so that lists name them without the input.
+    "ALTER TABLE approval_requests ADD COLUMN long_members TEXT;",
 ];
 
 /// The newest version of the tables.
