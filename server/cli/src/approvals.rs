@@ -11,8 +11,6 @@ use std::path::PathBuf;
 
 /// Maximum width of an input in the table, in bytes.
 const INPUT_BYTES: usize = 80;
-/// Among how many, the latest first, one is found by its id.
-const MAX_LISTED: u64 = 10_000;
 
 /// List the calls that wait for the approval of a person.
 #[derive(Args, Debug)]
@@ -56,6 +54,9 @@ struct Decide {
     /// Why. The agent sees it if the call is denied.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// The SHA-256 digest of the input that was read, or its beginning: decide only if the call has this input.
+    #[arg(long, value_name = "SHA256")]
+    digest: Option<String>,
     /// Configuration, TOML or JSON; when left out, the one that other commands would use.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -66,8 +67,7 @@ impl Approvals {
         let config = open_config(self.config)?;
         let requests = SqlApprovalRequests(open_database(&config)?);
         if let Some(id) = &self.id {
-            let found = requests.list(None, MAX_LISTED).await.map_err(failed)?;
-            let found = found.into_iter().find(|request| !id.is_empty() && request.id.starts_with(id));
+            let found = if id.is_empty() { None } else { requests.get(id).await.map_err(failed)? };
             let request = found.ok_or_else(|| failed(format!("there is no approval {id}")))?;
             let lines = lines_of(&request);
             let redactor = config.secrets.redactor();
@@ -78,8 +78,9 @@ impl Approvals {
         let found = requests.list(state, self.limit).await.map_err(failed)?;
         let redactor = config.secrets.redactor();
         if self.json {
-            for request in &found {
-                let mut line = serde_json::to_value(request).map_err(failed)?;
+            for listed in &found {
+                let whole = if listed.is_whole() { None } else { requests.get(&listed.id).await.map_err(failed)? };
+                let mut line = serde_json::to_value(whole.as_ref().unwrap_or(listed)).map_err(failed)?;
                 redactor.redact_value(&mut line);
                 output::print_json(&line.to_string())?;
             }
@@ -88,13 +89,17 @@ impl Approvals {
         } else {
             let row = |request: &ApprovalRequest| {
                 let input = codecall_base::text::truncate(&request.input, INPUT_BYTES);
+                let input = match request.input_bytes.saturating_sub(input.len() as u64) {
+                    0 => redactor.redact_text(input).into_owned(),
+                    more => format!("{}… and {more} bytes: see 'codecall approvals ID'", redactor.redact_text(input)),
+                };
                 vec![
                     request.id.clone(),
                     format_time(request.asked_ms),
                     request.state.as_str().to_owned(),
                     request.client.clone().unwrap_or_default(),
                     request.tool.clone(),
-                    redactor.redact_text(input).into_owned(),
+                    input,
                 ]
             };
             output::print_table(&["id", "asked", "state", "client", "tool", "input"], found.iter().map(row).collect())?;
@@ -110,8 +115,14 @@ fn lines_of(request: &ApprovalRequest) -> Vec<String> {
         format!("state: {}", request.state.as_str()),
         format!("asked: {}", format_time(request.asked_ms)),
         format!("client: {}", request.client.as_deref().unwrap_or("without a name")),
+        format!("digest: {}", request.input_digest),
+        format!("bytes: {}", request.input_bytes),
         format!("tool: {}", request.tool),
     ];
+    if let Some(long) = &request.long_members {
+        // Before the input, of which they hide what follows them.
+        lines.push(format!("long members: {long}"));
+    }
     match serde_json::from_str(&request.input) {
         Ok(Value::Object(members)) => {
             for (name, value) in members {
@@ -121,7 +132,7 @@ fn lines_of(request: &ApprovalRequest) -> Vec<String> {
                 }
             }
         }
-        // It was cut.
+        // An earlier version has cut it.
         Ok(_) | Err(_) => lines.push(format!("input: {}", request.input)),
     }
     lines
@@ -146,11 +157,16 @@ impl Decide {
         let requests = SqlApprovalRequests(open_database(&config)?);
         let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
         let by = format!("{} (command line)", user.as_deref().unwrap_or("a person"));
-        let decision = Decision { is_approved, by, reason: self.reason };
+        let decision = Decision { digest: self.digest, is_approved, by, reason: self.reason };
         let decision = decision.without_secrets(&config.secrets.redactor());
         let (request, is_done) = match requests.decide(&self.id, &decision).await.map_err(failed)? {
             Decided::Done(request) => (request, true),
             Decided::TooLate(request) => (request, false),
+            Decided::OtherInput(request) => {
+                let ApprovalRequest { id, input_digest, .. } = request;
+                return Err(failed(format!("the input of approval {id} has another digest: {input_digest}"))
+                    .with_help(format!("read it with 'codecall approvals {id}'")));
+            }
             Decided::Unknown => return Err(failed(format!("there is no approval {}", self.id))),
         };
         let ApprovalRequest { id, tool, state, .. } = &request;

@@ -3,7 +3,7 @@
 use super::duration::WithUnit;
 use codecall_base::tool::{Approval, OWN_SOURCE, ToolDefinition, ToolPattern};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -17,6 +17,10 @@ pub struct ApprovalConfig {
     /// When calls of other tools have to be approved that may destroy something: those that say neither that they only
     /// read (`readOnlyHint`) nor that they destroy nothing (`destructiveHint: false`).
     pub destructive: Approval,
+    /// Who may decide. The default is `"operator"` for clients with tokens of their own where somebody has the token of
+    /// an operator, else `"client"`.
+    #[schemars(extend("x-default" = "by tokens"))]
+    pub decided_by: Option<DecidedBy>,
     /// How long a call waits for a decision. Then it fails with `APPROVAL_EXPIRED`.
     #[serde(with = "WithUnit")]
     pub expiry: Duration,
@@ -26,6 +30,16 @@ pub struct ApprovalConfig {
     /// How many runs may wait at once. Calls of further ones fail with `APPROVAL_REQUIRED`.
     #[schemars(range(min = 0, max = 10_000_000))]
     pub max_waiting: u64,
+}
+
+/// Who may decide about calls that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DecidedBy {
+    /// Operators, and the person of the client that makes the call, whom the client asks.
+    Client,
+    /// Operators only, on the command line, on the page or over HTTP: no client approves its own calls.
+    Operator,
 }
 
 /// Tools, and when their calls have to be approved.
@@ -43,6 +57,7 @@ impl Default for ApprovalConfig {
         Self {
             rules: Vec::new(),
             destructive: Approval::Never,
+            decided_by: None,
             expiry: Duration::from_secs(7 * 86_400),
             keep: Duration::from_secs(7 * 86_400),
             max_waiting: 10_000,

@@ -102,6 +102,12 @@ impl HttpServerConfig {
         self.token.is_some() || !self.tokens.is_empty() || self.jwt.is_some()
     }
 
+    /// Whether somebody has the token of an operator.
+    #[must_use]
+    pub fn has_operators(&self) -> bool {
+        self.token.is_some() || self.tokens.iter().any(|token| token.operator)
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         if self.token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err("http.token: must have visible ASCII characters only".into());

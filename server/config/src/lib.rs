@@ -67,7 +67,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use approval::{ApprovalConfig, ApprovalRule};
+pub use approval::{ApprovalConfig, ApprovalRule, DecidedBy};
 pub use audit::AuditConfig;
 pub use auth::{AuthConfig, AuthKind, MASTER_KEY_VARIABLE};
 pub use cache::{CacheConfig, CacheRule};

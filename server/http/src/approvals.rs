@@ -6,6 +6,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::Uri;
+use codecall_config::DecidedBy;
 use codecall_hub::LiveHub;
 use codecall_store::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, StoreError};
 use serde::Deserialize;
@@ -17,12 +18,14 @@ const MAX_LISTED: u64 = 1_000;
 
 /// The body of a decision.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Decide {
     decision: Verdict,
     reason: Option<String>,
     /// Who decides, for the record.
     by: Option<String>,
+    /// The digest of the input that was seen, or its beginning: the decision holds for no other one.
+    input_digest: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -32,8 +35,8 @@ enum Verdict {
     Deny,
 }
 
-/// `GET /v1/approvals?state=STATE&limit=COUNT`: returns requests, the latest first. By default those that wait; `all` are
-/// those in any state.
+/// `GET /v1/approvals?state=STATE&limit=COUNT`: returns requests, the latest first, with the first page of the input of each.
+/// By default those that wait; `all` are those in any state.
 pub async fn list(State(hub): State<LiveHub>, uri: Uri) -> Result<Json<Value>, ErrorResponse> {
     let (mut state, mut limit) = (None, MAX_LISTED);
     for parameter in uri.query().unwrap_or_default().split('&').filter(|parameter| !parameter.is_empty()) {
@@ -55,13 +58,21 @@ pub async fn list(State(hub): State<LiveHub>, uri: Uri) -> Result<Json<Value>, E
         })?),
     };
     let found = requests(&hub)?.list(state, limit).await.map_err(unavailable)?;
+    let found: Vec<Value> = found.iter().map(to_json).collect();
     Ok(Json(json!({"approvals": found})))
 }
 
-/// `GET /v1/approvals/ID`: returns a request.
-pub async fn show(State(hub): State<LiveHub>, Path(id): Path<String>) -> Result<Json<ApprovalRequest>, ErrorResponse> {
+/// `GET /v1/approvals/ID`: returns a request, with all of its input.
+pub async fn show(State(hub): State<LiveHub>, Path(id): Path<String>) -> Result<Json<Value>, ErrorResponse> {
     let found = requests(&hub)?.get(&id).await.map_err(unavailable)?;
-    found.map(Json).ok_or_else(|| HttpError::NotFound.into())
+    found.map(|request| Json(to_json(&request))).ok_or_else(|| HttpError::NotFound.into())
+}
+
+/// Returns a request, with what a reader must not miss of its input.
+fn to_json(request: &ApprovalRequest) -> Value {
+    let mut json = serde_json::to_value(request).unwrap_or_default();
+    json["inputIsWhole"] = request.is_whole().into();
+    json
 }
 
 /// `POST /v1/approvals/ID`: decides a request. Returns it as it is then: `decided` says whether by this decision.
@@ -70,15 +81,24 @@ pub async fn decide(
     Path(id): Path<String>,
     body: Bytes,
 ) -> Result<Json<Value>, ErrorResponse> {
-    let Decide { decision, reason, by } = read(&body)?;
+    let Decide { decision, reason, by, input_digest: digest } = read(&body)?;
+    let is_reserved = hub.get().config().approval.decided_by == Some(DecidedBy::Operator);
+    if is_reserved && !hub.get().config().http.is_protected() {
+        // Without tokens nobody is known to be an operator, and clients reach this path too.
+        return Err(HttpError::OperatorOnly.into());
+    }
     // Before it is cut: without its end, a secret is not found.
     let by = by.map(|by| hub.get().secrets().redactor().redact_text(&by).into_owned());
     let by = by.map_or_else(|| "http".to_owned(), |by| format!("{} (http)", codecall_base::text::truncate(&by, 100)));
-    let decision = Decision { is_approved: decision == Verdict::Approve, by, reason };
+    let decision = Decision { digest, is_approved: decision == Verdict::Approve, by, reason };
     let decision = decision.without_secrets(&hub.get().secrets().redactor());
     match requests(&hub)?.decide(&id, &decision).await.map_err(unavailable)? {
-        Decided::Done(request) => Ok(Json(json!({"decided": true, "approval": request}))),
-        Decided::TooLate(request) => Ok(Json(json!({"decided": false, "approval": request}))),
+        Decided::Done(request) => Ok(Json(json!({"decided": true, "approval": to_json(&request)}))),
+        Decided::TooLate(request) => Ok(Json(json!({"decided": false, "approval": to_json(&request)}))),
+        Decided::OtherInput(_) => {
+            let problem = "'inputDigest' is not that of the input: read it again with GET /v1/approvals/ID";
+            Err(ErrorResponse::invalid(problem).with_param("inputDigest"))
+        }
         Decided::Unknown => Err(HttpError::NotFound.into()),
     }
 }

@@ -4,7 +4,7 @@
 //! the token of another one. What they share is below them: connections to MCP servers, threads, permits.
 
 use super::error::HttpError;
-use super::jwt::{Issuer, Refused};
+use super::jwt::{Issuer, Refused, Subject};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -124,6 +124,11 @@ impl Clients {
             };
             let principal = Principal {
                 name: token.name.as_str().into(),
+                // No subject of an issuer has it, because of the colon there.
+                owner: token.name.as_str().into(),
+                former_owner: None,
+                scopes: None,
+                is_operator: token.operator,
                 allowed: Some(vec![token.tools.clone()]),
                 front: token.front,
                 limits: token.limits.clone(),
@@ -215,7 +220,8 @@ impl Subjects {
         if granted.is_empty() && !self.config.scopes.is_empty() {
             return Err(Refusal::NoScope);
         }
-        let id = serde_json::to_string(&(&subject.name, &granted)).unwrap_or_default();
+        let owner = owner(&self.config.issuer, &subject);
+        let id = serde_json::to_string(&(&owner, &granted)).unwrap_or_default();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(endpoint) = known.get(&id) {
             return Ok(Arc::clone(endpoint));
@@ -223,10 +229,18 @@ impl Subjects {
         let filters = granted.iter().filter_map(|scope| self.config.scopes.get(*scope).cloned()).collect();
         let principal = Principal {
             name: format!("jwt:{}", truncate(&visible(&subject.name), MAX_NAME_BYTES)).into(),
+            former_owner: former_owner(&subject.name),
+            scopes: (!self.config.scopes.is_empty()).then(|| granted.iter().map(|scope| (*scope).clone()).collect()),
+            is_operator: false,
             allowed: (!self.config.scopes.is_empty()).then_some(filters),
             front: None,
             limits: self.config.limits.clone(),
-            runs: permits(self.config.max_runs),
+            // Tokens of a subject share them, whatever their scopes are.
+            runs: known
+                .iter()
+                .find(|(_, other)| *other.principal.owner == *owner)
+                .map_or_else(|| permits(self.config.max_runs), |(_, other)| other.principal.runs.clone()),
+            owner: owner.into(),
             // Of the subject with these scopes: a token with fewer of them cannot read what one with more has stored.
             key: key(&self.secret, "jwt", &id),
         };
@@ -278,7 +292,7 @@ impl Endpoint {
         }
         if let Some(rate) = self.rate {
             let hub = self.hub.get();
-            match hub.rates().take(&format!("http client {}", self.principal.name), rate).await {
+            match hub.rates().take(&format!("http client {}", self.principal.owner), rate).await {
                 Ok(None) => {}
                 Ok(Some(wait)) => {
                     let seconds = wait.as_secs() + 1;
@@ -299,6 +313,24 @@ impl Endpoint {
             Err(never) => match never {},
         }
     }
+}
+
+/// Returns the key of a subject: what it has begun is its own, however long its name is. No token of the configuration has
+/// a name with a colon.
+fn owner(issuer: &str, subject: &Subject) -> String {
+    let mut digest = Sha256::new();
+    for part in [issuer, &subject.name, subject.client.as_deref().unwrap_or_default()] {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().iter().fold("subject:".to_owned(), |key, byte| key + &format!("{byte:02x}"))
+}
+
+/// Returns the name by which earlier versions knew a subject; `None`: other subjects may have had the same, because it was cut.
+fn former_owner(subject: &str) -> Option<Arc<str>> {
+    // A name was cut before a character of up to four bytes.
+    let is_whole = subject.len() <= MAX_NAME_BYTES - 4 && visible(subject) == subject;
+    is_whole.then(|| format!("jwt:{subject}").into())
 }
 
 /// Whether a path, or one above it, is for operators only.

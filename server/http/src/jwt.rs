@@ -33,6 +33,8 @@ const LEEWAY: u64 = 30;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     pub name: String,
+    /// The client that the token was issued to, if it says so.
+    pub client: Option<String>,
     pub scopes: BTreeSet<String>,
 }
 
@@ -145,7 +147,8 @@ impl Issuer {
         validation.algorithms = vec![header.alg];
         let decoded = jsonwebtoken::decode::<Claims>(token, &key, &validation);
         let claims = decoded.map_err(|error| Refused::Invalid(reason(error.kind())))?.claims;
-        let name = claims.sub.or(claims.client_id).or(claims.azp);
+        let client = claims.client_id.or(claims.azp).filter(|client| !client.trim().is_empty());
+        let name = claims.sub.or_else(|| client.clone());
         // An empty name is that of nobody, or of everybody whose issuer sends none.
         let name = name.filter(|name| !name.trim().is_empty()).ok_or(Refused::Invalid("it has no subject"))?;
         let mut scopes: BTreeSet<String> = words(claims.scope.as_deref().unwrap_or_default()).collect();
@@ -154,7 +157,7 @@ impl Issuer {
             Some(Scopes::List(list)) => scopes.extend(list),
             None => {}
         }
-        Ok(Subject { name, scopes })
+        Ok(Subject { name, client, scopes })
     }
 
     /// Returns the keys of the issuer, read again if they are old, or `afresh` if they are not quite new.

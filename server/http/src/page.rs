@@ -231,6 +231,7 @@ impl Visit {
             (true, ["quarantine"]) => quarantine::approve(self).await,
             (false, ["approvals"]) => approvals::show(self).await,
             (false, ["approvals", "live"]) => approvals::live(self).await,
+            (false, ["approvals", id]) => approvals::show_one(self, id).await,
             (true, ["approvals"]) => approvals::decide(self).await,
             (false, ["charts"]) => charts::show(self).await,
             (true, ["runs" | "tools" | "servers" | "secrets" | "charts"])

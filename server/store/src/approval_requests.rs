@@ -1,17 +1,23 @@
 //! Calls of tools that wait for the decision of a person.
 //!
-//! A request shows its input masked and cut. What the call really sends is in the journal of its run, or comes again with
-//! the call: the request has a digest of it. A decision is used once.
+//! A request shows all of its input, masked. What the call really sends is in the journal of its run, or comes again with
+//! the call: the request has a digest of it, which decisions refer to. A decision is used once.
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::{BoxFuture, StoreError};
 use codecall_base::redact::Redactor;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 /// Maximum length of a reason, in bytes.
 const MAX_REASON_BYTES: usize = 1_000;
 /// Maximum number of requests in a list.
 const MAX_LISTED: u64 = 1_000;
+
+/// Length of a page of an input, in bytes. Lists show the first page of each.
+pub const PAGE_BYTES: usize = 4_096;
+/// Length from which on the member of an input is long, in bytes: it can hide what follows it.
+const LONG_BYTES: usize = 1_024;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,9 +70,14 @@ pub struct ApprovalRequest {
     pub run: Option<String>,
     /// The tool.
     pub tool: String,
-    /// The input as people see it: JSON text, masked and cut.
+    /// The input as people see it: JSON text, masked. In lists its first page.
     pub input: String,
-    /// A digest of the input that is sent.
+    /// The size of the whole `input`, in bytes.
+    pub input_bytes: u64,
+    /// The long members of the input, as [`long_members`] names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_members: Option<String>,
+    /// The SHA-256 digest of the input that is sent: of its JSON text without spaces, with sorted members.
     pub input_digest: String,
     /// Who makes the call, as the client names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,9 +106,49 @@ pub struct ApprovalRequest {
     pub reason: Option<String>,
 }
 
+impl ApprovalRequest {
+    /// Whether `input` is all of it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.input.len() as u64 >= self.input_bytes
+    }
+}
+
+/// Names the long members of an input, the longest first, with their sizes in bytes: what follows a long one is easily not
+/// seen. `None`: there is none.
+#[must_use]
+pub fn long_members(input: &str) -> Option<String> {
+    if input.len() <= LONG_BYTES {
+        return None;
+    }
+    let Ok(Json::Object(members)) = serde_json::from_str::<Json>(input) else { return None };
+    let sizes = members.iter().map(|(name, value)| (value.to_string().len(), name));
+    let mut long: Vec<(usize, &String)> = sizes.filter(|(bytes, _)| *bytes > LONG_BYTES).collect();
+    long.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+    let named: Vec<String> = long.iter().map(|(bytes, name)| format!("{name:?} ({bytes} bytes)")).collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+/// Divides a text into pages, of which none cuts a character.
+#[must_use]
+pub fn pages(text: &str) -> Vec<&str> {
+    let mut pages = Vec::new();
+    let mut rest = text;
+    while rest.len() > PAGE_BYTES {
+        let (page, more) = rest.split_at(codecall_base::text::truncate(rest, PAGE_BYTES).len());
+        pages.push(page);
+        rest = more;
+    }
+    pages.push(rest);
+    pages
+}
+
 /// The decision of a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
+    /// The digest of the input that the person has seen, or its beginning: the decision holds for no other one. `None`: that
+    /// of the request.
+    pub digest: Option<String>,
     /// Whether the call is allowed.
     pub is_approved: bool,
     /// Who decides, and by which way.
@@ -123,6 +174,8 @@ pub enum Decided {
     Done(ApprovalRequest),
     /// There was one before, or the request has expired: the request as it is.
     TooLate(ApprovalRequest),
+    /// The request has another input than the decision is about: the request as it is.
+    OtherInput(ApprovalRequest),
     /// There is no request of this id.
     Unknown,
 }
@@ -147,11 +200,11 @@ pub trait ApprovalRequests: Send + Sync {
     /// Returns a request, by its id or an unambiguous beginning of it.
     fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ApprovalRequest>, StoreError>>;
 
-    /// Returns the requests in a state, or all, the latest first: 1,000 at most.
+    /// Returns the requests in a state, or all, the latest first: 1,000 at most, with the first page of the input of each.
     fn list(&self, state: Option<ApprovalState>, limit: u64)
     -> BoxFuture<'_, Result<Vec<ApprovalRequest>, StoreError>>;
 
-    /// Returns the requests of a run, the earliest first.
+    /// Returns the requests of a run, the earliest first, with the first page of the input of each.
     fn of_run<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<Vec<ApprovalRequest>, StoreError>>;
 
     /// Decides a request that waits.
@@ -181,8 +234,11 @@ pub(crate) const EXPIRE: &str =
 /// that were approved.
 pub(crate) const GRANTED: &str = "SELECT id FROM approval_requests WHERE scope = $1 AND state NOT IN ('waiting', 'denied', 'expired', 'withdrawn') LIMIT 1";
 
-const COLUMNS: &str =
-    "id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, decided, decided_by, reason";
+const COLUMNS: &str = "id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, decided, decided_by, reason, \
+    CAST(octet_length(input) AS BIGINT), long_members";
+/// The same with the first page of the input. A character has up to four bytes.
+const COLUMNS_LISTED: &str = "id, subject, run, tool, substr(input, 1, 4096), digest, client, scope, asked, expires, state, used, decided, decided_by, reason, \
+    CAST(octet_length(input) AS BIGINT), long_members";
 
 impl SqlApprovalRequests {
     async fn query(&self, sql: String, values: impl Into<Vec<Value>>) -> Result<Vec<Row>, StoreError> {
@@ -194,8 +250,8 @@ impl SqlApprovalRequests {
 impl ApprovalRequests for SqlApprovalRequests {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "INSERT INTO approval_requests (id, subject, run, tool, input, digest, client, scope, asked, expires, state, used) \
-                       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'waiting', 0)";
+            let sql = "INSERT INTO approval_requests (id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, long_members) \
+                       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'waiting', 0, $11)";
             let values = [
                 request.id.as_str().into(),
                 request.subject.as_str().into(),
@@ -207,6 +263,7 @@ impl ApprovalRequests for SqlApprovalRequests {
                 request.scope.as_deref().into(),
                 request.asked_ms.into(),
                 request.expires_ms.into(),
+                request.long_members.as_deref().into(),
             ];
             self.query(sql.to_owned(), values).await.map(drop)
         })
@@ -266,29 +323,35 @@ impl ApprovalRequests for SqlApprovalRequests {
             let rows = match state {
                 Some(state) => {
                     let sql = format!(
-                        "SELECT {COLUMNS} FROM approval_requests WHERE state = $1 ORDER BY asked DESC, id DESC LIMIT $2"
+                        "SELECT {COLUMNS_LISTED} FROM approval_requests WHERE state = $1 ORDER BY asked DESC, id DESC LIMIT $2"
                     );
                     self.query(sql, [state.as_str().into(), limit.into()]).await?
                 }
                 None => {
-                    let sql = format!("SELECT {COLUMNS} FROM approval_requests ORDER BY asked DESC, id DESC LIMIT $1");
+                    let sql =
+                        format!("SELECT {COLUMNS_LISTED} FROM approval_requests ORDER BY asked DESC, id DESC LIMIT $1");
                     self.query(sql, [limit.into()]).await?
                 }
             };
-            Ok(rows.iter().map(request).collect())
+            Ok(rows.iter().map(listed).collect())
         })
     }
 
     fn of_run<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<Vec<ApprovalRequest>, StoreError>> {
         Box::pin(async move {
-            let sql = format!("SELECT {COLUMNS} FROM approval_requests WHERE run = $1 ORDER BY asked, id");
-            Ok(self.query(sql, [run.into()]).await?.iter().map(request).collect())
+            let sql = format!("SELECT {COLUMNS_LISTED} FROM approval_requests WHERE run = $1 ORDER BY asked, id");
+            Ok(self.query(sql, [run.into()]).await?.iter().map(listed).collect())
         })
     }
 
     fn decide<'a>(&'a self, id: &'a str, decision: &'a Decision) -> BoxFuture<'a, Result<Decided, StoreError>> {
         Box::pin(async move {
             let Some(found) = self.get(id).await? else { return Ok(Decided::Unknown) };
+            let is_of_it =
+                |digest: &String| !digest.is_empty() && found.input_digest.starts_with(&digest.to_ascii_lowercase());
+            if !decision.digest.as_ref().is_none_or(is_of_it) {
+                return Ok(Decided::OtherInput(found));
+            }
             let state = if decision.is_approved { ApprovalState::Approved } else { ApprovalState::Denied };
             let reason = decision.reason.as_deref().map(|text| codecall_base::text::truncate(text, MAX_REASON_BYTES));
             let now = self.0.now_ms();
@@ -331,6 +394,14 @@ impl ApprovalRequests for SqlApprovalRequests {
     }
 }
 
+/// Reads a row of [`COLUMNS_LISTED`].
+fn listed(row: &Row) -> ApprovalRequest {
+    let mut request = request(row);
+    let page = codecall_base::text::truncate(&request.input, PAGE_BYTES).len();
+    request.input.truncate(page);
+    request
+}
+
 /// Reads a row of [`COLUMNS`].
 fn request(row: &Row) -> ApprovalRequest {
     let text = |at: usize| row[at].text().unwrap_or_default().to_owned();
@@ -342,7 +413,9 @@ fn request(row: &Row) -> ApprovalRequest {
         run: optional(2),
         tool: text(3),
         input: text(4),
+        input_bytes: u64::try_from(row[15].int()).unwrap_or_default(),
         input_digest: text(5),
+        long_members: optional(16),
         client: optional(6),
         once: scope.is_some(),
         scope,

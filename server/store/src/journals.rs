@@ -151,6 +151,9 @@ pub trait JournalStore: Send + Sync {
         keep_until_ms: i64,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
+    /// Gives all runs of a client to another one.
+    fn give<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
+
     /// Cancels a run that is open. `false`: it is not.
     fn cancel<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>>;
 
@@ -432,6 +435,13 @@ impl JournalStore for SqlJournals {
                 true => Submitted::Known,
                 false => Submitted::Stored,
             })
+        })
+    }
+
+    fn give<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET principal = $1 WHERE principal = $2";
+            self.batch(vec![Statement::new(sql, [to.into(), from.into()])]).await.map(drop)
         })
     }
 

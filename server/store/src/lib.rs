@@ -33,7 +33,10 @@ mod vault;
 mod vectors;
 
 pub use answers::{AnswerCache, MemoryAnswers, SqlAnswers};
-pub use approval_requests::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, SqlApprovalRequests};
+pub use approval_requests::{
+    ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, PAGE_BYTES, SqlApprovalRequests, long_members,
+    pages,
+};
 pub use approvals::{Approval, ApprovalStore, Approvals, MemoryApprovals, SqlApprovals};
 use codecall_config::Config;
 pub use credentials::{CredentialStore, MemoryCredentials, RecordVersion, RenewalGuard, SqlCredentials};

@@ -1,12 +1,14 @@
 //! Calls that wait for the approval of a person.
 
-use crate::model_server::HttpProcess;
+use crate::model_server::{HttpProcess, http_client};
 use crate::support::*;
 use crate::third_party::{client, node_package};
 use crate::upstream_server::{UpstreamServer, tool};
 use rmcp::model::*;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -357,9 +359,17 @@ impl ClientHandler for Person {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!("a form") };
+        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
+            panic!("a form")
+        };
         self.asked.lock().expect("not poisoned").push(message);
-        Ok(serde_json::from_value(self.answer.clone()).expect("an answer"))
+        let schema = serde_json::to_value(requested_schema).expect("JSON").to_string();
+        // A person who allows a call reads all of it first.
+        let answer = match self.answer["content"]["decision"] == "allow" && schema.contains("next page") {
+            true => json!({"action": "accept", "content": {"decision": "next page"}}),
+            false => self.answer.clone(),
+        };
+        Ok(serde_json::from_value(answer).expect("an answer"))
     }
 }
 
@@ -398,7 +408,11 @@ async fn a_client_asks_its_person() {
             let got = if answer["status"] == "ok" { &answer["result"] } else { &answer["status"] };
             assert_eq!(*got, expected, "{answer}");
             let asked = person.asked.lock().expect("not poisoned").join("\n");
-            assert_eq!(asked, "Allow this call?\nTool: bank:transfer\nInput: {\"amount\":5}");
+            let digest = "7e84cbf0f7a7c92c037058665d66152f8eb8580ab2534e52c877bccceb9cc7bf";
+            assert_eq!(
+                asked,
+                format!("Allow this call?\nTool: bank:transfer\nSHA-256: {digest}\nInput: {{\"amount\":5}}")
+            );
             let _ = client.cancel().await;
         }
     }
@@ -407,6 +421,148 @@ async fn a_client_asks_its_person() {
     let mut states: Vec<&str> = all.iter().filter_map(|one| one["state"].as_str()).collect();
     states.sort_unstable();
     assert_eq!(states, ["approved", "approved", "denied", "denied", "denied", "denied", "waiting", "waiting"]);
+}
+
+/// An input whose end says more than its beginning.
+fn long_input() -> Value {
+    json!({"note": "x".repeat(30_000), "to": "mallory", "amount": 5})
+}
+
+/// All of a long input is shown, wherever a person decides, with its digest, and the long member is named first.
+#[tokio::test]
+async fn all_of_a_long_input_is_shown() {
+    let (folder, bank) = (Folder::new(), bank().await);
+    let config = config(&folder, &bank, destructive());
+    let person =
+        Person { answer: json!({"action": "accept", "content": {"decision": "allow"}}), asked: Arc::default() };
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--config", &config]).kill_on_drop(true);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    let transport =
+        AsyncRwTransport::new_client(child.stdout.take().expect("piped"), child.stdin.take().expect("piped"));
+    let connecting = person.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize);
+    let client = tokio::time::timeout(TIMEOUT, connecting).await.expect("answers").expect("speaks MCP");
+    let script = format!("return (await bank.transfer({})).to", long_input());
+    let Value::Object(arguments) = json!({ "script": script }) else { panic!("an object") };
+    let request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
+    let result = tokio::time::timeout(TIMEOUT, client.call_tool(request)).await.expect("answers").expect("a result");
+    assert_eq!(data(&result)["result"], "mallory", "{result:?}");
+    let asked = person.asked.lock().expect("not poisoned").clone();
+    assert_eq!(asked.len(), 8, "{asked:?}");
+    let shown: String = asked.iter().map(|page| page.rsplit_once("in all: ").expect("a page").1).collect();
+    assert_eq!(shown, long_input().to_string(), "all of it is shown");
+    let digest = asked[0].lines().find_map(|line| line.strip_prefix("SHA-256: ")).expect("a digest").to_owned();
+    assert!(asked.iter().all(|page| page.contains(&digest) && page.contains("Long members: \"note\" (30002 bytes)")));
+    let _ = client.cancel().await;
+
+    // The same where it waits.
+    let server = Server::start(&["--config", &config]).await;
+    let waiting = execute(&server, &script).await;
+    let id = approvals(&waiting).remove(0);
+    let state = &waiting["approvals"][0];
+    assert_eq!((&state["inputDigest"], &state["input"]), (&json!(digest), &Value::Null), "{state}");
+    assert_eq!(state["longMembers"], "\"note\" (30002 bytes)");
+    assert!(state["inputBytes"].as_u64().is_some_and(|bytes| bytes > 30_000), "it says that it is not all: {state}");
+    let printed = decide(&config, &["approvals", &id]).await.stdout;
+    let lines: Vec<&str> = printed.lines().collect();
+    let at = |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{printed}"));
+    assert!(at("digest: ") < at("note: ") && at("long members: \"note\"") < at("note: "), "{printed}");
+    assert!(printed.contains(&digest) && lines[at("to: ")] == "to: \"mallory\"", "{printed}");
+    let table = decide(&config, &["approvals"]).await.stdout;
+    assert!(table.contains(" bytes: see 'codecall approvals ID'"), "{table}");
+    let listed = decide(&config, &["approvals", "--json"]).await.json();
+    assert_eq!(listed["input"], long_input().to_string());
+    let other = decide(&config, &["approve", &id, "--digest", "00"]).await;
+    assert!(other.code == Some(2) && other.stderr.contains(&digest), "{other:?}");
+    assert_eq!(decide(&config, &["approve", &id, "--digest", &digest[..16]]).await.code, Some(0));
+    assert_eq!(outcome(&server, &waiting).await["result"], "mallory");
+
+    // Nobody is asked about what cannot be shown.
+    let huge = execute(&server, "await bank.transfer({ note: 'x'.repeat(300_000) })").await;
+    assert_eq!(huge["error"]["code"], "APPROVAL_REQUIRED", "{huge}");
+    assert!(huge["error"]["message"].as_str().is_some_and(|message| message.contains("bytes, more than")), "{huge}");
+    server.end().await;
+}
+
+/// A client that could allow its own calls is not asked where operators have tokens.
+#[tokio::test]
+async fn a_client_does_not_approve_its_own_calls() {
+    const OPERATOR: &str = "token-of-the-operator-0123";
+    const AGENT: &str = "token-of-an-agent-01234567";
+    let (folder, bank) = (Folder::new(), bank().await);
+    let agent = json!({"name": "agent", "token": AGENT});
+    let operators = json!({"token": OPERATOR, "tokens": [agent.clone()]});
+    let lone = json!({ "tokens": [agent] });
+    for (http, decided_by, is_asked) in [
+        (&operators, None, false),
+        (&operators, Some("operator"), false),
+        (&operators, Some("client"), true),
+        (&lone, None, true),
+        (&lone, Some("operator"), false),
+    ] {
+        let what = format!("{http} {decided_by:?}");
+        let mut approval = destructive();
+        if let Some(who) = decided_by {
+            approval["decidedBy"] = who.into();
+        }
+        let keys = json!({
+            "mcpServers": {"bank": {"url": bank.url()}}, "http": http, "approval": approval,
+            "stateDir": folder.path("state"), "store": folder.path("state/codecall.db"),
+        });
+        let config = folder.file("config.json", keys.to_string());
+        let server = HttpProcess::start(&["--config", &config]).await;
+        let person =
+            Person { answer: json!({"action": "accept", "content": {"decision": "allow"}}), asked: Arc::default() };
+        let address = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", server.url)).auth_header(AGENT);
+        let transport = StreamableHttpClientTransport::with_client(http_client(), address);
+        let connecting = person.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize);
+        let client = tokio::time::timeout(TIMEOUT, connecting).await.expect("answers").expect("speaks MCP");
+        let Value::Object(arguments) = json!({"script": "return await bank.transfer({ amount: 5 })"}) else {
+            panic!("an object")
+        };
+        let request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
+        let result =
+            tokio::time::timeout(TIMEOUT, client.call_tool(request)).await.expect("answers").expect("a result");
+        let answer = data(&result);
+        assert_eq!(person.asked.lock().expect("not poisoned").is_empty(), !is_asked, "{what}: {answer}");
+        if is_asked {
+            assert_eq!(answer["status"], "ok", "{what}: {answer}");
+        } else {
+            let id = approvals(&answer).remove(0);
+            let decide = async |token: &str, body: Value| {
+                let request = http_client().post(format!("{}/v1/approvals/{id}", server.url)).bearer_auth(token);
+                let request = request.header("content-type", "application/json").body(body.to_string());
+                let response = request.send().await.expect("an answer");
+                (response.status().as_u16(), response.text().await.expect("text"))
+            };
+            assert_eq!(decide(AGENT, json!({"decision": "approve"})).await.0, 403, "{what}");
+            if *http == operators {
+                let wrong = decide(OPERATOR, json!({"decision": "approve", "inputDigest": "00"})).await;
+                assert!(wrong.0 == 400 && wrong.1.contains("inputDigest"), "{wrong:?}");
+                let digest = &answer["approvals"][0]["inputDigest"];
+                let right = decide(OPERATOR, json!({"decision": "approve", "inputDigest": digest})).await;
+                assert!(right.0 == 200 && right.1.contains("\"decided\":true"), "{right:?}");
+            }
+        }
+        let _ = client.cancel().await;
+        server.end().await;
+    }
+    // Without tokens nobody is known to be an operator over HTTP.
+    let keys = json!({
+        "mcpServers": {"bank": {"url": bank.url()}}, "approval": {"destructive": "always", "decidedBy": "operator"},
+        "stateDir": folder.path("state"), "store": folder.path("state/codecall.db"),
+    });
+    let open = folder.file("open.json", keys.to_string());
+    let server = HttpProcess::start(&["--config", &open]).await;
+    let script = json!({"script": "return await bank.transfer({ amount: 6 })"});
+    let waiting = execute_over_http(&http_client(), &server.url, script).await;
+    let id = approvals(&waiting).remove(0);
+    let body = json!({"decision": "approve"}).to_string();
+    let request = http_client().post(format!("{}/v1/approvals/{id}", server.url));
+    let refused = request.header("content-type", "application/json").body(body).send().await.expect("an answer");
+    assert_eq!(refused.status().as_u16(), 403);
+    approve(&open, &id).await;
+    server.end().await;
 }
 
 /// A client of the TypeScript SDK, with and without the capability.

@@ -21,7 +21,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const OWN: &str = "token-of-the-server-itself";
+pub const OWN: &str = "token-of-the-server-itself";
 const ALICE: &str = "token-of-alice-0123456789";
 const BOB: &str = "token-of-bob-0123456789";
 
@@ -189,14 +189,14 @@ async fn what_a_client_has_begun_is_its_own() {
 }
 
 /// A key of an issuer.
-enum SigningKey {
+pub enum SigningKey {
     Ed(Ed25519KeyPair),
     P256(EcdsaKeyPair),
     Rsa(RsaKeyPair),
 }
 
 impl SigningKey {
-    fn ed() -> Self {
+    pub fn ed() -> Self {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("a key");
         Self::Ed(Ed25519KeyPair::from_pkcs8(document.as_ref()).expect("a key"))
     }
@@ -223,7 +223,7 @@ impl SigningKey {
         }
     }
 
-    fn jwk(&self, id: &str) -> Value {
+    pub fn jwk(&self, id: &str) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut key = match self {
             Self::Ed(key) => json!({"kty": "OKP", "crv": "Ed25519", "x": text(key.public_key().as_ref())}),
@@ -255,16 +255,16 @@ impl SigningKey {
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    fn token(&self, id: &str, claims: &Value) -> String {
+    pub fn token(&self, id: &str, claims: &Value) -> String {
         self.sign(&json!({"alg": self.algorithm(), "kid": id, "typ": "at+jwt"}), claims)
     }
 }
 
-const ISSUER: &str = "https://issuer.example";
-const RESOURCE: &str = "https://tools.example/mcp";
+pub const ISSUER: &str = "https://issuer.example";
+pub const RESOURCE: &str = "https://tools.example/mcp";
 
 /// Claims of a valid token, with changes.
-fn claims(changes: Value) -> Value {
+pub fn claims(changes: Value) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
     let mut claims =
         json!({"iss": ISSUER, "aud": RESOURCE, "exp": now + 600, "nbf": now - 10, "sub": "carol", "scope": "read"});

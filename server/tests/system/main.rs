@@ -41,6 +41,7 @@ mod model_server;
 mod oddities;
 mod openapi;
 mod operation;
+mod owners;
 mod page;
 mod pipeline;
 mod pool;

@@ -1,6 +1,7 @@
 //! The web page: who sees it, and what it shows. `tests/node/page.mjs` walks through it in a browser.
 
 use crate::support::*;
+use crate::upstream_server::{UpstreamServer, tool};
 use serde_json::{Value, json};
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -189,4 +190,41 @@ async fn script_tools_are_edited() {
         let (status, _) = page.post("/ui/script-tool", &[("name", name), ("script", good), ("action", "save")]).await;
         assert_eq!(status, 404, "{name}");
     }
+}
+
+/// All of a long input is shown before a call can be approved, and the form decides about that input only.
+#[tokio::test]
+async fn a_long_input_is_read_before_it_is_approved() {
+    let folder = Folder::new();
+    let bank = UpstreamServer::start(vec![tool("transfer", "A tool of a bank")]).await;
+    let config = json!({
+        "mcpServers": {"bank": {"url": bank.url()}},
+        "approval": {"rules": [{"tool": "bank:transfer", "approval": "always"}]},
+        "stateDir": folder.path("state"), "store": folder.path("state/codecall.db"),
+    });
+    let page = Page::start_with(&folder, config).await;
+    let script =
+        folder.file("script.js", "return (await bank.transfer({ note: 'x'.repeat(9_000), to: 'mallory' })).to");
+    let words = ["run", &script, "--config", &folder.path("config.json")];
+    let waits = codecall(&words).await.json();
+    let id = waits["error"]["details"]["approval"].as_str().unwrap_or_else(|| panic!("{waits}")).to_owned();
+    let digest = waits["error"]["details"]["inputDigest"].as_str().expect("a digest").to_owned();
+    let (_, list) = page.get("/ui/approvals").await;
+    assert!(list.contains(&digest) && list.contains("&quot;note&quot; (9002 bytes)"), "{list}");
+    assert!(!list.contains("mallory") && list.contains(&format!("/ui/approvals/{id}")), "{list}");
+    assert!(
+        !list.contains("value=\"approve\"") && list.contains("value=\"deny\""),
+        "nobody has read all of it: {list}"
+    );
+    let (status, whole) = page.get(&format!("/ui/approvals/{id}")).await;
+    assert_eq!(status, 200, "{whole}");
+    let (long, input) = (whole.find("Long members"), whole.find("mallory"));
+    assert!(long.is_some() && long < input && whole.contains("value=\"approve\""), "{whole}");
+    let decide = async |digest: &str| {
+        page.post("/ui/approvals", &[("id", &id), ("digest", digest), ("decision", "approve"), ("reason", "")]).await
+    };
+    assert_eq!((decide("").await.0, decide(&"0".repeat(64)).await.0), (400, 409));
+    assert_eq!(decide(&digest).await, (303, "/ui/approvals".into()));
+    assert_eq!(codecall(&words).await.json()["result"], "mallory");
+    assert_eq!(page.get("/ui/approvals/ffffffffffff").await.0, 404);
 }

@@ -36,7 +36,8 @@ use codecall_base::redact::SecretRegistry;
 use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::{ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult};
 use codecall_config::{
-    ApprovalConfig, ChainConfig, CheckOutput, Config, DirectCalls, FetchConfig, InteractionConfig, Sanitization,
+    ApprovalConfig, ChainConfig, CheckOutput, Config, DecidedBy, DirectCalls, FetchConfig, InteractionConfig,
+    Sanitization,
 };
 use codecall_store::{ApprovalRequests, MemoryShapes, Room, Stores};
 use codecall_upstream::fetch::Fetcher;
@@ -73,8 +74,23 @@ pub struct Pipeline {
     calls: Arc<AtomicU64>,
     /// Makes the requests of script tools.
     fetcher: Fetcher,
-    /// Whose calls these are; absent: of nobody in particular.
+    /// The name of the client whose calls these are; absent: of nobody in particular.
     client: Option<Arc<str>>,
+    /// Its key, which no other client has.
+    owner: Option<Arc<str>>,
+    /// Whether its person may approve its calls.
+    client_decides: bool,
+}
+
+/// A client of the HTTP server, as its calls know it.
+#[derive(Clone, Debug)]
+pub struct ClientIdentity {
+    /// How people see it.
+    pub name: Arc<str>,
+    /// Its key, which no other client has.
+    pub owner: Arc<str>,
+    /// Whether its person may approve its calls.
+    pub decides: bool,
 }
 
 /// A call, as it enters the chain.
@@ -114,6 +130,8 @@ impl Pipeline {
             calls: Arc::new(AtomicU64::new(1)),
             fetcher: Fetcher::new(FetchConfig::default()),
             client: None,
+            owner: None,
+            client_decides: true,
         }
     }
 
@@ -144,6 +162,7 @@ impl Pipeline {
         pipeline.lenient_input = config.lenient_input;
         pipeline.interaction = Arc::new(config.interaction);
         pipeline.approval = Arc::new(config.approval.clone());
+        pipeline.client_decides = config.approval.decided_by != Some(DecidedBy::Operator);
         pipeline.approval_requests = stores.approval_requests.clone();
         pipeline.direct_calls = config.direct_calls.clone();
         pipeline.fetcher = Fetcher::new(config.fetch);
@@ -170,7 +189,8 @@ impl Pipeline {
 
     /// The same chain for a client, in front of its own catalogue. Limits and hooks are those of all clients together.
     #[must_use]
-    pub fn for_client(&self, catalogue: Arc<Catalogue>, client: Arc<str>) -> Self {
+    pub fn for_client(&self, catalogue: Arc<Catalogue>, identity: ClientIdentity) -> Self {
+        let ClientIdentity { name, owner, decides } = identity;
         Self {
             catalogue,
             sanitizer: self.sanitizer.clone(),
@@ -187,7 +207,9 @@ impl Pipeline {
             concurrency_limits: self.concurrency_limits.clone(),
             calls: Arc::clone(&self.calls),
             fetcher: self.fetcher.clone(),
-            client: Some(client),
+            client: Some(name),
+            owner: Some(owner),
+            client_decides: decides,
         }
     }
 

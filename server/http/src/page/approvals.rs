@@ -1,6 +1,6 @@
 //! Calls that wait for the decision of a person, and those that were decided.
 
-use super::layout::{csrf, page, problem, time, value};
+use super::layout::{csrf, number, page, problem, time, value};
 use super::query::address;
 use super::run::short;
 use super::{CLIENT, Visit, see_other};
@@ -103,8 +103,6 @@ fn run_of(run: &str) -> Markup {
 
 /// Creates the form of a call that waits.
 fn request(visit: &Visit, at: usize, call: &ApprovalRequest) -> Markup {
-    let input = visit.hub.secrets().redactor().redact_json(&call.input).into_owned();
-    let input = json::parse(&input).unwrap_or(Value::String(input));
     html! {
         section.pending #{ "approval-" (call.id) } aria-labelledby={ "call-" (at) } {
             h2 #{ "call-" (at) } { code { (call.tool) } span.hidden { " " (call.id) } }
@@ -115,15 +113,51 @@ fn request(visit: &Visit, at: usize, call: &ApprovalRequest) -> Markup {
                 "; it waits until " (time(call.expires_ms)) "."
                 @if call.once { " An approval holds for further calls of this tool by this client." }
             }
-            (value(&input))
+            (input_of(visit, call))
             form.decide method="post" action="/ui/approvals" {
                 (csrf(visit))
                 input type="hidden" name="id" value=(call.id);
+                input type="hidden" name="digest" value=(call.input_digest);
                 label { "Reason " input name="reason" maxlength="500"; }
-                button name="decision" value="approve" { "Approve " (call.tool) }
+                // Nobody approves what was not shown.
+                @if call.is_whole() { button name="decision" value="approve" { "Approve " (call.tool) } }
                 button.quiet name="decision" value="deny" { "Deny " (call.tool) }
             }
         }
+    }
+}
+
+/// Shows the input of a call: all of it, or its first page and where the others are.
+fn input_of(visit: &Visit, call: &ApprovalRequest) -> Markup {
+    let input = visit.hub.secrets().redactor().redact_json(&call.input).into_owned();
+    let parsed = if call.is_whole() { json::parse(&input).ok() } else { None };
+    html! {
+        p.digest { "Input: " (number(i64::try_from(call.input_bytes).unwrap_or(i64::MAX))) " bytes, SHA-256 " code { (call.input_digest) } "." }
+        @if let Some(long) = &call.long_members { p.alert { "Long members, which hide what follows them: " (visit.clean(long)) } }
+        (value(&parsed.unwrap_or(Value::String(input))))
+        @if !call.is_whole() {
+            p.alert {
+                "This is the beginning. "
+                a href={ "/ui/approvals/" (call.id) } { "Read all of it" } " to approve the call."
+            }
+        }
+    }
+}
+
+/// `GET /ui/approvals/ID`: a call that waits, with all of its input.
+pub async fn show_one(visit: &Visit, id: &str) -> Response {
+    let found = match visit.approvals() {
+        Some(approvals) => approvals.get(id).await,
+        None => Ok(None),
+    };
+    match found {
+        Ok(Some(call)) if call.state == ApprovalState::Waiting => page(visit, "Approval", &request(visit, 0, &call)),
+        Ok(Some(call)) => {
+            let content = html! { p { "The call is " (call.state.as_str()) "." } (input_of(visit, &call)) };
+            page(visit, "Approval", &content)
+        }
+        Ok(None) => problem(Some(visit), StatusCode::NOT_FOUND, "There is no such call any more."),
+        Err(error) => problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.0),
     }
 }
 
@@ -137,11 +171,15 @@ pub async fn decide(visit: &Visit) -> Response {
         Some(_) | None => return problem(Some(visit), StatusCode::BAD_REQUEST, "Approve or deny the call."),
     };
     let reason = visit.form.filled("reason").map(str::to_owned);
-    let decision = Decision { is_approved, by: CLIENT.into(), reason };
+    let Some(digest) = visit.form.filled("digest").map(str::to_owned) else {
+        return problem(Some(visit), StatusCode::BAD_REQUEST, "The digest of the input is missing.");
+    };
+    let decision = Decision { digest: Some(digest), is_approved, by: CLIENT.into(), reason };
     let decision = decision.without_secrets(&visit.hub.secrets().redactor());
     match approvals.decide(visit.form.get("id").unwrap_or_default(), &decision).await {
         Ok(Decided::Done(_)) => see_other("/ui/approvals"),
         Ok(Decided::TooLate(call)) => wrong(&format!("It is too late: the call is {}.", call.state.as_str())),
+        Ok(Decided::OtherInput(_)) => wrong("The call has another input than the one that was shown: read it again."),
         Ok(Decided::Unknown) => wrong("There is no such call any more."),
         Err(error) => problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &error.0),
     }

@@ -11,6 +11,7 @@ mod engine;
 mod entry;
 mod header;
 mod journal;
+mod owner;
 mod start;
 
 use super::Hub;
@@ -200,7 +201,12 @@ impl Durable {
     /// Returns the id of a run of a client, made of any other one.
     #[must_use]
     pub fn id_for(&self, hub: &Hub, id: RunId) -> RunId {
-        if self.engine.is_some() { start::owned(hub, &id) } else { id }
+        self.id_of_owner(hub.principal.as_ref().map(|principal| &*principal.owner), id)
+    }
+
+    /// Does the same for the key of a client.
+    pub(crate) fn id_of_owner(&self, owner: Option<&str>, id: RunId) -> RunId {
+        if self.engine.is_some() { start::owned_by(owner, &id) } else { id }
     }
 
     fn now_ms(&self) -> i64 {
@@ -343,7 +349,7 @@ impl Durable {
         let run = JournaledRun {
             id: id.as_str().to_owned(),
             state: JournaledState::Running,
-            principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
+            principal: hub.principal.as_ref().map(|principal| principal.owner.to_string()),
             active_ms: 0,
             is_cancelled: false,
             outcome: None,
@@ -364,7 +370,7 @@ impl Durable {
             return Ok(engine.request(id).await? == now.request());
         }
         let keys = self.keys(hub.config()).await?;
-        let Some((run, header)) = self.journals.read(&keys, id.as_str()).await? else { return Ok(false) };
+        let Some((_, header)) = self.journals.read(&keys, id.as_str()).await? else { return Ok(false) };
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
         let now = Header::new(hub, request, self.now_ms());
         // What follows from the time, and not from the request.
@@ -373,7 +379,8 @@ impl Durable {
         // A run that is submitted gets room for a long result when it begins.
         let result_bytes = now.limits.get(MAX_RESULT_BYTES).copied();
         before.limits.extend(result_bytes.map(|bytes| (MAX_RESULT_BYTES.to_owned(), bytes)));
-        let is_own = run.principal.as_deref() == hub.principal.as_ref().map(|principal| &*principal.name);
+        before.scopes.clone_from(&now.scopes);
+        let is_own = self.own_run(hub, id).await?.is_some();
         Ok(is_own && serde_json::to_value(&before).ok() == serde_json::to_value(&now).ok())
     }
 
@@ -558,7 +565,7 @@ impl Durable {
     ) -> Result<Option<Standing>, JournalProblem> {
         if let Some(engine) = &self.engine {
             // The id says nothing to another client.
-            if start::owned(hub, id) != *id {
+            if !start::is_own(hub, id) {
                 return Ok(None);
             }
             return match engine.find(id, wait).await? {
@@ -567,12 +574,8 @@ impl Durable {
                 Found::Open => self.open_standing(id).await.map(Some),
             };
         }
-        let keys = self.keys(hub.config()).await?;
-        let Some(run) = self.journals.get(&keys, id.as_str()).await? else { return Ok(None) };
         // The id says nothing to another client.
-        if run.principal.as_deref() != hub.principal.as_ref().map(|principal| &*principal.name) {
-            return Ok(None);
-        }
+        let Some(run) = self.own_run(hub, id).await? else { return Ok(None) };
         Ok(Some(match (run.state, run.outcome) {
             (JournaledState::Ended, Some(outcome)) => Standing::Ended(outcome),
             (JournaledState::Ended | JournaledState::Running | JournaledState::Waiting, _) => {

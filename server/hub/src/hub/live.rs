@@ -138,16 +138,16 @@ impl LiveHub {
     }
 
     /// Returns the hub of a client that has these permissions; `None`: the client has not been here, or may now use other
-    /// tools. Without a name, it is this hub.
+    /// tools. Without an owner, it is this hub.
     #[must_use]
-    pub fn of_client(&self, name: Option<&str>, permissions: Option<&str>) -> Option<Arc<Hub>> {
+    pub fn of_client(&self, owner: Option<&str>, permissions: Option<&str>) -> Option<Arc<Hub>> {
         let own = self.get();
-        if own.is_of(name, permissions) {
+        if own.is_of(owner, permissions) {
             return Some(own);
         }
         let of_clients = self.0.of_clients.lock().unwrap_or_else(PoisonError::into_inner);
         let hubs = of_clients.iter().filter_map(Weak::upgrade).map(|shared| Self(shared).get());
-        hubs.into_iter().find(|hub| hub.is_of(name, permissions))
+        hubs.into_iter().find(|hub| hub.is_of(owner, permissions))
     }
 
     /// Waits until nobody uses a hub, then closes what no other hub has.

@@ -5,13 +5,15 @@ use super::offer::{Fronts, Signatures};
 use agentscript::Policy;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolFilter;
-use codecall_config::{Front, FrontConfig, vm};
+use codecall_config::{Config, DecidedBy, Front, FrontConfig, vm};
 use codecall_runs::ClientKey;
 use codecall_store::OwnedResults;
 use codecall_tools::catalogue::Catalogue;
+use codecall_tools::pipeline::ClientIdentity;
 use codecall_tools::results::Results;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -20,6 +22,15 @@ use tokio::sync::Semaphore;
 pub struct Principal {
     /// Its name in logs, records and figures.
     pub name: Arc<str>,
+    /// Its key in the store: what it has begun belongs to it. No other client has the same.
+    pub owner: Arc<str>,
+    /// The name that an earlier version has used for the key, if no other client can have had the same.
+    pub former_owner: Option<Arc<str>>,
+    /// The scopes of its token that the configuration knows; `None`: its tokens have none. What it has begun with more of them
+    /// cannot be read with fewer.
+    pub scopes: Option<BTreeSet<String>>,
+    /// Whether it is an operator.
+    pub is_operator: bool,
     /// Filters, one of which must select a tool; `None`: it may use all tools.
     pub allowed: Option<Vec<ToolFilter>>,
     /// How tools are offered to it; `None`: as the configuration says.
@@ -39,6 +50,20 @@ impl Principal {
         digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
 
+    /// Whether it is the owner of what belongs to this key, or has belonged to this name.
+    pub(super) fn owns(&self, owner: &str) -> bool {
+        *self.owner == *owner || self.former_owner.as_deref() == Some(owner)
+    }
+
+    /// Whether its person may approve its calls.
+    fn decides(&self, config: &Config) -> bool {
+        match config.approval.decided_by {
+            Some(DecidedBy::Client) => true,
+            Some(DecidedBy::Operator) => false,
+            None => self.is_operator || !config.http.has_operators(),
+        }
+    }
+
     fn policy(&self, policy: &Policy) -> Result<Policy, Error> {
         vm::lowered(policy, self.limits.clone()).map_err(Error::Config)
     }
@@ -47,10 +72,10 @@ impl Principal {
 impl Hub {
     /// Whether it is the hub of this client, which may use the same tools as when it had these permissions.
     #[must_use]
-    pub fn is_of(&self, name: Option<&str>, permissions: Option<&str>) -> bool {
+    pub fn is_of(&self, owner: Option<&str>, permissions: Option<&str>) -> bool {
         match &self.principal {
-            Some(own) => Some(&*own.name) == name && permissions == Some(own.permissions().as_str()),
-            None => name.is_none(),
+            Some(own) => owner.is_some_and(|owner| own.owns(owner)) && permissions == Some(own.permissions().as_str()),
+            None => owner.is_none(),
         }
     }
 
@@ -71,9 +96,16 @@ impl Hub {
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
         let catalogue = Arc::new(catalogue);
         catalogue.follow();
-        let pipeline = Arc::new(self.pipeline.for_client(Arc::clone(&catalogue), Arc::clone(&principal.name)));
+        let identity = ClientIdentity {
+            name: Arc::clone(&principal.name),
+            owner: Arc::clone(&principal.owner),
+            decides: principal.decides(&self.config),
+        };
+        let pipeline = Arc::new(self.pipeline.for_client(Arc::clone(&catalogue), identity));
+        // Tokens of a subject share its places, whatever their scopes are.
+        let client = ClientKey(Sha256::digest(principal.owner.as_bytes()).into());
         let with_tools = |runs: &codecall_runs::Runs| {
-            runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline)).of_client(ClientKey(principal.key))
+            runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline)).of_client(client)
         };
         let results = Arc::new(OwnedResults::new(Arc::clone(&self.kept.stores.results), principal.key));
         Ok(Arc::new(Self {

@@ -3,7 +3,7 @@
 use super::execute::Execute;
 use super::waiting::{outcome_within, standing};
 use super::{Answer, InvalidArguments};
-use crate::hub::Hub;
+use crate::hub::{Durable, Hub};
 use codecall_base::event::RunId;
 use codecall_store::{JournalProblem, Submitted};
 use serde_json::Value;
@@ -59,10 +59,9 @@ pub async fn submit(hub: &Hub, arguments: Value, key: Option<&str>) -> Result<Ru
         Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES => {
             return Err(NotSubmitted::Invalid(format!("The Idempotency-Key has 1 to {MAX_KEY_BYTES} characters")));
         }
-        Some(key) => id_of(hub, key),
-        None => RunId::random(),
+        Some(key) => id_with_key(hub, durable, key).await?,
+        None => durable.id_for(hub, RunId::random()),
     };
-    let id = durable.id_for(hub, id);
     match durable.submit(hub, &id, &request).await? {
         Submitted::Stored => Ok(id),
         Submitted::Known if durable.is_same(hub, &id, &request).await? => Ok(id),
@@ -71,11 +70,25 @@ pub async fn submit(hub: &Hub, arguments: Value, key: Option<&str>) -> Result<Ru
     }
 }
 
-/// The id of the run with a key of a client.
-pub(super) fn id_of(hub: &Hub, key: &str) -> RunId {
+/// Returns the id of the run with a key of a client.
+///
+/// # Errors
+/// The store cannot be read.
+pub(super) async fn id_with_key(hub: &Hub, durable: &Durable, key: &str) -> Result<RunId, JournalProblem> {
+    // A request that an earlier version has got with the key is not made again.
+    if let Some(former) = hub.principal().and_then(|principal| principal.former_owner.as_deref()) {
+        let id = durable.id_of_owner(Some(former), id_of(Some(former), key));
+        if durable.standing(hub, &id).await?.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(durable.id_for(hub, id_of(hub.principal().map(|principal| &*principal.owner), key)))
+}
+
+fn id_of(owner: Option<&str>, key: &str) -> RunId {
     let mut hash = Sha256::new();
-    if let Some(principal) = hub.principal() {
-        hash.update(principal.name.as_bytes());
+    if let Some(owner) = owner {
+        hash.update(owner.as_bytes());
     }
     // No name contains it.
     hash.update([0]);

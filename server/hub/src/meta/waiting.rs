@@ -47,7 +47,14 @@ pub(super) async fn execute_durably(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Answer {
-    let id = durable.id_for(hub, key.as_ref().map_or_else(RunId::random, |key| submit::id_of(hub, key)));
+    let id = match &key {
+        Some(key) => submit::id_with_key(hub, durable, key).await,
+        None => Ok(durable.id_for(hub, RunId::random())),
+    };
+    let id = match id {
+        Ok(id) => id,
+        Err(error) => return Answer::refused(format!("The run cannot be looked up: {error}")),
+    };
     script.id = Some(id.clone());
     if durable.engine().is_some() {
         announce(&sink, &id).await;
@@ -126,8 +133,14 @@ async fn known(
     cancel: &CancellationToken,
 ) -> Option<Answer> {
     loop {
+        let is_stored = match durable.is_stored(hub, id).await {
+            Ok(is_stored) => is_stored,
+            Err(error) => return Some(Answer::refused(format!("The run cannot be begun: {error}"))),
+        };
         match durable.standing(hub, id).await {
             Ok(Some(_)) => {}
+            // The token lacks scopes that the run was begun with.
+            Ok(None) if is_stored => return Some(Answer::refused(KEY_USED.into())),
             // It is in the store from its first call on.
             Ok(None) if durable.is_open(id.as_str()) => {
                 cancel.run_until_cancelled(tokio::time::sleep(OUTCOME_LOOK)).await?;
@@ -289,8 +302,21 @@ fn open(hub: &Hub, run: &RunId, requests: &[ApprovalRequest]) -> Answer {
 /// Does the same, with what keeps it from going on.
 fn open_with(hub: &Hub, run: &RunId, requests: &[ApprovalRequest], problem: Option<&str>) -> Answer {
     let approvals = requests.iter().map(|request| {
-        let input = serde_json::from_str::<Value>(&request.input).unwrap_or_else(|_| request.input.as_str().into());
-        json!({"id": request.id, "tool": request.tool, "input": input, "expiresMs": request.expires_ms})
+        let ApprovalRequest { id, tool, input, input_digest, input_bytes, expires_ms, long_members, .. } = request;
+        let text = || input.as_str().into();
+        let mut approval = json!({"id": id, "tool": tool, "inputDigest": input_digest, "expiresMs": expires_ms});
+        if request.is_whole() {
+            approval["input"] = serde_json::from_str::<Value>(input).unwrap_or_else(|_| text());
+        } else {
+            // The agent has made the call; the person reads all of it.
+            approval["inputBegins"] = text();
+            approval["inputBytes"] = (*input_bytes).into();
+            approval["note"] = format!("'codecall approvals {id}' prints all of the input").into();
+        }
+        if let Some(long) = long_members {
+            approval["longMembers"] = long.as_str().into();
+        }
+        approval
     });
     let approvals: Vec<Value> = approvals.collect();
     let tool = listed_name(&execute::Execute, hub.config().tools.names);

@@ -1,31 +1,32 @@
 //! Calls that a person has to approve before they are made.
 //!
-//! The client is asked if it can ask a person. Otherwise the request waits in the store: the call fails with
-//! `APPROVAL_REQUIRED`, and is made again when it was decided — by its run, which pauses, or by its client. A decision holds
-//! for one call. What cannot be asked or read is not allowed.
+//! The client is asked if it can ask a person, and its person may decide. Otherwise the request waits in the store: the call
+//! fails with `APPROVAL_REQUIRED`, and is made again when it was decided — by its run, which pauses, or by its client. A
+//! decision holds for one call, and for the input that the person has seen. What cannot be asked or read is not allowed.
+
+mod question;
 
 use super::client::CallClient;
 use super::{Pipeline, ToolCall, bound, canonical};
 use crate::catalogue::Entry;
 use codecall_base::call::{CallPause, client};
 use codecall_base::hidden::visible;
-use codecall_base::offload::{self, weight, weight_of};
-use codecall_base::tool::{Approval, ErrorCode, OWN_SOURCE, ToolDefinition, ToolError};
-use codecall_store::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, StoreError, now_ms};
-use serde_json::{Value, json};
+use codecall_base::offload::{self, weight_of};
+use codecall_base::tool::{Approval, ErrorCode, ToolDefinition, ToolError};
+use codecall_store::{
+    ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, StoreError, long_members, now_ms,
+};
+use question::{Question, ask};
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Maximum length of an input as a person sees it, in bytes.
-const MAX_SHOWN_BYTES: usize = 4_096;
-/// The same where the input is code that will run.
-const MAX_SHOWN_CODE_BYTES: usize = 64 << 10;
+/// Maximum length of an input that a person is asked about, in bytes: all of it is stored and shown.
+const MAX_INPUT_BYTES: usize = 256 << 10;
 /// Maximum length of the name of a client, in bytes.
 const MAX_CLIENT_BYTES: usize = 100;
-/// How often the store is asked for a decision while the client is asked.
-const LOOK: Duration = Duration::from_millis(500);
 /// How long it waits before it asks a store again that has failed.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -94,9 +95,7 @@ impl Pipeline {
             let why = "but too many calls wait for a person already (approval.maxWaiting)";
             return Err(required(entry, why).into());
         }
-        let sent = Arc::new(Value::Object(call.input.clone()));
-        let input = offload::run(work, || bound::text(self.masked(&sent).to_string(), max_shown(entry)));
-        let input = input.await.map_err(ToolError::from)?;
+        let input = self.shown(entry, call).await?;
         let now = now_ms();
         let expiry = i64::try_from(self.approval.expiry.as_millis()).unwrap_or(i64::MAX);
         let request = ApprovalRequest {
@@ -104,6 +103,8 @@ impl Pipeline {
             subject,
             run: call.context.run.as_ref().filter(|_| pause.is_some()).map(|run| run.id.as_str().to_owned()),
             tool: entry.name.clone(),
+            input_bytes: input.len() as u64,
+            long_members: long_members(&input),
             input,
             input_digest: digest,
             client: self.requester(),
@@ -120,20 +121,40 @@ impl Pipeline {
 
     /// Asks the client, where there is no store in which a request could wait.
     async fn ask_only(&self, entry: &Entry, call: &ToolCall, client: &CallClient) -> Result<(), ToolError> {
-        let sent = Arc::new(Value::Object(call.input.clone()));
-        let input =
-            offload::run(weight(&sent), || bound::text(self.masked(&sent).to_string(), max_shown(entry))).await?;
-        match ask(client, &entry.name, &input, None).await {
+        let work = weight_of(&call.input);
+        let digest = offload::run(work, || digest_of(&call.input)).await?;
+        let input = self.shown(entry, call).await?;
+        let question = Question { tool: &entry.name, input: &input, digest: &digest };
+        let answer = if self.client_decides { ask(client, question, None).await } else { None };
+        match answer {
             Some((true, _)) => Ok(()),
             Some((false, reason)) => Err(denied(&entry.name, reason.as_deref())),
             None => {
+                let why = match self.client_decides {
+                    true => "this client cannot ask one",
+                    false => "only operators may decide (approval.decidedBy)",
+                };
                 let message = format!(
-                    "Tool '{}' needs the approval of a person, but this client cannot ask one, and there is no store in which the call could wait",
+                    "Tool '{}' needs the approval of a person, but {why}, and there is no store in which the call could wait",
                     entry.name
                 );
                 Err(ToolError::new(ErrorCode::ApprovalRequired, message))
             }
         }
+    }
+
+    /// Returns the input of a call as a person sees it: all of it, without secrets and personal data.
+    async fn shown(&self, entry: &Entry, call: &ToolCall) -> Result<String, ToolError> {
+        let sent = Arc::new(Value::Object(call.input.clone()));
+        let input = offload::run(weight_of(&call.input), || self.masked(&sent).to_string()).await?;
+        if input.len() > MAX_INPUT_BYTES {
+            let why = format!(
+                "but its input has {} bytes, more than a person is asked about ({MAX_INPUT_BYTES}); make it shorter",
+                input.len()
+            );
+            return Err(required(entry, &why));
+        }
+        Ok(input)
     }
 
     /// Who makes the call: a token's name, or how the client names itself.
@@ -142,34 +163,35 @@ impl Pipeline {
         own.map(|name| bound::text(visible(&self.masked_text(&name)).into_owned(), MAX_CLIENT_BYTES))
     }
 
+    /// Whose the call is: the key of the client, which nobody else has, or how the only client names itself.
+    fn owner(&self) -> Option<String> {
+        self.owner.as_deref().map(str::to_owned).or_else(|| self.requester())
+    }
+
     /// Returns which call it is, and the digest of its input.
     fn identify(&self, entry: &Entry, call: &ToolCall) -> (String, String) {
         let input = canonical(&call.input);
+        let shown = digest_of(&call.input);
+        // Of requests that are stored.
         let digest = hex(&[&input]);
         let subject = match call.context.run.as_ref().and_then(|run| Some((run, run.pause.as_ref()?))) {
             // The same call of a script that is replayed has the same number, and must have the same input.
             Some((run, pause)) => hex(&["run", run.id.as_str(), &pause.call.to_string(), &entry.name, &digest]),
-            None => hex(&["call", self.requester().as_deref().unwrap_or_default(), &entry.name, &digest]),
+            None => hex(&["call", self.owner().as_deref().unwrap_or_default(), &entry.name, &digest]),
         };
-        (subject, digest)
+        (subject, shown)
     }
 
     /// What an approval that is given once holds for: a client, and a tool as it is now.
     fn scope(&self, entry: &Entry) -> String {
         let ToolDefinition { description, input_schema, .. } = &*entry.definition;
-        let requester = self.requester();
-        hex(&["once", requester.as_deref().unwrap_or_default(), &entry.name, description, &input_schema.to_string()])
+        let owner = self.owner();
+        hex(&["once", owner.as_deref().unwrap_or_default(), &entry.name, description, &input_schema.to_string()])
     }
 }
 
 fn pause_of(call: &ToolCall) -> Option<&CallPause> {
     call.context.run.as_ref()?.pause.as_deref()
-}
-
-/// Returns how much of the input of a call is shown, in bytes.
-fn max_shown(entry: &Entry) -> usize {
-    // Code is approved for all calls to come, so a person sees all of it.
-    if entry.definition.source == OWN_SOURCE { MAX_SHOWN_CODE_BYTES } else { MAX_SHOWN_BYTES }
 }
 
 /// Why a call is not approved.
@@ -210,16 +232,17 @@ impl Gate<'_> {
         if request.state == ApprovalState::Waiting && request.expires_ms <= now_ms() {
             request.state = ApprovalState::Expired;
         }
+        let question = Question { tool: &self.entry.name, input: &request.input, digest: &request.input_digest };
         if request.state == ApprovalState::Waiting
-            && let Some((is_approved, reason)) =
-                ask(client, &self.entry.name, &request.input, Some((self.requests, &request.id))).await
+            && self.pipeline.client_decides
+            && let Some((is_approved, reason)) = ask(client, question, Some((self.requests, &request.id))).await
         {
             let by = format!("client {}", request.client.as_deref().unwrap_or("without a name"));
-            let decision = Decision { is_approved, by, reason };
+            let decision = Decision { digest: Some(request.input_digest.clone()), is_approved, by, reason };
             let decision = decision.without_secrets(&self.pipeline.secrets.redactor());
             match self.requests.decide(&request.id, &decision).await? {
                 // If somebody else was faster, that decision holds.
-                Decided::Done(decided) | Decided::TooLate(decided) => request = decided,
+                Decided::Done(decided) | Decided::TooLate(decided) | Decided::OtherInput(decided) => request = decided,
                 Decided::Unknown => {}
             }
         }
@@ -258,54 +281,11 @@ impl Gate<'_> {
                 "who has not decided yet. A person can do so with 'codecall approve {id}' or 'codecall deny {id}'; then {again}"
             ),
         );
-        let details = json!({"approval": id, "tool": request.tool, "expiresMs": request.expires_ms});
+        let details = json!({
+            "approval": id, "tool": request.tool, "expiresMs": request.expires_ms, "inputDigest": request.input_digest,
+        });
         error.details = Some(self.pipeline.masked(&Arc::new(details)).to_string());
         error
-    }
-}
-
-/// Asks the person of a client. Returns the decision, and why; `None`: nobody has decided, or somebody did in the store.
-async fn ask(
-    client: &CallClient,
-    tool: &str,
-    input: &str,
-    stored: Option<(&dyn ApprovalRequests, &str)>,
-) -> Option<(bool, Option<String>)> {
-    let message = format!("Allow this call?\nTool: {}\nInput: {}", visible(tool), visible(input));
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "decision": {"type": "string", "title": "Decision", "enum": ["allow", "deny"]},
-            "reason": {"type": "string", "title": "Reason (the agent sees it)"},
-        },
-        "required": ["decision"],
-    });
-    let asking = client.confirm(json!({"message": message, "requestedSchema": schema}));
-    let answer = match stored {
-        None => asking.await?,
-        Some((requests, id)) => tokio::select! {
-            answer = asking => answer?,
-            () = decided(requests, id) => return None,
-        },
-    };
-    let reason = answer["content"]["reason"].as_str().map(str::trim).filter(|reason| !reason.is_empty());
-    let reason = reason.map(str::to_owned);
-    match (answer["action"].as_str(), answer["content"]["decision"].as_str()) {
-        (Some("accept"), Some("allow")) => Some((true, reason)),
-        (Some("accept"), _) | (Some("decline"), _) => Some((false, reason)),
-        // The person has closed the question.
-        _ => None,
-    }
-}
-
-/// Resolves when a request no longer waits.
-async fn decided(requests: &dyn ApprovalRequests, id: &str) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let request = requests.get(id).await;
-        if request.is_ok_and(|request| request.is_none_or(|request| request.state != ApprovalState::Waiting)) {
-            return;
-        }
     }
 }
 
@@ -325,6 +305,26 @@ fn check_repeatable(entry: &Entry) -> Result<(), ToolError> {
         entry.name
     );
     Err(ToolError::new(ErrorCode::CallInterrupted, message))
+}
+
+/// Returns the SHA-256 digest of an input: of its JSON text without spaces, with sorted members.
+fn digest_of(input: &Map<String, Value>) -> String {
+    let text = Value::Object(sorted(input)).to_string();
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
+}
+
+/// Sorts the members of all objects. It may recurse, because JSON parsers limit the depth of values.
+fn sorted(members: &Map<String, Value>) -> Map<String, Value> {
+    fn value(unsorted: &Value) -> Value {
+        match unsorted {
+            Value::Object(members) => Value::Object(sorted(members)),
+            Value::Array(items) => items.iter().map(value).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => unsorted.clone(),
+        }
+    }
+    let mut names: Vec<&String> = members.keys().collect();
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), value(&members[name]))).collect()
 }
 
 /// Returns the digest of texts, of which none is part of another one.

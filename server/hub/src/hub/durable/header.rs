@@ -6,7 +6,7 @@ use agentscript::{LIMITS, Language, Limits, Loops, Policy, Preset};
 use codecall_base::call::client;
 use codecall_runs::ExecuteRequest;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run was begun with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Header {
     pub client: Option<String>,
     /// What the client of the HTTP server may use.
     pub permissions: Option<String>,
+    /// The scopes of its token; `None`: tokens of the client have none, or an earlier version has begun the run.
+    #[serde(default)]
+    pub scopes: Option<BTreeSet<String>>,
     /// The longest result that its client gets.
     pub max_result_bytes: u64,
 }
@@ -58,6 +61,7 @@ impl Header {
             began_ms,
             client: client().map(|name| name.to_string()),
             permissions: hub.principal.as_ref().map(Principal::permissions),
+            scopes: hub.principal.as_ref().and_then(|principal| principal.scopes.clone()),
             max_result_bytes: request.max_client_bytes.unwrap_or(limits.max_result_bytes),
         }
     }

@@ -128,7 +128,7 @@ impl Journal {
             durable: Arc::clone(durable),
             keys,
             id: id.as_str().to_owned(),
-            principal: hub.principal.as_ref().map(|principal| principal.name.to_string()),
+            principal: hub.principal.as_ref().map(|principal| principal.owner.to_string()),
             state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
             is_durable,
             is_taken_over: false,

@@ -9,6 +9,7 @@ use codecall_runs::ExecuteRequest;
 use codecall_store::now_ms;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Number of digits of the id of a run that say whose it is.
@@ -29,6 +30,11 @@ pub struct Start {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     name: String,
+    /// Its key in the store. An earlier version has not noted it.
+    #[serde(default)]
+    owner: Option<String>,
+    #[serde(default)]
+    scopes: Option<BTreeSet<String>>,
     allowed: Option<Vec<ToolFilter>>,
     key: String,
 }
@@ -51,6 +57,8 @@ impl Start {
         let request = request_digest(&header);
         let owner = hub.principal.as_ref().map(|principal| Owner {
             name: principal.name.to_string(),
+            owner: Some(principal.owner.to_string()),
+            scopes: principal.scopes.clone(),
             allowed: principal.allowed.clone(),
             key: hex(&principal.key),
         });
@@ -126,6 +134,11 @@ impl Owner {
         }
         Principal {
             name: self.name.as_str().into(),
+            owner: self.owner.as_deref().unwrap_or(&self.name).into(),
+            former_owner: None,
+            scopes: self.scopes.clone(),
+            // A worker asks nobody.
+            is_operator: false,
             allowed: self.allowed.clone(),
             front: None,
             limits: serde_json::Map::new(),
@@ -151,18 +164,35 @@ pub fn interpreter() -> &'static str {
 
 /// Returns the digest of what a client has requested, without what follows from the time.
 fn request_digest(header: &Header) -> String {
-    let header =
-        Header { interpreter: String::new(), seed: 0, began_ms: 0, client: None, permissions: None, ..header.clone() };
+    let header = Header {
+        interpreter: String::new(),
+        seed: 0,
+        began_ms: 0,
+        client: None,
+        permissions: None,
+        scopes: None,
+        ..header.clone()
+    };
     hex(&Sha256::digest(serde_json::to_vec(&header).unwrap_or_default()))
 }
 
 /// Returns the id of a run that belongs to the client of a hub: its last digits say so, and follow from the others.
 pub(super) fn owned(hub: &Hub, id: &RunId) -> RunId {
+    owned_by(hub.principal.as_ref().map(|principal| &*principal.owner), id)
+}
+
+/// Whether a run of this id belongs to the client of a hub.
+pub(super) fn is_own(hub: &Hub, id: &RunId) -> bool {
+    let former = hub.principal.as_ref().and_then(|principal| principal.former_owner.as_deref());
+    owned(hub, id) == *id || former.is_some_and(|former| owned_by(Some(former), id) == *id)
+}
+
+pub(super) fn owned_by(owner: Option<&str>, id: &RunId) -> RunId {
     let digits = &id.as_str()[..id.as_str().len() - OWNER_DIGITS];
     let mut hash = Sha256::new();
     hash.update(digits);
-    if let Some(principal) = &hub.principal {
-        hash.update(principal.name.as_bytes());
+    if let Some(owner) = owner {
+        hash.update(owner.as_bytes());
     }
     let owned = format!("{digits}{}", &hex(&hash.finalize())[..OWNER_DIGITS]);
     RunId::parse(&owned).unwrap_or_else(|| id.clone())

@@ -11,6 +11,8 @@ pub async fn keep_and_decide(database: Database) {
         run: run.map(str::to_owned),
         tool: "bank:transfer".into(),
         input: "{}".into(),
+        input_bytes: 2,
+        input_digest: "d1e2".into(),
         asked_ms: now_ms(),
         expires_ms,
         ..ApprovalRequest::default()
@@ -49,7 +51,13 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "its process holds it");
     journals.pause(&one, run, 7, None).await.expect("paused");
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "nobody has decided");
-    let approve = Decision { is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
+    let approve = Decision { digest: None, is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
+    let of_other = Decision { digest: Some("ab".into()), ..approve.clone() };
+    assert!(
+        matches!(requests.decide("aa11", &of_other).await, Ok(Decided::OtherInput(_))),
+        "it is about another input"
+    );
+    let approve = Decision { digest: Some("D1".into()), ..approve };
     let Ok(Decided::Done(decided)) = requests.decide("aa11", &approve).await else { panic!("decided") };
     assert_eq!(
         (decided.state, decided.reason.as_deref(), decided.decided_by.as_deref()),
