@@ -207,7 +207,9 @@ async fn the_first_example_works_as_printed() {
         block.split_once("\n```").expect("its end").0.to_owned()
     };
     let folder = Folder::new();
-    let settings = format!("stateDir = {:?}\n{}\n", folder.path("state"), part("toml", 1));
+    // Tests store nothing, unless they name a file.
+    let (state, store) = (folder.path("state"), folder.path("state/codecall.db"));
+    let settings = format!("stateDir = {state:?}\nstore = {store:?}\n{}\n", part("toml", 1));
     let config = folder.file("codecall.toml", settings);
     let example = part("console", 1);
     let mut lines = example.lines();
