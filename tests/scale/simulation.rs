@@ -331,7 +331,7 @@ impl Simulation {
             for request in waiting {
                 let input: Value = serde_json::from_str(&request.input).expect("an input");
                 let is_approved = input["run"].as_u64().expect("a run") as usize % DENIED != 3;
-                let decision = Decision { is_approved, by: "a person".into(), reason: None };
+                let decision = Decision { digest: None, is_approved, by: "a person".into(), reason: None };
                 let _ = requests.decide(&request.id, &decision).await;
             }
         });

@@ -88,9 +88,8 @@ pub async fn ask(
             (Some("accept"), Some(NEXT)) if !is_last => at += 1,
             (Some("accept"), Some(FIRST)) if is_last && at > 0 => at = 0,
             (Some("decline"), _) => return Some((false, reason)),
+            (Some("accept"), decision) if decision != Some(ALLOW) => return Some((false, reason)),
             // Nobody has seen the rest of it, or the person has closed the question.
-            (Some("accept"), Some(ALLOW)) => return None,
-            (Some("accept"), _) => return Some((false, reason)),
             _ => return None,
         }
     }
