@@ -204,6 +204,13 @@ const MIGRATIONS: [&str; 11] = [
      CREATE INDEX run_results_by_time ON run_results (keep_until);",
     // The long members of the input of a call that waits, so that lists name them without the input.
     "ALTER TABLE approval_requests ADD COLUMN long_members TEXT;",
+    // `fence` grows whenever a process takes a run over; of several rows of history of a run, the one with the highest is right.
+    // `resumed` is the time of the script at which its last evaluation began: -1 where that is not known. The clock of the store
+    // (`database/clock.rs`); there is one row.
+    "ALTER TABLE journaled_runs ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;
+     ALTER TABLE journaled_runs ADD COLUMN resumed BIGINT NOT NULL DEFAULT -1;
+     ALTER TABLE runs ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;
+     CREATE TABLE clocks (place BIGINT PRIMARY KEY, boot TEXT NOT NULL, ahead BIGINT NOT NULL, seen BIGINT NOT NULL);",
 ];
 
 /// The newest version of the tables.
