@@ -154,7 +154,9 @@ pub fn looks(runs: u64) {
             id,
             state: JournaledState::Running,
             principal: None,
+            began_ms: 0,
             active_ms: 0,
+            resumed_ms: Some(0),
             is_cancelled: false,
             outcome: None,
         };
@@ -176,16 +178,17 @@ pub fn looks(runs: u64) {
         assert_eq!(held.len() as u64, submitted);
         time("take over a run", began.elapsed() / submitted as u32);
         let began = Instant::now();
-        journals.renew(&lease, &held).await.expect("renewed");
+        let ids: Vec<String> = held.iter().map(|hold| hold.id.clone()).collect();
+        journals.renew(&lease, &ids).await.expect("renewed");
         time(&format!("renew {submitted} leases"), began.elapsed());
         let began = Instant::now();
-        for id in &held {
-            journals.append(&keys, &lease, id, 0, "{\"calls\":[]}").await.expect("appended");
+        for hold in &held {
+            journals.append(&keys, &lease, hold, 0, "{\"calls\":[]}").await.expect("appended");
         }
         time("append an entry", began.elapsed() / submitted as u32);
         let began = Instant::now();
-        for id in &held {
-            journals.end(&keys, &lease, id, "{}", 0).await.expect("ended");
+        for hold in &held {
+            journals.end(&keys, &lease, hold, "{}", 0).await.expect("ended");
         }
         time("end a run", began.elapsed() / submitted as u32);
     });

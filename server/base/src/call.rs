@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::event::{EventSink, RunId};
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +56,17 @@ pub struct RunScope {
     pub depth: u32,
     /// Its call; `None`: the run cannot pause.
     pub pause: Option<Arc<CallPause>>,
+    /// The hold of its process on it; `None`: no other process can take it over.
+    pub hold: Option<Arc<dyn RunHold>>,
+}
+
+/// The hold of a process on a run that others take over if it lets its lease lapse.
+pub trait RunHold: std::fmt::Debug + Send + Sync {
+    /// Checks that the process still has the run: right before a call is sent.
+    ///
+    /// # Errors
+    /// It has lost the run, or cannot know. No call may be sent, and no answer counts.
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 }
 
 /// A call of a run that can pause: it ends without an answer, and is made again when a person has decided.

@@ -46,7 +46,10 @@ impl Serve {
             tokio::spawn(async move { history.probe().await });
         }
         if self.http.is_some() {
-            hub.join_replicas().await?;
+            match cancel.run_until_cancelled(hub.join_replicas()).await {
+                Some(joined) => joined?,
+                None => return Ok(CommandStatus::Success),
+            }
         }
         let live = LiveHub::from(hub);
         live.follow_replicas();

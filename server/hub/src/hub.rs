@@ -15,6 +15,7 @@ mod status;
 mod store_watch;
 mod tool_examples;
 
+pub(crate) use durable::PASSING;
 pub use durable::{
     Durable, DurableEngine, EngineProblem, Found, NotResumed, OpenRun, Owner, Resumed, Standing, Start, Started,
     interpreter,

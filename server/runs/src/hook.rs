@@ -47,6 +47,8 @@ pub struct RunEnd<'a> {
     pub outcome: &'a Outcome,
     /// The duration of the run.
     pub duration: Duration,
+    /// How often a process has taken the run over: of several ends of one run, that with the highest number is right.
+    pub fence: i64,
     pub(crate) began: Instant,
     pub(crate) log: &'a CallLog,
     pub(crate) pipeline: &'a Arc<Pipeline>,
@@ -94,8 +96,8 @@ pub trait RunHook: Send + Sync {
         None
     }
 
-    /// Called instead of [`RunHook::end`] when the run waits for a person and has left the memory. When it goes on, it
-    /// begins again, with the same id.
+    /// Called instead of [`RunHook::end`] when the run waits for a person and has left the memory, or goes on in another process.
+    /// When it goes on, it begins again, with the same id.
     fn paused(&self, start: &RunStart) {
         let _ = start;
     }
@@ -113,7 +115,7 @@ pub struct LogRuns;
 
 impl RunHook for LogRuns {
     fn paused(&self, start: &RunStart) {
-        tracing::info!(run = %start.id, "run waits for a person");
+        tracing::info!(run = %start.id, "run waits for a person, or goes on elsewhere");
     }
 
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
@@ -140,6 +142,7 @@ pub(crate) struct HookGuard {
 /// A run whose hooks have seen its start, but not its end.
 struct ActiveRun {
     start: RunStart,
+    journal: Option<Arc<dyn RunJournal>>,
     log: Arc<CallLog>,
     pipeline: Arc<Pipeline>,
     began: Instant,
@@ -147,8 +150,9 @@ struct ActiveRun {
 
 impl ActiveRun {
     async fn end(&self, hooks: &[Arc<dyn RunHook>], outcome: &Outcome) {
-        let Self { start, log, pipeline, began } = self;
-        let end = RunEnd { start, outcome, duration: began.elapsed(), began: *began, log, pipeline };
+        let Self { start, journal, log, pipeline, began } = self;
+        let fence = journal.as_ref().map_or(0, |journal| journal.fence());
+        let end = RunEnd { start, outcome, duration: began.elapsed(), fence, began: *began, log, pipeline };
         for hook in hooks.iter().rev() {
             hook.end(&end).await;
         }
@@ -160,6 +164,7 @@ impl HookGuard {
     pub async fn begin(
         hooks: &Arc<[Arc<dyn RunHook>]>,
         start: RunStart,
+        journal: Option<Arc<dyn RunJournal>>,
         log: &Arc<CallLog>,
         pipeline: &Arc<Pipeline>,
     ) -> Self {
@@ -169,7 +174,7 @@ impl HookGuard {
         let (log, pipeline) = (Arc::clone(log), Arc::clone(pipeline));
         Self {
             hooks: Arc::clone(hooks),
-            active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }),
+            active: Some(ActiveRun { start, journal, log, pipeline, began: Instant::now() }),
             pauses: false,
         }
     }
@@ -177,6 +182,12 @@ impl HookGuard {
     /// From now on the hooks see a pause, not an end, if this is dropped.
     pub fn pause_when_dropped(&mut self) {
         self.pauses = true;
+    }
+
+    /// Whether the run goes on elsewhere, or later, after this outcome.
+    pub fn goes_on(&self, outcome: &Outcome) -> bool {
+        let journal = self.active.as_ref().and_then(|run| run.journal.as_ref());
+        journal.is_some_and(|journal| journal.goes_on(outcome))
     }
 
     /// Calls `paused` of all hooks, the last one first.
@@ -200,7 +211,8 @@ impl HookGuard {
 
 impl Drop for HookGuard {
     fn drop(&mut self) {
-        if self.pauses {
+        let outcome = crate::refused(ErrorCode::ExecutionAborted, "Nobody waits for the result any more");
+        if self.pauses || self.goes_on(&outcome) {
             return self.take_pause();
         }
         let Some(run) = self.active.take() else { return };
@@ -208,7 +220,6 @@ impl Drop for HookGuard {
         // Without a runtime, the process is about to exit.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                let outcome = crate::refused(ErrorCode::ExecutionAborted, "Nobody waits for the result any more");
                 run.end(&hooks, &outcome).await;
             });
         }

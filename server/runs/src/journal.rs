@@ -2,6 +2,7 @@
 
 use crate::{StartInputs, refused};
 use agentscript::{Call, Event, Outcome};
+use codecall_base::call::RunHold;
 use codecall_base::tool::{ErrorCode, ToolLookups};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
@@ -62,6 +63,21 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
     /// same again.
     fn past(&self) -> Option<Past> {
         None
+    }
+
+    /// Returns the hold of this process on the run; `None`: no other one can take it over.
+    fn hold(self: Arc<Self>) -> Option<Arc<dyn RunHold>> {
+        None
+    }
+
+    /// Whether the run goes on elsewhere, or later, after this outcome here, which says nothing about the run then.
+    fn goes_on(&self, _: &Outcome) -> bool {
+        false
+    }
+
+    /// How often the run was taken over: of several ends of one run, that with the highest number is right.
+    fn fence(&self) -> i64 {
+        0
     }
 }
 
@@ -149,6 +165,18 @@ impl RunJournal for Journals {
 
     fn past(&self) -> Option<Past> {
         self.0.iter().find_map(|journal| journal.past())
+    }
+
+    fn hold(self: Arc<Self>) -> Option<Arc<dyn RunHold>> {
+        self.0.iter().find_map(|journal| Arc::clone(journal).hold())
+    }
+
+    fn goes_on(&self, outcome: &Outcome) -> bool {
+        self.0.iter().any(|journal| journal.goes_on(outcome))
+    }
+
+    fn fence(&self) -> i64 {
+        self.0.iter().map(|journal| journal.fence()).max().unwrap_or_default()
     }
 }
 

@@ -274,7 +274,7 @@ impl Runs {
         log: &Arc<CallLog>,
         cancel: &CancellationToken,
     ) -> Result<(RunScope, RunPermit, Box<Begun>), Refused> {
-        let (scope, permit) = self.admit(id, request.parent.as_ref(), cancel).await?;
+        let (mut scope, permit) = self.admit(id, request.parent.as_ref(), cancel).await?;
         let start = request.to_start(&scope);
         // A journal decides on the seed.
         let takes_more = request.journal.as_ref().is_none_or(|journal| !journal.is_only());
@@ -285,8 +285,11 @@ impl Runs {
                 (more, own) => own.or(more),
             };
         }
+        if let Some(hold) = request.journal.as_ref().and_then(|journal| Arc::clone(journal).hold()) {
+            scope.hold = Some(hold);
+        }
         let span = Span::begin(SpanKind::Internal, || "run".into());
-        let hooks = HookGuard::begin(&self.hooks, start, log, &self.pipeline).await;
+        let hooks = HookGuard::begin(&self.hooks, start, request.journal.clone(), log, &self.pipeline).await;
         Ok((scope, permit, Box::new(Begun { span, hooks })))
     }
 
@@ -319,11 +322,12 @@ impl Runs {
             }
             Some(parent) => {
                 let permit = self.admission.nest(self.client, cancel).await?;
-                (RunScope { id: id.clone(), depth: parent.depth + 1, pause: None }, permit)
+                let (depth, hold) = (parent.depth + 1, parent.hold.clone());
+                (RunScope { id: id.clone(), depth, pause: None, hold }, permit)
             }
             None => {
                 let permit = self.admission.enter(self.client, cancel).await?;
-                (RunScope { id: id.clone(), depth: 0, pause: None }, permit)
+                (RunScope { id: id.clone(), depth: 0, pause: None, hold: None }, permit)
             }
         };
         self.memory.check_available()?;
@@ -352,7 +356,7 @@ impl Begun {
     /// Tells the hooks that the run has ended or paused, and describes it in its span.
     async fn end(mut self: Box<Self>, id: &RunId, is_paused: bool, outcome: Outcome) -> Outcome {
         describe_run(&mut self.span, id, &outcome);
-        if is_paused {
+        if is_paused || self.hooks.goes_on(&outcome) {
             self.hooks.pause();
         } else {
             self.hooks.end(&outcome).await;

@@ -182,6 +182,9 @@ pub enum Decided {
 
 /// Calls that wait for a decision.
 pub trait ApprovalRequests: Send + Sync {
+    /// Returns the time by which requests expire, in milliseconds since 1970.
+    fn now_ms(&self) -> i64;
+
     /// Adds a request.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<(), StoreError>>;
 
@@ -248,6 +251,10 @@ impl SqlApprovalRequests {
 }
 
 impl ApprovalRequests for SqlApprovalRequests {
+    fn now_ms(&self) -> i64 {
+        self.0.now_ms()
+    }
+
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let sql = "INSERT INTO approval_requests (id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, long_members) \
@@ -293,9 +300,14 @@ impl ApprovalRequests for SqlApprovalRequests {
 
     fn use_decision<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async move {
-            let sql =
-                "UPDATE approval_requests SET used = 1 WHERE id = $1 AND used = 0 AND state <> 'waiting' RETURNING id";
-            Ok(!self.query(sql.to_owned(), [id.into()]).await?.is_empty())
+            // Where a connection is lost, the statement may be repeated although it has had its effect.
+            let mut random = [0; 8];
+            getrandom::fill(&mut random).map_err(|_| StoreError("the system has no random numbers".into()))?;
+            let use_number = (i64::from_le_bytes(random) & i64::MAX).max(1);
+            let sql = "UPDATE approval_requests SET used = $1 \
+                       WHERE id = $2 AND (used = 0 OR used = $3) AND state <> 'waiting' RETURNING id";
+            let values = [use_number.into(), id.into(), use_number.into()];
+            Ok(!self.query(sql.to_owned(), values).await?.is_empty())
         })
     }
 

@@ -5,7 +5,7 @@ mod files;
 use crate::database::{Database, Problem, Row, Statement};
 use crate::sealed::{KeySource, Place};
 use crate::state::hex;
-use crate::{BoxFuture, Digest, MasterKeys, StoreError, VaultError, now_ms};
+use crate::{BoxFuture, Digest, MasterKeys, StoreError, VaultError};
 use codecall_config::Config;
 use files::CredentialFiles;
 use std::collections::HashMap;
@@ -221,7 +221,7 @@ impl CredentialStore for SqlCredentials {
             let began = Instant::now();
             // Whoever holds it lets go of it, or loses it.
             while began.elapsed() < RENEWAL * 2 {
-                let now = now_ms();
+                let now = self.database.now_ms();
                 let until = now.saturating_add(i64::try_from(RENEWAL.as_millis()).unwrap_or(i64::MAX));
                 let values = [server.as_str().into(), owner.as_str().into(), until.into(), now.into()];
                 if !self.query(Statement::new(sql, values)).await?.is_empty() {

@@ -5,6 +5,7 @@
 //!
 //! Messages say what is wrong and what to do. They contain neither values nor addresses.
 
+mod clock;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod schema;
@@ -331,10 +332,48 @@ impl Database {
         Self { driver: Arc::clone(&self.driver), interceptor: Some(interceptor) }
     }
 
-    /// Returns the time of the process that uses it, in milliseconds since 1970.
+    /// Returns the time of the database, in milliseconds since 1970: the same for all its processes, whatever their time of day.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
-        self.interceptor.as_ref().map_or_else(crate::now_ms, |interceptor| interceptor.now_ms())
+        match &self.interceptor {
+            Some(interceptor) => interceptor.now_ms(),
+            None => self.clock().now_us() / 1_000,
+        }
+    }
+
+    /// Returns it in microseconds.
+    #[must_use]
+    pub fn now_us(&self) -> i64 {
+        match &self.interceptor {
+            Some(interceptor) => interceptor.now_ms().saturating_mul(1_000),
+            None => self.clock().now_us(),
+        }
+    }
+
+    fn clock(&self) -> &clock::Clock {
+        match &*self.driver {
+            Driver::Sqlite(sqlite) => sqlite.clock(),
+            #[cfg(feature = "postgres")]
+            Driver::Postgres(postgres) => postgres.clock(),
+        }
+    }
+
+    /// Keeps the clock: a file notes what it shows, so that it does not show less after the next start of the machine, and that of
+    /// Postgres is read again.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn keep_clock(&self) -> Result<(), Problem> {
+        match &*self.driver {
+            Driver::Sqlite(_) => {
+                let now = self.clock().now_us();
+                let sql = "UPDATE clocks SET seen = $1 WHERE place = 0 AND seen < $2";
+                let values = [now.into(), (now - clock::NOTED_US).into()];
+                self.query(sql, values).await.map(drop)
+            }
+            #[cfg(feature = "postgres")]
+            Driver::Postgres(postgres) => postgres.read_clock().await,
+        }
     }
 
     /// Returns a Postgres database.

@@ -2,7 +2,8 @@
 //!
 //! A journaled run has a header, which says what was begun, and entries, which say what has happened since. Both are
 //! sealed: they contain inputs and results of tools. A process that evaluates a run holds it by a lease, which it renews;
-//! a run whose lease has lapsed is taken over by another process. An entry is only added by the process that holds the run.
+//! a run whose lease has lapsed is taken over by another process. Whoever takes a run over raises its fence: what a process
+//! writes with an earlier one is refused, also if the same process has taken the run over again.
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
@@ -45,8 +46,13 @@ pub struct JournaledRun {
     pub state: JournaledState,
     /// The client of the HTTP server that it belongs to; `None`: the server's own.
     pub principal: Option<String>,
-    /// How long it was evaluated before its last pause, in milliseconds.
+    /// When it began, in milliseconds since 1970 by the clock of the store.
+    pub began_ms: i64,
+    /// How long it was evaluated before its present evaluation, in milliseconds.
     pub active_ms: u64,
+    /// The time of the script, in milliseconds, at which its present evaluation began, or its last one ended; `None`: an earlier
+    /// version has not noted it.
+    pub resumed_ms: Option<u64>,
     /// Whether somebody has cancelled it.
     pub is_cancelled: bool,
     /// The outcome of one that has ended.
@@ -95,6 +101,23 @@ impl Lease {
     }
 }
 
+/// A run as a process holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The id of the run.
+    pub id: String,
+    /// How often it was taken over.
+    pub fence: i64,
+}
+
+impl Hold {
+    /// The hold of a process that begins a run.
+    #[must_use]
+    pub fn first(id: &str) -> Self {
+        Self { id: id.to_owned(), fence: 1 }
+    }
+}
+
 /// Journals of runs.
 pub trait JournalStore: Send + Sync {
     /// Adds a run with its first entry, if there is one, held by the process of the lease.
@@ -121,22 +144,34 @@ pub trait JournalStore: Send + Sync {
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
-        id: &'a str,
+        hold: &'a Hold,
         number: u64,
         entry: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Checks, by the clock of the store, that the process still holds a run, for at least half of its lease: otherwise the lease
+    /// is renewed, unless another process has the run.
+    fn check<'a>(&'a self, lease: &'a Lease, hold: &'a Hold) -> BoxFuture<'a, Result<(), JournalProblem>>;
+
+    /// Notes that the process begins to evaluate a run that was evaluated for so long before, at a time of its script.
+    fn resume<'a>(
+        &'a self,
+        lease: &'a Lease,
+        hold: &'a Hold,
+        spent: Spent,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
     /// Lets go of a run that waits: until a time in milliseconds since 1970, or until something is decided.
     fn pause<'a>(
         &'a self,
         lease: &'a Lease,
-        id: &'a str,
-        active_ms: u64,
+        hold: &'a Hold,
+        spent: Spent,
         due_ms: Option<i64>,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
     /// Lets go of a run that is not evaluated any more, so that another process can take it over.
-    fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn release<'a>(&'a self, lease: &'a Lease, hold: &'a Hold) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Lets go of all runs of the process.
     fn release_all<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
@@ -146,7 +181,7 @@ pub trait JournalStore: Send + Sync {
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
-        id: &'a str,
+        hold: &'a Hold,
         outcome: &'a str,
         keep_until_ms: i64,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
@@ -167,11 +202,11 @@ pub trait JournalStore: Send + Sync {
         lease: &'a Lease,
         not: &'a [String],
         max: usize,
-    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
+    ) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>>;
 
-    /// Holds these runs of the process for longer. A lease that is not renewed lapses, also that of a run which its process has
-    /// lost sight of.
-    fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Holds these runs of the process for longer, and returns those that it has. A lease that is not renewed lapses, also that of a
+    /// run which its process has lost sight of.
+    fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>>;
 
     /// Returns a run and its header.
     fn read<'a>(
@@ -189,6 +224,16 @@ pub trait JournalStore: Send + Sync {
 
     /// Deletes runs that have ended and are no longer kept.
     fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// How long a run was evaluated, and up to which time of its script, in milliseconds. Time in which it waited for a person, or no
+/// process had it, passes for the script and does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// How long it was evaluated.
+    pub active_ms: u64,
+    /// The time of its script.
+    pub script_ms: u64,
 }
 
 /// What has become of a run that was submitted.
@@ -230,7 +275,7 @@ pub(crate) const CANCELLED: &str =
 /// Withdraws what a run of a process has asked. It names the states that have ended, or SQLite would go through all requests that
 /// wait.
 pub(crate) const WITHDRAW: &str = "UPDATE approval_requests SET state = 'withdrawn' \
-    WHERE run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2) \
+    WHERE run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2 AND fence = $3) \
     AND state NOT IN ('approved', 'denied', 'expired', 'withdrawn')";
 /// Deletes runs that are no longer kept.
 pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
@@ -252,15 +297,16 @@ const ENTRY: &str = "journal entry";
 /// Renews leases. Only a run that is running has an owner; if the statement named the state, SQLite would go through all runs in
 /// it, those that were submitted and nobody has begun included.
 pub(crate) fn renew(places: &str) -> String {
-    format!("UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND id IN ({places})")
+    format!("UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND id IN ({places}) RETURNING id, fence")
 }
 
 /// Takes over those of a list of runs that wait, or whose lease has lapsed. It says which states they do not have, or SQLite would
 /// go through all runs that wait.
 pub(crate) fn take(places: &str) -> String {
     format!(
-        "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2 WHERE id IN (SELECT id FROM journaled_runs \
-         WHERE state <> 'ended' AND (state <> 'running' OR lease < $3) AND id IN ({places}){{skip_locked}}) RETURNING id"
+        "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2, fence = fence + 1 \
+         WHERE id IN (SELECT id FROM journaled_runs \
+         WHERE state <> 'ended' AND (state <> 'running' OR lease < $3) AND id IN ({places}){{skip_locked}}) RETURNING id, fence"
     )
 }
 
@@ -317,7 +363,10 @@ fn in_turn<'a>(rows: &'a [Row], not: &'a [String]) -> VecDeque<&'a str> {
     ready.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Reads a run: its state, its client, how long it was evaluated, its outcome, and whether it was cancelled.
+/// The columns of a run.
+const COLUMNS: &str = "state, principal, active_ms, outcome, cancelled, began, resumed";
+
+/// Reads a row of [`COLUMNS`].
 fn run(keys: &KeyRing, id: &str, row: &Row) -> Result<JournaledRun, JournalProblem> {
     let outcome = match &row[3] {
         Value::Bytes(_) => Some(open(keys, OUTCOME, id, "", &row[3])?),
@@ -329,8 +378,15 @@ fn run(keys: &KeyRing, id: &str, row: &Row) -> Result<JournaledRun, JournalProbl
         principal: row[1].text().map(str::to_owned),
         active_ms: u64::try_from(row[2].int()).unwrap_or_default(),
         is_cancelled: row[4].int() != 0,
+        began_ms: row[5].int(),
+        resumed_ms: u64::try_from(row[6].int()).ok(),
         outcome,
     })
+}
+
+/// Reads rows of ids and fences.
+fn holds(rows: &[Row]) -> Vec<Hold> {
+    rows.iter().filter_map(|row| Some(Hold { id: row[0].text()?.to_owned(), fence: row[1].int() })).collect()
 }
 
 impl SqlJournals {
@@ -354,14 +410,21 @@ impl SqlJournals {
 
     /// Takes over those of these runs that still can be. Of a run that another process takes over at the moment it does not wait
     /// to learn what becomes of it: two that wait for each other would end nowhere.
-    async fn take(&self, lease: &Lease, ids: &[&str]) -> Result<Vec<String>, StoreError> {
+    async fn take(&self, lease: &Lease, ids: &[&str]) -> Result<Vec<Hold>, StoreError> {
         let now = self.now_ms();
         let (places, ids) = list(ids, 4);
         let sql = take(&places);
         let values: [Value; 3] = [lease.owner.as_str().into(), lease.until_ms(now).into(), now.into()];
         let values: Vec<Value> = values.into_iter().chain(ids).collect();
-        let rows = self.batch(vec![Statement::new(sql, values)]).await?;
-        Ok(rows.iter().filter_map(|row| row[0].text().map(str::to_owned)).collect())
+        Ok(holds(&self.batch(vec![Statement::new(sql, values)]).await?))
+    }
+
+    /// Executes a statement that returns a row only if the process holds a run.
+    async fn held(&self, sql: &'static str, values: Vec<Value>) -> Result<(), JournalProblem> {
+        match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
+            true => Err(JournalProblem::Lost),
+            false => Ok(()),
+        }
     }
 
     /// Counts the open runs. Returns whether another one may be.
@@ -371,6 +434,16 @@ impl SqlJournals {
         let open = open.first().and_then(|row| u64::try_from(row[0].int()).ok());
         Ok(self.room.counted(open.unwrap_or_default(), max_open))
     }
+}
+
+/// Returns the statement that adds an entry, and returns a row only if the process holds the run. Repeated, it does the same.
+fn entry_of(lease: &Lease, hold: &Hold, number: u64, sealed: Value) -> Statement {
+    let sql = "INSERT INTO journal_entries (run, number, sealed) \
+               SELECT id, CAST($1 AS BIGINT), CAST($2 AS {bytes}) FROM journaled_runs \
+               WHERE id = $3 AND owner = $4 AND fence = $5 AND state = 'running' \
+               ON CONFLICT (run, number) DO UPDATE SET number = excluded.number RETURNING number";
+    let values = [number.into(), sealed, hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
+    Statement::new(sql, values)
 }
 
 impl JournalStore for SqlJournals {
@@ -385,24 +458,31 @@ impl JournalStore for SqlJournals {
         Box::pin(async move {
             let header = seal(keys, HEADER, &run.id, "", header)?;
             let id = run.id.as_str();
-            let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, owner, lease, keep_until, header) \
-                       VALUES ($1, 'running', $2, $3, $4, $5, $6, 0, $7)";
+            let hold = Hold::first(id);
+            // Where a connection is lost, the transaction may be repeated although it was committed.
+            let sql = "INSERT INTO journaled_runs \
+                       (id, state, principal, began, active_ms, resumed, owner, lease, keep_until, fence, header) \
+                       VALUES ($1, 'running', $2, $3, $4, 0, $5, $6, 0, $7, $8) \
+                       ON CONFLICT (id) DO UPDATE SET lease = excluded.lease WHERE journaled_runs.owner = excluded.owner \
+                       AND journaled_runs.fence = excluded.fence RETURNING id";
             let values = [
                 id.into(),
                 run.principal.as_deref().into(),
-                self.now_ms().into(),
+                run.began_ms.into(),
                 run.active_ms.into(),
                 lease.owner.as_str().into(),
                 lease.until_ms(self.now_ms()).into(),
+                hold.fence.into(),
                 header,
             ];
             let mut statements = vec![Statement::new(sql, values)];
             if let Some(entry) = entry {
-                let entry = seal(keys, ENTRY, &run.id, "0", entry)?;
-                let first = "INSERT INTO journal_entries (run, number, sealed) VALUES ($1, $2, $3)";
-                statements.push(Statement::new(first, [id.into(), Value::Int(0), entry]));
+                statements.push(entry_of(lease, &hold, 0, seal(keys, ENTRY, id, "0", entry)?));
             }
-            Ok(self.batch(statements).await.map(drop)?)
+            match self.batch(statements).await?.is_empty() {
+                true => Err(JournalProblem::Lost),
+                false => Ok(()),
+            }
         })
     }
 
@@ -427,9 +507,9 @@ impl JournalStore for SqlJournals {
             }
             let header = seal(keys, HEADER, id, "", header)?;
             // Its lease has lapsed, so any process takes it over. Another request with its id may be faster.
-            let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, lease, keep_until, header) \
-                       VALUES ($1, 'running', $2, $3, 0, $4, 0, $5) ON CONFLICT (id) DO NOTHING RETURNING id";
-            let (began, lapsed) = (self.now_ms().into(), self.lapsed_ms().into());
+            let sql = "INSERT INTO journaled_runs (id, state, principal, began, active_ms, resumed, lease, keep_until, header) \
+                       VALUES ($1, 'running', $2, $3, 0, 0, $4, 0, $5) ON CONFLICT (id) DO NOTHING RETURNING id";
+            let (began, lapsed) = (run.began_ms.into(), self.lapsed_ms().into());
             let values = [id.into(), run.principal.as_deref().into(), began, lapsed, header];
             Ok(match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
                 true => Submitted::Known,
@@ -463,46 +543,71 @@ impl JournalStore for SqlJournals {
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
-        id: &'a str,
+        hold: &'a Hold,
         number: u64,
         entry: &'a str,
     ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
-            let sealed = seal(keys, ENTRY, id, &number.to_string(), entry)?;
-            let sql = "INSERT INTO journal_entries (run, number, sealed) \
-                       SELECT id, CAST($1 AS BIGINT), CAST($2 AS {bytes}) FROM journaled_runs \
-                       WHERE id = $3 AND owner = $4 AND state = 'running' RETURNING number";
-            let values = [number.into(), sealed, id.into(), lease.owner.as_str().into()];
-            match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
+            let sealed = seal(keys, ENTRY, &hold.id, &number.to_string(), entry)?;
+            match self.batch(vec![entry_of(lease, hold, number, sealed)]).await?.is_empty() {
                 true => Err(JournalProblem::Lost),
                 false => Ok(()),
             }
+        })
+    }
+
+    fn check<'a>(&'a self, lease: &'a Lease, hold: &'a Hold) -> BoxFuture<'a, Result<(), JournalProblem>> {
+        Box::pin(async move {
+            let held: [Value; 3] = [hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
+            let sql =
+                "SELECT lease FROM journaled_runs WHERE id = $1 AND owner = $2 AND fence = $3 AND state = 'running'";
+            let rows = self.batch(vec![Statement::new(sql, held.clone())]).await?;
+            let until = rows.first().ok_or(JournalProblem::Lost)?[0].int();
+            let now = self.now_ms();
+            if until >= now.midpoint(lease.until_ms(now)) {
+                return Ok(());
+            }
+            let sql = "UPDATE journaled_runs SET lease = $1 \
+                       WHERE id = $2 AND owner = $3 AND fence = $4 AND state = 'running' RETURNING id";
+            self.held(sql, std::iter::once(lease.until_ms(now).into()).chain(held).collect()).await
+        })
+    }
+
+    fn resume<'a>(
+        &'a self,
+        lease: &'a Lease,
+        hold: &'a Hold,
+        Spent { active_ms, script_ms }: Spent,
+    ) -> BoxFuture<'a, Result<(), JournalProblem>> {
+        Box::pin(async move {
+            let sql = "UPDATE journaled_runs SET active_ms = $1, resumed = $2 \
+                       WHERE id = $3 AND owner = $4 AND fence = $5 RETURNING id";
+            let held: [Value; 3] = [hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
+            self.held(sql, [active_ms.into(), script_ms.into()].into_iter().chain(held).collect()).await
         })
     }
 
     fn pause<'a>(
         &'a self,
         lease: &'a Lease,
-        id: &'a str,
-        active_ms: u64,
+        hold: &'a Hold,
+        Spent { active_ms, script_ms }: Spent,
         due_ms: Option<i64>,
     ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, owner = NULL, lease = $2 \
-                       WHERE id = $3 AND owner = $4 RETURNING id";
+            let sql = "UPDATE journaled_runs SET state = 'waiting', active_ms = $1, resumed = $2, owner = NULL, lease = $3 \
+                       WHERE id = $4 AND owner = $5 AND fence = $6 RETURNING id";
             let due = due_ms.unwrap_or(i64::MAX);
-            let values = [active_ms.into(), due.into(), id.into(), lease.owner.as_str().into()];
-            match self.batch(vec![Statement::new(sql, values)]).await?.is_empty() {
-                true => Err(JournalProblem::Lost),
-                false => Ok(()),
-            }
+            let held: [Value; 3] = [hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
+            self.held(sql, [active_ms.into(), script_ms.into(), due.into()].into_iter().chain(held).collect()).await
         })
     }
 
-    fn release<'a>(&'a self, lease: &'a Lease, id: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn release<'a>(&'a self, lease: &'a Lease, hold: &'a Hold) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let sql = "UPDATE journaled_runs SET owner = NULL, lease = $1 WHERE id = $2 AND owner = $3";
-            let values = [self.lapsed_ms().into(), id.into(), lease.owner.as_str().into()];
+            let sql = "UPDATE journaled_runs SET owner = NULL, lease = $1 WHERE id = $2 AND owner = $3 AND fence = $4";
+            let (id, owner) = (hold.id.as_str().into(), lease.owner.as_str().into());
+            let values = [self.lapsed_ms().into(), id, owner, hold.fence.into()];
             self.batch(vec![Statement::new(sql, values)]).await.map(drop)
         })
     }
@@ -519,18 +624,18 @@ impl JournalStore for SqlJournals {
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
-        id: &'a str,
+        hold: &'a Hold,
         outcome: &'a str,
         keep_until_ms: i64,
     ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
-            let outcome = seal(keys, OUTCOME, id, "", outcome)?;
+            let outcome = seal(keys, OUTCOME, &hold.id, "", outcome)?;
             let delete = "DELETE FROM journal_entries WHERE run IN \
-                          (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2)";
+                          (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2 AND fence = $3)";
             let update = "UPDATE journaled_runs SET state = 'ended', keep_until = $1, outcome = $2, owner = NULL \
-                          WHERE id = $3 AND owner = $4 RETURNING id";
-            let held: [Value; 2] = [id.into(), lease.owner.as_str().into()];
-            let values = [keep_until_ms.into(), outcome, id.into(), lease.owner.as_str().into()];
+                          WHERE id = $3 AND owner = $4 AND fence = $5 RETURNING id";
+            let held: [Value; 3] = [hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
+            let values: Vec<Value> = [keep_until_ms.into(), outcome].into_iter().chain(held.clone()).collect();
             let statements = vec![
                 Statement::new(delete, held.clone()),
                 Statement::new(WITHDRAW, held),
@@ -548,7 +653,7 @@ impl JournalStore for SqlJournals {
         lease: &'a Lease,
         not: &'a [String],
         max: usize,
-    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>> {
         Box::pin(async move {
             // Each row that is read can be another page of the file: a process that can take a run or two does not read a hundred,
             // unless it must not have the first ones, or others are faster.
@@ -574,17 +679,18 @@ impl JournalStore for SqlJournals {
         })
     }
 
-    fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>> {
         Box::pin(async move {
-            let until = lease.until_ms(self.now_ms());
+            let mut held = Vec::new();
             // Short transactions: while one is in progress, the runs in it cannot be paused or ended.
             for ids in ids.chunks(MAX_RENEWED) {
                 let (places, ids) = list(ids, 3);
                 let sql = renew(&places);
+                let until = lease.until_ms(self.now_ms());
                 let values: Vec<Value> = [until.into(), lease.owner.as_str().into()].into_iter().chain(ids).collect();
-                self.batch(vec![Statement::new(sql, values)]).await?;
+                held.extend(holds(&self.batch(vec![Statement::new(sql, values)]).await?));
             }
-            Ok(())
+            Ok(held)
         })
     }
 
@@ -594,7 +700,7 @@ impl JournalStore for SqlJournals {
         id: &'a str,
     ) -> BoxFuture<'a, Result<Option<JournaledRun>, JournalProblem>> {
         Box::pin(async move {
-            let sql = "SELECT state, principal, active_ms, outcome, cancelled FROM journaled_runs WHERE id = $1";
+            let sql = format!("SELECT {COLUMNS} FROM journaled_runs WHERE id = $1");
             let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
             rows.first().map(|row| run(keys, id, row)).transpose()
         })
@@ -606,11 +712,10 @@ impl JournalStore for SqlJournals {
         id: &'a str,
     ) -> BoxFuture<'a, Result<Option<(JournaledRun, String)>, JournalProblem>> {
         Box::pin(async move {
-            let sql =
-                "SELECT state, principal, active_ms, outcome, cancelled, header FROM journaled_runs WHERE id = $1";
+            let sql = format!("SELECT {COLUMNS}, header FROM journaled_runs WHERE id = $1");
             let rows = self.batch(vec![Statement::new(sql, [id.into()])]).await?;
             let Some(row) = rows.first() else { return Ok(None) };
-            Ok(Some((run(keys, id, row)?, open(keys, HEADER, id, "", &row[5])?)))
+            Ok(Some((run(keys, id, row)?, open(keys, HEADER, id, "", &row[7])?)))
         })
     }
 

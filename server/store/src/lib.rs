@@ -42,7 +42,9 @@ use codecall_config::Config;
 pub use credentials::{CredentialStore, MemoryCredentials, RecordVersion, RenewalGuard, SqlCredentials};
 pub use database::Database;
 pub use futures_util::future::BoxFuture;
-pub use journals::{JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, SqlJournals, Submitted};
+pub use journals::{
+    Hold, JournalProblem, JournalStore, JournaledRun, JournaledState, Lease, Spent, SqlJournals, Submitted,
+};
 pub use master_key::{CachedKeys, MasterKeys};
 pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
 pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};

@@ -1,7 +1,7 @@
 //! Rate limits: token buckets by key.
 
 use crate::database::{Database, Value};
-use crate::{BoxFuture, StoreError, now_us};
+use crate::{BoxFuture, StoreError};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, RateLimiter as Governor};
 use sha2::{Digest as _, Sha256};
@@ -58,8 +58,8 @@ impl RateLimiter for MemoryRates {
     }
 }
 
-/// Buckets in a database, for servers that share it. A bucket is the time at which it is full again, as the servers' clocks
-/// say: one that is ahead by a second takes what is refilled in a second.
+/// Buckets in a database, for servers that share it. A bucket is the time at which it is full again, by the clock of the
+/// database.
 #[derive(Debug)]
 pub struct SqlRates {
     database: Database,
@@ -109,7 +109,7 @@ impl SqlRates {
 
 impl RateLimiter for SqlRates {
     fn take<'a>(&'a self, key: &'a str, quota: Quota) -> BoxFuture<'a, Result<Option<Duration>, StoreError>> {
-        Box::pin(self.take_at(now_us().saturating_mul(1_000), key, quota))
+        Box::pin(self.take_at(self.database.now_us().saturating_mul(1_000), key, quota))
     }
 }
 

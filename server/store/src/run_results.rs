@@ -2,7 +2,7 @@
 
 use crate::database::{Database, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
-use crate::{BoxFuture, JournalProblem, Lease, StoreError};
+use crate::{BoxFuture, Hold, JournalProblem, Lease, StoreError};
 use codecall_base::offload;
 
 /// Maximum size of a piece, in bytes. Large rows are slow to write.
@@ -15,7 +15,7 @@ pub trait RunResults: Send + Sync {
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
-        run: &'a str,
+        hold: &'a Hold,
         text: &'a str,
         keep_until_ms: i64,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
@@ -42,22 +42,26 @@ impl RunResults for SqlRunResults {
         &'a self,
         keys: &'a KeyRing,
         lease: &'a Lease,
-        run: &'a str,
+        hold: &'a Hold,
         text: &'a str,
         keep_until_ms: i64,
     ) -> BoxFuture<'a, Result<(), JournalProblem>> {
         Box::pin(async move {
+            let run = hold.id.as_str();
             let pieces = offload::run_without_permit(text.len(), || sealed(keys, run, text))?;
             // Another process may have stored more pieces of an earlier evaluation.
-            let held = "run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2)";
+            let held = "run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2 AND fence = $3)";
             let owner = || Value::from(lease.owner.as_str());
-            let mut statements =
-                vec![Statement::new(format!("DELETE FROM run_results WHERE {held}"), [run.into(), owner()])];
+            let mut statements = vec![Statement::new(
+                format!("DELETE FROM run_results WHERE {held}"),
+                [run.into(), owner(), hold.fence.into()],
+            )];
             let insert = "INSERT INTO run_results (run, piece, keep_until, sealed) \
                           SELECT id, CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS {bytes}) FROM journaled_runs \
-                          WHERE id = $4 AND owner = $5 RETURNING run";
+                          WHERE id = $4 AND owner = $5 AND fence = $6 RETURNING run";
             for (piece, sealed) in (0_u64..).zip(pieces) {
-                let values = [piece.into(), keep_until_ms.into(), sealed.into(), run.into(), owner()];
+                let values =
+                    [piece.into(), keep_until_ms.into(), sealed.into(), run.into(), owner(), hold.fence.into()];
                 statements.push(Statement::new(insert, values));
             }
             match self.batch(statements).await?.is_empty() {

@@ -4,7 +4,7 @@
 //! its readers understand. The detail is compressed. Texts are found by their words.
 
 use crate::database::{Database, Dialect, Problem, Row, Statement, Value};
-use crate::{BoxFuture, StoreError, now_ms};
+use crate::{BoxFuture, StoreError};
 use codecall_config::HistoryConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -85,8 +85,11 @@ pub struct RecordedRun {
     pub summary: RunSummary,
     /// The tools that it has called.
     pub tools: Vec<String>,
-    /// When it has ended, in microseconds since 1970. It decides on the order of runs.
+    /// When it has ended, in microseconds since 1970 by the clock of the store. It decides on the order of runs.
     pub ended_us: i64,
+    /// How often a process has taken the run over. Of several ends of one run, that with the highest number is right: its outcome
+    /// is the one of the journal.
+    pub fence: i64,
     /// Everything else: JSON text of an object. The run is found by the words of `script`, `parameters`, `result` and
     /// `error`, which are anything.
     pub detail: String,
@@ -175,7 +178,10 @@ pub struct RunFigures {
 
 /// The history of runs.
 pub trait RunStore: Send + Sync {
-    /// Records runs: all, or none.
+    /// Returns the time of the store, in microseconds since 1970.
+    fn now_us(&self) -> i64;
+
+    /// Records runs: all, or none. Of a run that is known already, the end with the highest number stays.
     fn record<'a>(&'a self, runs: &'a [RecordedRun]) -> BoxFuture<'a, Result<(), Problem>>;
 
     /// Returns the runs of a filter, the latest first.
@@ -264,6 +270,10 @@ const FIGURES: &str = "SELECT span, count(*), CAST(sum(failed) AS BIGINT), CAST(
     GROUP BY span ORDER BY span";
 
 impl RunStore for SqlRuns {
+    fn now_us(&self) -> i64 {
+        self.0.now_us()
+    }
+
     fn record<'a>(&'a self, runs: &'a [RecordedRun]) -> BoxFuture<'a, Result<(), Problem>> {
         let mut keys = BTreeSet::new();
         let statements = runs.iter().flat_map(|run| {
@@ -313,7 +323,7 @@ impl RunStore for SqlRuns {
     fn retain<'a>(&'a self, config: &'a HistoryConfig) -> BoxFuture<'a, Result<i64, StoreError>> {
         Box::pin(async move {
             let age = i64::try_from(config.max_age.as_millis()).unwrap_or(i64::MAX);
-            let oldest = first_key(now_ms().saturating_sub(age));
+            let oldest = first_key(self.0.now_ms().saturating_sub(age));
             // The latest run that is too old, is beyond the count, or is where the sum of bytes exceeds the limit.
             let by_age = self.0.query("SELECT max(key) FROM runs WHERE key < $1", [oldest.into()]);
             let by_count =
@@ -383,18 +393,31 @@ impl RunStore for SqlRuns {
     }
 }
 
-/// Returns the statements that insert a run.
+/// Deletes what is known of a run, unless that is of a later end.
+const REPLACED: [&str; 4] = [
+    "DELETE FROM run_texts WHERE {texts_key} IN (SELECT key FROM runs WHERE id = $1 AND fence <= $2)",
+    "DELETE FROM run_tools WHERE key IN (SELECT key FROM runs WHERE id = $1 AND fence <= $2)",
+    "DELETE FROM run_details WHERE key IN (SELECT key FROM runs WHERE id = $1 AND fence <= $2)",
+    "DELETE FROM runs WHERE id = $1 AND fence <= $2",
+];
+
+/// Returns the statements that insert a run. Where a connection is lost, they may be repeated although they were committed.
 fn insert(run: &RecordedRun, key: i64) -> Vec<Statement> {
-    let RecordedRun { summary, tools, detail, .. } = run;
+    let RecordedRun { summary, tools, detail, fence, .. } = run;
     let words = index_words(&RecordedRun::texts_of(detail));
     let detail = deflated(detail);
     let names: usize = tools.iter().map(String::len).sum();
     let bytes = detail.len() + words.len() + names + summary.title.len() + 150;
-    let mut statements = vec![
+    let id = || Value::from(summary.id.as_str());
+    // Only a run that others can take over has several ends.
+    let replaced = REPLACED.iter().filter(|_| *fence > 0).map(|sql| Statement::new(*sql, [id(), (*fence).into()]));
+    let mut statements: Vec<Statement> = replaced.collect();
+    statements.extend([
         Statement::new(
             "INSERT INTO runs (key, id, kind, parent, status, code, client, title, started, duration_us, script_us, steps, \
-             tool_calls, peak_bytes, bytes, saved_bytes) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+             tool_calls, peak_bytes, bytes, saved_bytes, fence) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
+             ON CONFLICT (id) DO NOTHING",
             [
                 key.into(),
                 summary.id.as_str().into(),
@@ -412,17 +435,24 @@ fn insert(run: &RecordedRun, key: i64) -> Vec<Statement> {
                 summary.peak_memory_bytes.into(),
                 (bytes as u64).into(),
                 summary.saved_bytes.into(),
+                (*fence).into(),
             ],
         ),
-        Statement::new("INSERT INTO run_details (key, detail) VALUES ($1, $2)", [key.into(), detail.into()]),
         Statement::new(
-            "INSERT INTO run_texts ({texts_key}, words) VALUES ($1, $2)",
-            [key.into(), words.as_str().into()],
+            "INSERT INTO run_details (key, detail) SELECT key, CAST($1 AS {bytes}) FROM runs WHERE key = $2 AND id = $3 \
+             ON CONFLICT DO NOTHING",
+            [detail.into(), key.into(), id()],
         ),
-    ];
+        Statement::new(
+            "INSERT INTO run_texts ({texts_key}, words) SELECT key, CAST($1 AS TEXT) FROM runs WHERE key = $2 AND id = $3 \
+             AND NOT EXISTS (SELECT 1 FROM run_texts t WHERE t.{texts_key} = runs.key)",
+            [words.as_str().into(), key.into(), id()],
+        ),
+    ]);
     for tool in tools.iter().collect::<BTreeSet<_>>() {
-        let sql = "INSERT INTO run_tools (tool, key) VALUES ($1, $2)";
-        statements.push(Statement::new(sql, [tool.as_str().into(), key.into()]));
+        let sql = "INSERT INTO run_tools (tool, key) SELECT CAST($1 AS TEXT), key FROM runs WHERE key = $2 AND id = $3 \
+                   ON CONFLICT DO NOTHING";
+        statements.push(Statement::new(sql, [tool.as_str().into(), key.into(), id()]));
     }
     statements
 }

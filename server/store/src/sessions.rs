@@ -4,8 +4,8 @@
 //! A session is what its client has opened it with, and the requests that have changed it since. Its id is a secret of
 //! the client: the database has its digest only.
 
+use crate::StoreError;
 use crate::database::{Database, Row, Statement, Value};
-use crate::{StoreError, now_ms};
 use std::time::Duration;
 
 /// Maximum number of sessions. More remove those that would expire first.
@@ -35,7 +35,7 @@ impl SqlSessions {
     /// The database cannot be used.
     pub async fn put(&self, id: &str, opening: &str, idle: Duration) -> Result<(), StoreError> {
         let insert = "INSERT INTO sessions (id, opening, expires) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING";
-        self.batch(vec![Statement::new(insert, [id.into(), opening.into(), expiry(idle)])]).await.map(drop)
+        self.batch(vec![Statement::new(insert, [id.into(), opening.into(), expiry(&self.0, idle)])]).await.map(drop)
     }
 
     /// Returns a session; `None`: there is none of this id (any more). It is used by that.
@@ -44,7 +44,9 @@ impl SqlSessions {
     /// The database cannot be used.
     pub async fn get(&self, id: &str, idle: Duration) -> Result<Option<StoredSession>, StoreError> {
         let prolong = "UPDATE sessions SET expires = $1 WHERE id = $2 AND expires >= $3 RETURNING opening, stream";
-        let rows = self.batch(vec![Statement::new(prolong, [expiry(idle), id.into(), now_ms().into()])]).await?;
+        let rows = self
+            .batch(vec![Statement::new(prolong, [expiry(&self.0, idle), id.into(), self.0.now_ms().into()])])
+            .await?;
         Ok(rows.first().and_then(|row| {
             let stream = row.get(1).and_then(Value::text).map(str::to_owned);
             Some(StoredSession { opening: row.first()?.text()?.to_owned(), stream })
@@ -109,7 +111,7 @@ impl SqlSessions {
         let beyond = "DELETE FROM sessions WHERE expires <= \
              (SELECT expires FROM sessions ORDER BY expires DESC LIMIT 1 OFFSET $1)";
         let statements = vec![
-            Statement::new("DELETE FROM sessions WHERE expires < $1", [now_ms().into()]),
+            Statement::new("DELETE FROM sessions WHERE expires < $1", [self.0.now_ms().into()]),
             Statement::new(beyond, [MAX_SESSIONS.into()]),
             Statement::new("DELETE FROM session_requests WHERE session NOT IN (SELECT id FROM sessions)", []),
         ];
@@ -117,6 +119,6 @@ impl SqlSessions {
     }
 }
 
-fn expiry(idle: Duration) -> Value {
-    now_ms().saturating_add(i64::try_from(idle.as_millis()).unwrap_or(i64::MAX)).into()
+fn expiry(database: &Database, idle: Duration) -> Value {
+    database.now_ms().saturating_add(i64::try_from(idle.as_millis()).unwrap_or(i64::MAX)).into()
 }

@@ -3,7 +3,7 @@
 
 use crate::database::{Database, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};
-use crate::{ReplicaProblem, StoreError, now_ms};
+use crate::{ReplicaProblem, StoreError};
 use std::time::Duration;
 
 /// A stored task.
@@ -42,10 +42,10 @@ impl SqlTasks {
         description: &str,
         keep: Duration,
     ) -> Result<(), StoreError> {
-        let expires = now_ms().saturating_add(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+        let expires = self.0.now_ms().saturating_add(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
         let insert = "INSERT INTO tasks (id, scope, run, description, expires) VALUES ($1, $2, $3, $4, $5)";
         let values = [id.into(), scope.into(), run.into(), description.into(), expires.into()];
-        let expired = Statement::new("DELETE FROM tasks WHERE expires < $1", [now_ms().into()]);
+        let expired = Statement::new("DELETE FROM tasks WHERE expires < $1", [self.0.now_ms().into()]);
         self.batch(vec![expired, Statement::new(insert, values)]).await.map(drop)
     }
 
@@ -65,7 +65,7 @@ impl SqlTasks {
     /// It cannot be opened, or the database cannot be used.
     pub async fn get(&self, keys: &KeyRing, scope: &str, id: &str) -> Result<Option<StoredTask>, ReplicaProblem> {
         let select = "SELECT run, description, sealed FROM tasks WHERE id = $1 AND scope = $2 AND expires >= $3";
-        let rows = self.batch(vec![Statement::new(select, [id.into(), scope.into(), now_ms().into()])]).await?;
+        let rows = self.batch(vec![Statement::new(select, [id.into(), scope.into(), self.0.now_ms().into()])]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         let text = |at: usize| row.get(at).and_then(Value::text).map(str::to_owned);
         let end = match row.get(2) {

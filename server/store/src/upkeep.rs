@@ -2,8 +2,8 @@
 //!
 //! The stores delete what has expired when they write. This does so also where nobody writes any more.
 
+use crate::StoreError;
 use crate::database::{Database, Statement};
-use crate::{StoreError, now_ms};
 
 /// What is counted: how it is called, and its rows.
 const COUNTED: [(&str, &str); 10] = [
@@ -40,7 +40,7 @@ pub async fn counts(database: &Database) -> Result<Vec<(&'static str, i64)>, Sto
 /// # Errors
 /// The database cannot be written.
 pub async fn delete_expired(database: &Database) -> Result<(), StoreError> {
-    let now = now_ms();
+    let now = database.now_ms();
     let delete = |sql: &'static str, before: i64| Statement::new(sql, [before.into()]);
     let statements = vec![
         delete("DELETE FROM results WHERE expires < $1", now),

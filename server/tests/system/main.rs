@@ -35,6 +35,8 @@ mod isolation;
 mod keyring;
 mod large_data;
 #[cfg(unix)]
+mod leases;
+#[cfg(unix)]
 mod model;
 mod model_server;
 #[cfg(unix)]

@@ -34,7 +34,7 @@ use codecall_base::error::Error;
 use codecall_base::offload::{self, weight, weight_of};
 use codecall_base::redact::SecretRegistry;
 use codecall_base::telemetry::{self, Span, SpanKind};
-use codecall_base::tool::{ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult};
+use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult};
 use codecall_config::{
     ApprovalConfig, ChainConfig, CheckOutput, Config, DecidedBy, DirectCalls, FetchConfig, InteractionConfig,
     Sanitization,
@@ -47,6 +47,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use trace::CallTrace;
 
 /// The chain, and what it needs.
@@ -331,8 +332,20 @@ impl Pipeline {
             // If it is still not known, `find` says why.
             let _ = tokio::time::timeout(call.context.timeout, known).await;
         }
-        let snapshot = self.catalogue.snapshot();
-        let found = length.and_then(|()| self.find(&snapshot, &call));
+        let mut snapshot = self.catalogue.snapshot();
+        let mut found = length.and_then(|()| self.find(&snapshot, &call).cloned());
+        // The server of a durable call may be there again soon.
+        let is_durable = call.context.run.as_ref().is_some_and(|run| run.hold.is_some());
+        let until = Instant::now() + reach::UNSENT_WAIT.min(call.context.timeout / 2);
+        while is_durable && Instant::now() < until && found.as_ref().is_err_and(is_unavailable) {
+            let again = call.context.cancel.run_until_cancelled(tokio::time::sleep(reach::UNSENT_AGAIN));
+            if again.await.is_none() {
+                break;
+            }
+            snapshot = self.catalogue.snapshot();
+            found = self.find(&snapshot, &call).cloned();
+        }
+        let found = found.as_ref().map_err(Clone::clone);
         let mut begun = self.enter(&snapshot, found, call).await?;
         begun.passing.is_learned = true;
         Ok(begun)
@@ -483,6 +496,11 @@ impl Pipeline {
         }
         result
     }
+}
+
+/// Whether the server of a call is not there, so that nothing was sent.
+fn is_unavailable(error: &ToolError) -> bool {
+    error.code == ErrorCode::ServerUnavailable || error.code == ErrorCode::ServerStarting
 }
 
 /// A call in the chain: what it needs while it waits for its tool, and afterwards.

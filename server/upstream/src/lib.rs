@@ -42,6 +42,7 @@ pub use notifications::UpstreamNotification;
 pub use resources::ResourcesAndPrompts;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -176,9 +177,16 @@ pub struct UpstreamCall {
     pub client: Client,
     /// Receives progress and log messages of the call.
     pub sink: UpdateSink,
+    /// Whether the call may have been sent. An upstream that knows when it sends calls says so.
+    pub sent: Arc<AtomicBool>,
 }
 
 impl UpstreamCall {
+    /// Says whether the call may have been sent: a failed one that was not can be made again.
+    pub fn set_sent(&self, is_sent: bool) {
+        self.sent.store(is_sent, Ordering::Relaxed);
+    }
+
     /// Returns a text that is the same when the call is made again, because it is not known whether it was answered; `None` if
     /// that cannot happen. A tool that knows it already can return what it has answered before.
     #[must_use]

@@ -276,6 +276,14 @@ pub fn has_responded(error: &DynamicTransportError) -> bool {
     )
 }
 
+/// Whether nothing of a message has left this process: there was no connection.
+pub fn is_unsent(error: &DynamicTransportError) -> bool {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => error.is_connect(),
+        Some(_) | None => false,
+    }
+}
+
 /// Says why a message could not be sent.
 fn transport_error(error: &DynamicTransportError) -> String {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());

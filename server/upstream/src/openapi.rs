@@ -393,6 +393,7 @@ impl Shared {
         connection: &Connection,
         refused: &Tokens,
     ) -> Result<(Response, Tokens), ToolError> {
+        call.set_sent(false);
         let has = |scheme: &str| self.config.auth.contains_key(scheme) || self.tokens.contains_key(scheme);
         let mut tokens = Tokens::new();
         for scheme in operation.schemes(&has) {
@@ -419,7 +420,11 @@ impl Shared {
         span.set("http.request.method", request.method);
         span.set("server.address", request.url.host_str().unwrap_or_default());
         span.set("codecall.app", self.app.as_str());
+        call.set_sent(true);
         let response = telemetry::within(span.context(), connection.client.send(request, &connection.headers)).await;
+        if matches!(response, Err(Refusal::Unconnected(_))) {
+            call.set_sent(false);
+        }
         let response = response.map_err(|refusal| self.failure(refusal));
         match &response {
             Ok(response) => {
@@ -445,7 +450,7 @@ impl Shared {
 
     fn failure(&self, refusal: Refusal) -> ToolError {
         match refusal {
-            Refusal::Unreachable(reason) => {
+            Refusal::Unconnected(reason) | Refusal::Unreachable(reason) => {
                 ToolError::new(UNAVAILABLE, format!("The service '{}' cannot be reached: {reason}", self.app))
             }
             Refusal::NotAllowed(reason) => {

@@ -234,7 +234,10 @@ impl McpServer {
 
     /// Calls a tool once the first attempt to connect has ended.
     async fn call_tool(&self, call: UpstreamCall) -> Result<ToolResult, ToolError> {
+        call.set_sent(false);
         let Connection { peer, lost } = self.connection().await?;
+        call.set_sent(true);
+        let sent = Arc::clone(&call.sent);
         let (app, name, key) = (&self.shared.app, call.tool.name.clone(), call.idempotency_key());
         let request = |responses, state| {
             let mut params = CallToolRequestParams::new(name.clone()).with_arguments(call.input.clone());
@@ -276,6 +279,9 @@ impl McpServer {
                 }
                 // Over HTTP a response can break off while the server is well.
                 let is_unsent = matches!(&error, ServiceError::TransportSend(error) if !mcp::has_responded(error));
+                if matches!(&error, ServiceError::TransportSend(error) if mcp::is_unsent(error)) {
+                    sent.store(false, Ordering::Relaxed);
+                }
                 if is_unsent || peer.is_transport_closed() {
                     lost.cancel();
                 }

@@ -11,6 +11,7 @@ mod engine;
 mod entry;
 mod header;
 mod journal;
+mod open;
 mod owner;
 mod start;
 
@@ -23,17 +24,20 @@ use codecall_config::{Config, DurableConfig};
 use codecall_runs::{ExecuteRequest, Past, RunJournal};
 use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
-    ApprovalRequest, ApprovalRequests, ApprovalState, CachedKeys, Database, JournalProblem, JournalStore, JournaledRun,
-    JournaledState, Lease, RunResults, SqlApprovalRequests, SqlJournals, SqlRunResults, StoreError, Submitted,
-    VaultError,
+    ApprovalRequest, ApprovalRequests, ApprovalState, CachedKeys, Database, Hold, JournalProblem, JournalStore,
+    JournaledRun, JournaledState, Lease, RunResults, Spent, SqlApprovalRequests, SqlJournals, SqlRunResults,
+    StoreError, Submitted, VaultError, now_ms,
 };
 pub use engine::{DurableEngine, EngineProblem, Found};
 use entry::{Entry, last_time, rounds};
 use header::{Header, parse_language};
 pub use journal::Journal;
+pub(crate) use journal::PASSING;
+use open::Open;
+pub use open::OpenRun;
 use sha2::{Digest as _, Sha256};
 pub use start::{Owner, Start, Started, interpreter};
-use std::collections::{HashMap, hash_map};
+use std::collections::{HashMap, HashSet, hash_map};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,6 +49,10 @@ use tokio_util::sync::CancellationToken;
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// The limit of the length of a result.
 const MAX_RESULT_BYTES: &str = "maxResultBytes";
+/// How long a call waits for an answer of the store that says in time that this process has the run.
+const CHECK_LIMIT: Duration = Duration::from_secs(30);
+/// How long after the store could not be read it is read again.
+const CHECK_AGAIN: Duration = Duration::from_millis(100);
 /// The version of the interpreter: a run goes on with the one that has begun it.
 const INTERPRETER: &str = concat!("agentscript ", env!("CARGO_PKG_VERSION"));
 
@@ -61,50 +69,11 @@ pub struct Durable {
     /// Whether this process takes runs over, and so lets its own pause.
     is_serving: AtomicBool,
     /// The runs that this process evaluates, with what cancels them.
-    open: Mutex<HashMap<String, CancellationToken>>,
+    open: Mutex<HashMap<String, Arc<Open>>>,
     /// Notified when a run can be taken over.
     ready: Notify,
     /// What keeps the journals of durable runs in place of the store.
     engine: Option<Arc<dyn DurableEngine>>,
-}
-
-/// A run that this process evaluates. When it is dropped, another process may take the run over, unless it has ended.
-pub struct OpenRun {
-    durable: Arc<Durable>,
-    id: String,
-    /// Cancelled when somebody cancels the run.
-    pub cancel: CancellationToken,
-    has_ended: bool,
-}
-
-impl OpenRun {
-    /// Returns the id of the run.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Notes that the run has ended or has been let go of.
-    pub fn ended(mut self) {
-        self.has_ended = true;
-    }
-}
-
-impl Drop for OpenRun {
-    fn drop(&mut self) {
-        let (durable, id) = (Arc::clone(&self.durable), std::mem::take(&mut self.id));
-        match tokio::runtime::Handle::try_current() {
-            // In this order: this process must not take it over before it has let go of it. If it cannot, it no longer
-            // renews the lease.
-            Ok(runtime) if !self.has_ended => drop(runtime.spawn(async move {
-                if let Err(error) = durable.release(&id).await {
-                    tracing::warn!(run = id, "{error}");
-                }
-                durable.open_runs().remove(&id);
-            })),
-            Ok(_) | Err(_) => drop(durable.open_runs().remove(&id)),
-        }
-    }
 }
 
 /// A run that goes on.
@@ -213,7 +182,7 @@ impl Durable {
         self.database.now_ms()
     }
 
-    fn open_runs(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+    fn open_runs(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,23 +192,49 @@ impl Durable {
         self.open_runs().contains_key(id)
     }
 
-    /// Does the same as [`Self::open`], unless this process evaluates the run already.
+    /// Notes that this process begins a run, which `parent` cancels too; `None`: it evaluates the run already.
     #[must_use]
     pub fn open_alone(self: &Arc<Self>, id: &str, parent: &CancellationToken) -> Option<OpenRun> {
-        let cancel = parent.child_token();
+        let open = Open::new(Hold::first(id), parent.child_token());
         match self.open_runs().entry(id.to_owned()) {
             hash_map::Entry::Occupied(_) => return None,
-            hash_map::Entry::Vacant(place) => drop(place.insert(cancel.clone())),
+            hash_map::Entry::Vacant(place) => drop(place.insert(Arc::clone(&open))),
         }
-        Some(OpenRun { durable: Arc::clone(self), id: id.to_owned(), cancel, has_ended: false })
+        Some(OpenRun { durable: Arc::clone(self), open, has_ended: false })
     }
 
-    /// Notes that this process evaluates a run, which `parent` cancels too.
-    #[must_use]
-    pub fn open(self: &Arc<Self>, id: &str, parent: &CancellationToken) -> OpenRun {
-        let cancel = parent.child_token();
-        self.open_runs().insert(id.to_owned(), cancel.clone());
-        OpenRun { durable: Arc::clone(self), id: id.to_owned(), cancel, has_ended: false }
+    fn open_held(self: &Arc<Self>, hold: Hold, parent: &CancellationToken) -> OpenRun {
+        let open = Open::new(hold, parent.child_token());
+        self.open_runs().insert(open.hold.id.clone(), Arc::clone(&open));
+        OpenRun { durable: Arc::clone(self), open, has_ended: false }
+    }
+
+    /// Forgets a run, unless this process has taken it over again meanwhile.
+    fn close_run(&self, open: &Open) {
+        let mut runs = self.open_runs();
+        if runs.get(&open.hold.id).is_some_and(|known| known.hold == open.hold) {
+            runs.remove(&open.hold.id);
+        }
+    }
+
+    /// Checks that this process has a run, by the clock of the store: right before a call of it is sent. While the store cannot be
+    /// read, it waits for as long as a lease.
+    async fn check(&self, hold: &Hold) -> Result<(), JournalProblem> {
+        let began = Instant::now();
+        loop {
+            let asked = Instant::now();
+            match self.journals.check(&self.lease, hold).await {
+                // After the answer at least half of the lease is left, less than what it took.
+                Ok(()) if asked.elapsed() < self.lease.duration / 4 => return Ok(()),
+                // This process may have stood still.
+                Ok(()) if began.elapsed() < CHECK_LIMIT => {}
+                Ok(()) => return Err(StoreError("it answers too late for the lease (durable.leaseMs)".into()).into()),
+                Err(JournalProblem::Store(_)) if began.elapsed() < self.lease.duration => {
+                    tokio::time::sleep(CHECK_AGAIN).await;
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
     }
 
     /// Resolves when a run may be there that can be taken over.
@@ -303,7 +298,8 @@ impl Durable {
                 return None;
             }
         };
-        Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request, self.now_ms()), false)))
+        let open = Open::new(Hold::first(id.as_str()), CancellationToken::new());
+        Some(Arc::new(Journal::new(&open, self, hub, keys, Header::new(hub, request, now_ms()), false)))
     }
 
     /// Returns a journal for a run of a client that is stored from its first call on; `None`: its kind of run is not durable,
@@ -314,14 +310,15 @@ impl Durable {
     pub async fn durable_journal(
         self: &Arc<Self>,
         hub: &Hub,
-        id: &RunId,
+        open: &OpenRun,
         request: &ExecuteRequest,
     ) -> Result<Option<Arc<Journal>>, JournalProblem> {
         if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return Ok(None);
         }
         let keys = self.keys(hub.config()).await?;
-        Ok(Some(Arc::new(Journal::new(self, hub, keys, id, Header::new(hub, request, self.now_ms()), true))))
+        let header = Header::new(hub, request, now_ms());
+        Ok(Some(Arc::new(Journal::new(&open.open, self, hub, keys, header, true))))
     }
 
     /// Submits a run to the engine, and returns its outcome if it ends within so long. `None`: whether it was taken is not known; to
@@ -345,12 +342,14 @@ impl Durable {
         }
         let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, self.now_ms()) };
+        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, now_ms()) };
         let run = JournaledRun {
             id: id.as_str().to_owned(),
             state: JournaledState::Running,
             principal: hub.principal.as_ref().map(|principal| principal.owner.to_string()),
+            began_ms: self.now_ms(),
             active_ms: 0,
+            resumed_ms: Some(0),
             is_cancelled: false,
             outcome: None,
         };
@@ -372,7 +371,7 @@ impl Durable {
         let keys = self.keys(hub.config()).await?;
         let Some((_, header)) = self.journals.read(&keys, id.as_str()).await? else { return Ok(false) };
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
-        let now = Header::new(hub, request, self.now_ms());
+        let now = Header::new(hub, request, now_ms());
         // What follows from the time, and not from the request.
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
         (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
@@ -395,8 +394,8 @@ impl Durable {
             return Ok(true);
         }
         let is_open = self.journals.cancel(id.as_str()).await?;
-        if let Some(cancel) = self.open_runs().get(id.as_str()) {
-            cancel.cancel();
+        if let Some(open) = self.open_runs().get(id.as_str()) {
+            open.cancel.cancel();
         }
         self.ready.notify_one();
         Ok(is_open)
@@ -412,7 +411,7 @@ impl Durable {
         }
         let cancelled = self.journals.cancelled(&self.lease).await?;
         let open = self.open_runs();
-        cancelled.iter().filter_map(|id| open.get(id)).for_each(CancellationToken::cancel);
+        cancelled.iter().filter_map(|id| open.get(id)).for_each(|open| open.cancel.cancel());
         Ok(())
     }
 
@@ -424,16 +423,28 @@ impl Durable {
         // If the store could not be written for as long as a lease, those of this process look as if it had died.
         let not: Vec<String> = not.iter().cloned().chain(self.open_runs().keys().cloned()).collect();
         let claimed = self.journals.claim(&self.lease, &not, max).await?;
-        Ok(claimed.iter().map(|id| self.open(id, &CancellationToken::new())).collect())
+        let open = |hold| {
+            let run = self.open_held(hold, &CancellationToken::new());
+            run.open.is_stored.store(true, Ordering::Relaxed);
+            run
+        };
+        Ok(claimed.into_iter().map(open).collect())
     }
 
-    /// Holds the runs that this process evaluates for longer.
+    /// Holds the runs that this process evaluates for longer, and ends those here that another process has taken over.
     ///
     /// # Errors
     /// The store cannot be used.
     pub async fn renew(&self) -> Result<(), StoreError> {
-        let open: Vec<String> = self.open_runs().keys().cloned().collect();
-        self.journals.renew(&self.lease, &open).await
+        let is_stored = |open: &Arc<Open>| open.is_stored.load(Ordering::Relaxed);
+        let open: Vec<Arc<Open>> = self.open_runs().values().filter(|open| is_stored(open)).cloned().collect();
+        let ids: Vec<String> = open.iter().map(|open| open.hold.id.clone()).collect();
+        let held = self.journals.renew(&self.lease, &ids).await?;
+        let held: HashSet<(&str, i64)> = held.iter().map(|hold| (&*hold.id, hold.fence)).collect();
+        // One that has paused or ended meanwhile has no lease.
+        let lost = open.iter().filter(|open| is_stored(open) && !held.contains(&(&*open.hold.id, open.hold.fence)));
+        lost.for_each(|open| open.lose());
+        Ok(())
     }
 
     /// Ends requests whose time is over, and deletes what is no longer kept.
@@ -442,21 +453,18 @@ impl Durable {
     /// The store cannot be used.
     pub async fn expire(&self, config: &Config) -> Result<(), StoreError> {
         let keep = i64::try_from(config.approval.keep.as_millis()).unwrap_or(i64::MAX);
+        self.database.keep_clock().await.map_err(|problem| self.database.error(&problem))?;
         self.requests.expire(self.now_ms().saturating_sub(keep)).await?;
         self.journals.retain().await?;
         self.results.retain().await
-    }
-
-    /// Lets go of a run that this process has taken over, so that another one can take it.
-    async fn release(&self, id: &str) -> Result<(), StoreError> {
-        self.journals.release(&self.lease, id).await
     }
 
     /// Reads a run that this process has taken over.
     ///
     /// # Errors
     /// Its journal cannot be read, is damaged, or another version has begun the run.
-    pub async fn resume(self: &Arc<Self>, config: &Config, id: &str) -> Result<Resumed, NotResumed> {
+    pub async fn resume(self: &Arc<Self>, config: &Config, open: &OpenRun) -> Result<Resumed, NotResumed> {
+        let id = open.id();
         let damaged = |what: &str| NotResumed::Never(format!("its {what} is damaged"));
         let keys = self.keys(config).await.map_err(JournalProblem::from)?;
         let (run, header) = self.journals.read(&keys, id).await?.ok_or_else(|| damaged("row"))?;
@@ -473,20 +481,36 @@ impl Durable {
         let parsed: Result<Vec<Entry>, _> = texts.map(serde_json::from_str::<Entry>).collect();
         let parsed = parsed.map_err(|_| damaged("journal"))?;
         let rounds = rounds(parsed).ok_or_else(|| damaged("journal"))?;
-        let age = u64::try_from(self.now_ms().saturating_sub(header.began_ms)).unwrap_or_default();
+        let age = u64::try_from(self.now_ms().saturating_sub(run.began_ms)).unwrap_or_default();
         // A clock that was set back does not let time run backwards.
-        let age = Duration::from_millis(age.max(last_time(&rounds)));
+        let seen = last_time(&rounds);
+        let age = Duration::from_millis(age.max(seen));
         let run_id = RunId::parse(id).ok_or_else(|| damaged("id"))?;
         let mut policy = header.policy().ok_or_else(|| damaged("list of limits"))?;
         let limit = &mut policy.limits.max_duration_ms;
-        // What it took in a process that has died is known from its last entry, unless it has waited.
-        let spent = if run.active_ms > 0 { run.active_ms } else { last_time(&rounds) };
+        let spent = match run.resumed_ms {
+            // What it took in a process that has died is known from its last entry.
+            Some(resumed) => run.active_ms.saturating_add(seen.saturating_sub(resumed)),
+            None if run.active_ms > 0 => run.active_ms,
+            None => seen,
+        };
+        let now = Spent { active_ms: spent, script_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX) };
+        self.journals.resume(&self.lease, &open.open.hold, now).await?;
         let left = limit.saturating_sub(spent).max(1_000);
         // Its clock goes on, and the time in which it waited does not count.
-        *limit = left.saturating_add(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        *limit = left.saturating_add(now.script_ms);
         let client: Option<Arc<str>> = header.client.as_deref().map(Into::into);
         let (permissions, max_result_bytes) = (header.permissions.clone(), header.max_result_bytes);
-        let journal = Arc::new(Journal::resumed(self, keys, &run, header.clone(), &entries, Past { rounds, age }));
+        let journal = Arc::new(Journal::resumed(
+            &open.open,
+            self,
+            keys,
+            &run,
+            now,
+            header.clone(),
+            &entries,
+            Past { rounds, age },
+        ));
         let request = ExecuteRequest {
             language: header.language.as_deref().and_then(parse_language),
             context: header.context,
@@ -507,7 +531,7 @@ impl Durable {
     pub async fn end(
         &self,
         config: &Config,
-        id: &str,
+        open: &OpenRun,
         outcome: &str,
         long: Option<&str>,
     ) -> Result<(), JournalProblem> {
@@ -515,10 +539,12 @@ impl Durable {
         let keep = config.approval.keep.max(config.durable.keep);
         let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         let keep_until = self.now_ms().saturating_add(keep);
+        let hold = &open.open.hold;
+        open.open.is_stored.store(false, Ordering::Relaxed);
         if let Some(long) = long {
-            self.results.put(&keys, &self.lease, id, long, keep_until).await?;
+            self.results.put(&keys, &self.lease, hold, long, keep_until).await?;
         }
-        self.journals.end(&keys, &self.lease, id, outcome, keep_until).await
+        self.journals.end(&keys, &self.lease, hold, outcome, keep_until).await
     }
 
     /// Returns the long result of a run of a client that has ended; `None`: it has none.

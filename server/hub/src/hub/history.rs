@@ -17,7 +17,7 @@ use codecall_base::text::truncate;
 use codecall_config::{HistoryConfig, RecordedRuns};
 use codecall_runs::{LoggedCall, RunEnd, RunHook, RunJournal, RunStart};
 use codecall_store::database::Problem;
-use codecall_store::{RecordedRun, RunStore, RunSummary, now_ms, now_us};
+use codecall_store::{RecordedRun, RunStore, RunSummary, now_ms};
 use codecall_tools::pipeline::{Hook, Pipeline, Record};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -87,6 +87,8 @@ struct Ended {
     recording: Option<(Arc<Tape>, Outcome)>,
     pipeline: Option<Arc<Pipeline>>,
     ended_us: i64,
+    /// How often its run was taken over.
+    fence: i64,
     max_value_bytes: usize,
     bytes: usize,
 }
@@ -214,7 +216,7 @@ impl History {
 
     fn new_ended(&self, summary: RunSummary, tools: Vec<String>) -> Ended {
         let pipeline = self.pipeline.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-        let (ended_us, max_value_bytes) = (now_us(), self.config.max_value_bytes);
+        let (ended_us, max_value_bytes) = (self.store.now_us(), self.config.max_value_bytes);
         Ended {
             summary,
             tools,
@@ -224,6 +226,7 @@ impl History {
             recording: None,
             pipeline,
             ended_us,
+            fence: 0,
             max_value_bytes,
             bytes: 0,
         }
@@ -266,7 +269,7 @@ impl History {
     }
 
     fn ended(&self, end: &RunEnd<'_>, tape: Option<Arc<Tape>>) -> Ended {
-        let RunEnd { start, outcome, duration, .. } = end;
+        let RunEnd { start, outcome, duration, fence, .. } = end;
         let kind = match (&start.tool, start.dialect) {
             (Some(_), _) => "tool",
             (None, Dialect::Sync) => "code_execution",
@@ -308,7 +311,7 @@ impl History {
         }
         let recording = tape.filter(|tape| tape.is_complete()).map(|tape| (tape, (*outcome).clone()));
         let (script, pipeline) = (Some(Arc::clone(&start.script)), Some(Arc::clone(end.pipeline())));
-        Ended { script, raw, masked, recording, pipeline, ..self.new_ended(summary, tools) }
+        Ended { script, raw, masked, recording, pipeline, fence: *fence, ..self.new_ended(summary, tools) }
     }
 
     /// Returns a call of a script, with its answer if that is known.
@@ -399,7 +402,17 @@ impl Ended {
     /// Masks personal data and secrets, and converts it.
     fn into_run(self) -> RecordedRun {
         let Self {
-            mut summary, tools, script, raw, mut masked, recording, pipeline, ended_us, max_value_bytes, ..
+            mut summary,
+            tools,
+            script,
+            raw,
+            mut masked,
+            recording,
+            pipeline,
+            ended_us,
+            fence,
+            max_value_bytes,
+            ..
         } = self;
         let redactor = pipeline.as_ref().map_or_else(Redactor::default, |pipeline| pipeline.secrets().redactor());
         let shown = |value: Value| match &pipeline {
@@ -451,7 +464,7 @@ impl Ended {
                 masked.insert("recording".into(), recording);
             }
         }
-        RecordedRun { summary, tools, ended_us, detail: Value::Object(masked).to_string() }
+        RecordedRun { summary, tools, ended_us, fence, detail: Value::Object(masked).to_string() }
     }
 }
 
@@ -511,7 +524,7 @@ impl Writer {
         let convert = move || batch.into_iter().map(Ended::into_run).collect::<Vec<_>>();
         let written = match tokio::task::spawn_blocking(convert).await {
             Ok(runs) => self.record(&runs).await,
-            Err(error) => Err(Problem::Failed(error.to_string())),
+            Err(error) => Err((count, Problem::Failed(error.to_string()))),
         };
         self.queued.fetch_sub(bytes, Ordering::Relaxed);
         match written {
@@ -522,8 +535,9 @@ impl Writer {
                     tracing::warn!("history: runs are recorded again; {lost} were not");
                 }
             }
-            Err(problem) => {
-                self.lost.fetch_add(count as u64, Ordering::Relaxed);
+            Err((lost, problem)) => {
+                self.since_retained += count - lost;
+                self.lost.fetch_add(lost as u64, Ordering::Relaxed);
                 if !std::mem::replace(&mut self.has_failed, true) {
                     tracing::warn!("history: runs are not recorded, as the store cannot be used: {problem}");
                 }
@@ -531,7 +545,28 @@ impl Writer {
         }
     }
 
-    async fn record(&self, runs: &[RecordedRun]) -> Result<(), Problem> {
+    /// Records runs. One that cannot be recorded does not take others with it.
+    ///
+    /// # Errors
+    /// How many were not recorded, and why.
+    async fn record(&self, runs: &[RecordedRun]) -> Result<(), (usize, Problem)> {
+        let problem = match self.try_record(runs).await {
+            Ok(()) => return Ok(()),
+            Err(problem) if problem.is_passing() || runs.len() < 2 => return Err((runs.len(), problem)),
+            Err(problem) => problem,
+        };
+        tracing::debug!("history: runs are recorded one by one: {problem}");
+        let mut lost = None;
+        for run in runs {
+            if let Err(problem) = self.store.record(std::slice::from_ref(run)).await {
+                let (count, _) = lost.get_or_insert((0, problem));
+                *count += 1;
+            }
+        }
+        lost.map_or(Ok(()), Err)
+    }
+
+    async fn try_record(&self, runs: &[RecordedRun]) -> Result<(), Problem> {
         // Once nothing could be written, new batches do not wait.
         let pauses: &[Duration] = if self.has_failed { &[] } else { &PAUSES };
         for pause in pauses {

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How often a replica says that it is there.
@@ -35,6 +36,11 @@ const SWEEP_BEATS: u64 = 30;
 const LOOK: Duration = Duration::from_secs(1);
 /// The same, in a database that announces none.
 const LOOK_IN_FILE: Duration = Duration::from_millis(50);
+
+/// How long a server that starts waits for its database.
+const START_WAIT: Duration = Duration::from_secs(60);
+/// How often it tries meanwhile.
+const START_AGAIN: Duration = Duration::from_millis(500);
 
 /// The replicas of this server, as one of them sees them.
 pub struct Replicas {
@@ -167,6 +173,7 @@ impl Hub {
         if !database.is_shared() {
             return Ok(());
         }
+        wait_for(database).await;
         let replicas = Replicas::start(database, durable, self.config())
             .await
             .map_err(|problem| Error::Config(format!("this server cannot join its replicas: {problem}")))?;
@@ -188,6 +195,22 @@ impl Hub {
         let Some(principal) = &self.principal else { return "server".into() };
         let digest = Sha256::new().chain_update(b"scope").chain_update(principal.key).finalize();
         codecall_store::state::hex(&digest[..16])
+    }
+}
+
+/// Waits until a database answers, or refuses for another reason than that it cannot be reached.
+async fn wait_for(database: &Database) {
+    let began = Instant::now();
+    let mut is_told = false;
+    while let Err(problem) = database.query("SELECT 1", []).await {
+        if !problem.is_passing() || began.elapsed() >= START_WAIT {
+            return;
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            let seconds = START_WAIT.as_secs();
+            tracing::warn!("waiting up to {seconds} s for the database: {}", database.error(&problem));
+        }
+        tokio::time::sleep(START_AGAIN).await;
     }
 }
 

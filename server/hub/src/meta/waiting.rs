@@ -1,7 +1,7 @@
 //! Runs that outlive their request or their process: what their client gets meanwhile, how they go on, and their outcome.
 
 use super::{Answer, AnswerContent, execute, listed_name, submit};
-use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, Standing};
+use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, PASSING, Standing};
 use codecall_base::call::with_client;
 use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::tool::ErrorCode;
@@ -31,10 +31,6 @@ const IDLE_LOOK: Duration = Duration::from_secs(30);
 const EXPIRE: Duration = Duration::from_secs(5);
 /// How long a run that cannot go on here is left to others.
 const RETRY: Duration = Duration::from_secs(20);
-
-/// Codes of outcomes that say nothing about the run: it can go on later.
-const PASSING: [ErrorCode; 4] =
-    [ErrorCode::QueueFull, ErrorCode::QueueTimeout, ErrorCode::PoolDisposed, ErrorCode::ExecutionAborted];
 
 /// Runs the script of a client durably: it can go on after the end of this process. The client gets at most `max_bytes` of a
 /// result that is not stored.
@@ -71,7 +67,7 @@ pub(super) async fn execute_durably(
             break open;
         }
     };
-    let journal = match durable.durable_journal(hub, &id, &script).await {
+    let journal = match durable.durable_journal(hub, &open, &script).await {
         Ok(journal) => journal,
         Err(error) => return Answer::refused(format!("The run cannot be journaled (durable.enabled): {error}")),
     };
@@ -79,7 +75,7 @@ pub(super) async fn execute_durably(
     if journal.is_some() {
         announce(&sink, &id).await;
     }
-    let finished = hub.execute(script, sink, open.cancel.clone()).await;
+    let finished = hub.execute(script, sink, open.cancel()).await;
     let is_stored = journal.as_ref().is_some_and(|journal| journal.is_stored());
     if finished.is_paused {
         open.ended();
@@ -87,28 +83,33 @@ pub(super) async fn execute_durably(
     }
     // The store may have the run all the same, or another process.
     if journal.is_some_and(|journal| journal.is_interrupted())
-        && !open.cancel.is_cancelled()
+        && !open.is_cancelled()
         && !matches!(durable.standing(hub, &id).await, Ok(None))
     {
         return paused(hub, &id).await;
     }
     // Unless somebody has cancelled it, it goes on in another process.
-    if is_stored && is_passing(&finished) && !open.cancel.is_cancelled() {
+    if is_stored && is_passing(&finished) && !open.is_cancelled() {
         return paused(hub, &id).await;
     }
     if is_stored {
         let (mut answer, long) = execute::finish_kept(hub, finished, max_bytes).await;
         redact(hub, &mut answer);
-        if let Err(error) = end(durable, hub, id.as_str(), &answer, long.as_deref()).await {
+        return match end(durable, hub, &open, &answer, long.as_deref()).await {
+            Ok(true) => {
+                open.ended();
+                answer
+            }
+            Ok(false) => paused(hub, &id).await,
             // Whoever replays the run next stores it.
-            tracing::warn!(run = %id, "the outcome of a run cannot be stored: {error}");
-            return match long {
-                Some(_) => paused(hub, &id).await,
-                None => answer,
-            };
-        }
-        open.ended();
-        return answer;
+            Err(error) => {
+                tracing::warn!(run = %id, "the outcome of a run cannot be stored: {error}");
+                match long {
+                    Some(_) => paused(hub, &id).await,
+                    None => answer,
+                }
+            }
+        };
     }
     open.ended();
     execute::finish(hub, finished, max_bytes, false).await
@@ -475,18 +476,17 @@ impl Drop for AbortOnDrop {
 /// # Errors
 /// It cannot go on here at the moment: why.
 async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Result<(), String> {
-    let id = open.id();
     let base = live.get();
-    let resumed = match durable.resume(base.config(), id).await {
+    let resumed = match durable.resume(base.config(), open).await {
         Ok(resumed) => resumed,
         Err(NotResumed::Now(why)) => return Err(why),
         Err(NotResumed::Cancelled) => {
             let answer = failed(ErrorCode::ExecutionAborted, "The run was cancelled");
-            return end(durable, &base, id, &answer, None).await;
+            return end(durable, &base, open, &answer, None).await.map(drop);
         }
         Err(NotResumed::Never(why)) => {
             let answer = failed(ErrorCode::ReplayMismatch, &format!("The run cannot go on: {why}"));
-            return end(durable, &base, id, &answer, None).await;
+            return end(durable, &base, open, &answer, None).await.map(drop);
         }
     };
     let hub = live.of_client(resumed.principal.as_deref(), resumed.permissions.as_deref());
@@ -494,7 +494,7 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Resul
     let _request = hub.begin_request();
     let mut request = resumed.request;
     request.policy.limits.max_result_bytes = hub.results().max_bytes(resumed.max_result_bytes);
-    let running = hub.execute(request, None, open.cancel.clone());
+    let running = hub.execute(request, None, open.cancel());
     let finished = match resumed.client {
         Some(client) => with_client(client, running).await,
         None => running.await,
@@ -502,12 +502,12 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Resul
     if finished.is_paused {
         return Ok(());
     }
-    if (is_passing(&finished) || resumed.journal.is_interrupted()) && !open.cancel.is_cancelled() {
+    if (is_passing(&finished) || resumed.journal.is_interrupted()) && !open.is_cancelled() {
         return Err(finished.outcome.result.err().map(|failure| failure.message).unwrap_or_default());
     }
     let (mut answer, long) = execute::finish_kept(&hub, finished, resumed.max_result_bytes).await;
     redact(&hub, &mut answer);
-    end(durable, &hub, id, &answer, long.as_deref()).await
+    end(durable, &hub, open, &answer, long.as_deref()).await.map(drop)
 }
 
 /// The answer of a run that ends without its script.
@@ -527,11 +527,17 @@ pub(super) async fn long_result(hub: &Hub, run: &RunId) -> Result<Option<String>
     }
 }
 
-/// Stores the outcome of a run, and a long result.
-async fn end(durable: &Durable, hub: &Hub, id: &str, answer: &Answer, long: Option<&str>) -> Result<(), String> {
-    match durable.end(hub.config(), id, &to_text(answer), long).await {
-        // The other process stores its outcome.
-        Ok(()) | Err(JournalProblem::Lost) => Ok(()),
+/// Stores the outcome of a run, and a long result. `false`: another process has the run, and stores its outcome.
+async fn end(
+    durable: &Durable,
+    hub: &Hub,
+    open: &OpenRun,
+    answer: &Answer,
+    long: Option<&str>,
+) -> Result<bool, String> {
+    match durable.end(hub.config(), open, &to_text(answer), long).await {
+        Ok(()) => Ok(true),
+        Err(JournalProblem::Lost) => Ok(false),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use super::AnswerCache;
 use crate::database::{Database, Statement, Value};
 use crate::sealed::{KeySource, Place};
 use crate::state::hex;
-use crate::{BoxFuture, CachedKeys, StoreError, now_ms, now_us};
+use crate::{BoxFuture, CachedKeys, StoreError, now_us};
 use codecall_base::offload;
 use codecall_base::tool::{LongResult, ToolResult};
 use codecall_config::{CacheConfig, Config};
@@ -41,7 +41,7 @@ impl SqlAnswers {
     async fn read(&self, key: &str) -> Result<Option<ToolResult>, StoreError> {
         let key = digest(key).await?;
         let sql = "SELECT sealed FROM answers WHERE key = $1 AND expires > $2";
-        let rows = self.batch(vec![Statement::new(sql, [key.as_str().into(), now_ms().into()])]).await?;
+        let rows = self.batch(vec![Statement::new(sql, [key.as_str().into(), self.database.now_ms().into()])]).await?;
         let Some(sealed) = rows.first().and_then(|row| row.first()) else { return Ok(None) };
         let ring = self.keys.get(&self.source).await.map_err(|error| StoreError(error.to_string()))?;
         let open = || {
@@ -59,7 +59,7 @@ impl SqlAnswers {
         let ring = self.keys.get(&self.source).await.map_err(|error| StoreError(error.to_string()))?;
         let seal = || ring.seal(place(&key), &to_bytes(answer)).map_err(|error| StoreError(error.to_string()));
         let sealed = offloaded(answer.weight(), seal).await??;
-        let now = now_ms();
+        let now = self.database.now_ms();
         let expires = now.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
         let number = |number: usize| Value::from(number as u64);
         let insert = "INSERT INTO answers (key, stored, expires, bytes, sealed) VALUES ($1, $2, $3, $4, $5) \

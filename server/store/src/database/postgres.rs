@@ -1,5 +1,6 @@
 //! The database in Postgres: a few connections, each of which is opened when the others are in use, and again after it was lost.
 
+use super::clock::{Clock, uptime_us};
 use super::schema::{APPLIED, CREATE, NOTE, missing};
 use super::{Dialect, Problem, Row, SnapshotRows, Statement, Value};
 use crate::{StoreError, now_ms};
@@ -24,12 +25,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum number of connections. The database writes the commits of several connections to its disk at once.
 const MAX_CONNECTIONS: usize = 16;
+/// Reads the time, in microseconds since 1970.
+const TIME: &str = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)";
+/// The time after which an answer says too little of the time, in microseconds.
+const LATE_US: i64 = 200_000;
 /// The key of the lock under which the tables are made: `CCst`.
 const LOCK: i64 = 0x4343_7374;
 
 /// A Postgres database.
 pub struct Postgres {
     config: Config,
+    clock: Clock,
     /// One for each connection that may be in use.
     permits: Semaphore,
     /// Those that are not in use.
@@ -51,7 +57,11 @@ impl Postgres {
         let parsed = url.parse::<Config>();
         let mut config = parsed.map_err(|_| StoreError("store.url: it is not an address of Postgres".into()))?;
         config.connect_timeout(CONNECT_TIMEOUT).application_name("codecall");
-        Ok(Self { config, permits: Semaphore::new(MAX_CONNECTIONS), idle: Mutex::default() })
+        Ok(Self { config, clock: Clock::new(), permits: Semaphore::new(MAX_CONNECTIONS), idle: Mutex::default() })
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub async fn batch(&self, statements: &[Statement]) -> Result<Vec<Row>, Problem> {
@@ -107,6 +117,17 @@ impl Postgres {
         Ok(transaction.commit().await?)
     }
 
+    /// Reads the clock of the server. An answer that is late says nothing.
+    pub async fn read_clock(&self) -> Result<(), Problem> {
+        let asked = uptime_us();
+        let rows = self.batch(&[Statement::new(TIME, [])]).await?;
+        let answered = uptime_us();
+        if let Some(row) = rows.first().filter(|_| answered - asked <= LATE_US) {
+            self.clock.set(row[0].int(), asked, answered);
+        }
+        Ok(())
+    }
+
     pub async fn vacuum(&self) -> Result<(), Problem> {
         let _permit = self.permits.acquire().await.map_err(|_| Problem::Closed)?;
         let session = self.connect().await?;
@@ -138,6 +159,9 @@ impl Postgres {
         });
         client.batch_execute("SET client_min_messages = warning").await?;
         migrate(&mut client).await?;
+        let asked = uptime_us();
+        let time: i64 = client.query_one(TIME, &[]).await?.get(0);
+        self.clock.set(time, asked, uptime_us());
         Ok(Session { client, prepared: HashMap::new() })
     }
 }

@@ -5,6 +5,7 @@
 
 mod files;
 
+use super::clock::{self, Clock};
 use super::schema::{APPLIED, CREATE, NOTE, missing};
 use super::{Dialect, Problem, Row, SnapshotRows, Statement, Value};
 use crate::now_ms;
@@ -15,7 +16,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, ToSql, Transaction, TransactionBehavior, params_from_iter};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -30,6 +31,7 @@ const MAX_GROUP: usize = 256;
 /// A file, and the thread that uses it. The thread is started by the first use and ends with the last one.
 pub struct Sqlite {
     path: PathBuf,
+    clock: Arc<Clock>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
 }
 
@@ -52,11 +54,15 @@ struct Job {
 
 impl Sqlite {
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), jobs: Mutex::default() }
+        Self { path: path.to_owned(), clock: Arc::new(Clock::new()), jobs: Mutex::default() }
     }
 
     pub fn path(&self) -> &PathBuf {
         &self.path
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Does work on the thread.
@@ -70,9 +76,11 @@ impl Sqlite {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if jobs.is_none() {
             let (sender, receiver) = mpsc::channel();
-            let path = self.path.clone();
+            let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
             let thread = std::thread::Builder::new().name("codecall-store".into());
-            thread.spawn(move || serve(&path, &receiver)).map_err(|error| Problem::Failed(error.to_string()))?;
+            thread
+                .spawn(move || serve(&path, &clock, &receiver))
+                .map_err(|error| Problem::Failed(error.to_string()))?;
             *jobs = Some(sender);
         }
         jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(Problem::Closed)
@@ -88,6 +96,7 @@ struct Open {
 /// The only connection of the process, as its thread has it.
 struct Session {
     path: PathBuf,
+    clock: Arc<Clock>,
     open: Option<Open>,
     /// The file that this process has used. Another one in its place lacks what was written.
     used: Option<Identity>,
@@ -95,8 +104,8 @@ struct Session {
 
 /// Does the work of a file until nobody has more. What waits meanwhile is written in one transaction, as writing a
 /// transaction to the file takes longer than most statements.
-fn serve(path: &Path, jobs: &mpsc::Receiver<Job>) {
-    let mut session = Session { path: path.to_owned(), open: None, used: None };
+fn serve(path: &Path, clock: &Arc<Clock>, jobs: &mpsc::Receiver<Job>) {
+    let mut session = Session { path: path.to_owned(), clock: Arc::clone(clock), open: None, used: None };
     while let Ok(first) = jobs.recv() {
         let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(MAX_GROUP - 1);
         // None of them was answered, so their order is free.
@@ -148,7 +157,7 @@ impl Session {
                 Some(used) if found != Some(used) => return Err(Problem::Replaced),
                 Some(_) | None => {}
             }
-            let open = open(&self.path)?;
+            let open = open(&self.path, &self.clock)?;
             self.used = open.files.identity();
             self.open = Some(open);
         }
@@ -316,7 +325,7 @@ impl ToSql for Value {
     }
 }
 
-fn open(path: &Path) -> Result<Open, Problem> {
+fn open(path: &Path, clock: &Clock) -> Result<Open, Problem> {
     // SQLite gives some relative paths a meaning of their own, such as `:memory:`.
     let path = std::path::absolute(path).map_err(|error| Problem::Refused(error.kind()))?;
     if let Some(folder) = path.parent() {
@@ -348,11 +357,39 @@ fn open(path: &Path) -> Result<Open, Problem> {
         }
     }
     migrate(&mut db)?;
+    // A file that cannot be written shows the time of day.
+    if let Ok(ahead) = set_clock(&mut db) {
+        clock.set_ahead(ahead);
+    }
     let files = Files::of(&path);
     if files.identity() != opened {
         return Err(Problem::Replaced);
     }
     Ok(Open { connection: db, files })
+}
+
+/// Returns how far the clock of the file is ahead, which the first process since the start of the machine notes.
+fn set_clock(db: &mut Connection) -> Result<i64, Problem> {
+    let boot = clock::boot();
+    let read = |db: &Connection| rows(db, "SELECT boot, ahead, seen FROM clocks WHERE place = 0", []);
+    let known = |rows: &[Row]| {
+        let known = rows.first().map(|row| (row[0].text().unwrap_or_default(), row[1].int(), row[2].int()));
+        (known.is_some_and(|(of, _, _)| of == boot && !boot.is_empty()), clock::ahead_us(known, &boot))
+    };
+    let (is_known, ahead) = known(&read(db)?);
+    if is_known {
+        return Ok(ahead);
+    }
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have noted it meanwhile.
+    let (is_known, ahead) = known(&read(&transaction)?);
+    if !is_known {
+        let sql = "INSERT INTO clocks (place, boot, ahead, seen) VALUES (0, $1, $2, $3) \
+                   ON CONFLICT (place) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead, seen = excluded.seen";
+        transaction.execute(sql, (&boot, ahead, ahead + clock::uptime_us()))?;
+    }
+    transaction.commit()?;
+    Ok(ahead)
 }
 
 /// Whether the file is empty. A transaction reads everything at one moment, because another process may be creating the

@@ -15,10 +15,11 @@ mod server;
 use super::*;
 use crate::sealed::{KeyRing, SealError, new_key};
 use crate::{
-    ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, JournalProblem, JournalStore as _,
+    ApprovalRequest, ApprovalRequests as _, ApprovalState, Decided, Decision, Hold, JournalProblem, JournalStore as _,
     JournaledRun, JournaledState, Lease, RecordedRun, ResultStore as _, RunFigures, RunFilter, RunStore as _,
-    RunSummary, ScriptToolStore as _, SecretName, SecretStore as _, SqlApprovalRequests, SqlJournals, SqlResults,
-    SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, Submitted, VaultError, now_ms, rotation, transfer,
+    RunSummary, ScriptToolStore as _, SecretName, SecretStore as _, Spent, SqlApprovalRequests, SqlJournals,
+    SqlResults, SqlRuns, SqlScriptTools, SqlSecrets, StoredCode, StoredTool, Submitted, VaultError, now_ms, rotation,
+    transfer,
 };
 use codecall_config::{HistoryConfig, ResultStore as Bounds};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,6 +71,7 @@ fn run(number: usize) -> RecordedRun {
         },
         tools: vec![tool.into(), "users:get".into()],
         ended_us: crate::now_us(),
+        fence: 0,
         detail: detail.to_string(),
     }
 }
@@ -401,6 +403,38 @@ async fn several_connections_write_at_once() {
     assert_eq!(folder.database().check().await, Ok(Vec::new()));
 }
 
+/// Several ends of one run, and runs that are recorded twice, in any order.
+async fn ends_of_runs(database: Database) {
+    let runs = SqlRuns(database.clone());
+    let end = |number: usize, fence: i64, status: &str| {
+        let run = run(number);
+        RecordedRun { fence, summary: RunSummary { status: status.into(), ..run.summary }, ..run }
+    };
+    let (lost, right) = (end(1, 1, "runtime_error"), end(1, 2, "ok"));
+    for batch in [[&lost, &right], [&right, &lost], [&lost, &lost]] {
+        let mut batch: Vec<RecordedRun> = batch.into_iter().cloned().collect();
+        // Others in the batch are recorded, also if they were before.
+        batch.extend([end(2, 0, "ok"), end(5, 0, "ok"), end(5, 0, "timeout")]);
+        runs.record(&batch).await.expect("recorded");
+    }
+    let listed = runs.list(&RunFilter { limit: 10, ..RunFilter::default() }).await.expect("a list");
+    let mut listed: Vec<_> = listed.iter().map(|run| (&run.summary.id[31..], &*run.summary.status)).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, [("1", "ok"), ("2", "ok"), ("5", "ok")]);
+    // Nothing is left of those that were replaced.
+    for table in ["run_details", "run_texts"] {
+        let count = database.query(format!("SELECT count(*) FROM {table}"), []).await.expect("counted");
+        assert_eq!(count[0][0].int(), 3, "{table}");
+    }
+    assert_eq!(ids(&runs, RunFilter { text: Some("person1".into()), ..RunFilter::default() }).await, [1]);
+    assert!(runs.get(&right.summary.id).await.is_ok_and(|run| run.is_some_and(|(run, _)| run.status == "ok")));
+}
+
+#[tokio::test]
+async fn a_run_has_one_end_in_a_file() {
+    ends_of_runs(Folder::new("ends").database()).await;
+}
+
 /// Batches that wait for each other are written together: one that fails does no harm to the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_fails_fails_alone() {
@@ -496,6 +530,10 @@ async fn postgres_does_the_same() {
     let (a, b) = (database(), database());
     let (first, second) = tokio::join!(a.check(), b.check());
     assert_eq!((first, second), (Ok(Vec::new()), Ok(Vec::new())));
+    ends_of_runs(database()).await;
+    for table in ["runs", "run_details", "run_tools", "run_texts"] {
+        a.query(format!("DELETE FROM {table}"), []).await.expect("deleted");
+    }
     history(database()).await;
     secrets(database()).await;
     script_tools(database()).await;

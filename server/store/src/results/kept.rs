@@ -5,7 +5,7 @@
 
 use super::random_handle;
 use crate::database::{Database, Statement, Value};
-use crate::{BoxFuture, ResultStore, StoreError, now_ms};
+use crate::{BoxFuture, ResultStore, StoreError};
 use codecall_config::ResultStore as Bounds;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl SqlResults {
 
     /// Returns when a result expires that is read now, in milliseconds since 1970.
     fn expiry(&self) -> i64 {
-        now_ms().saturating_add(i64::try_from(self.bounds.expiry.as_millis()).unwrap_or(i64::MAX))
+        self.database.now_ms().saturating_add(i64::try_from(self.bounds.expiry.as_millis()).unwrap_or(i64::MAX))
     }
 
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Value>>, StoreError> {
@@ -44,7 +44,8 @@ impl ResultStore for SqlResults {
             }
             let (handle, expires) = (random_handle()?, self.expiry());
             let number = |number: usize| Value::from(number as u64);
-            let mut statements = vec![Statement::new("DELETE FROM results WHERE expires < $1", [now_ms().into()])];
+            let mut statements =
+                vec![Statement::new("DELETE FROM results WHERE expires < $1", [self.database.now_ms().into()])];
             // An empty text has a piece too.
             let pieces = text.len().div_ceil(PIECE).max(1);
             for at in 0..pieces {
@@ -70,7 +71,7 @@ impl ResultStore for SqlResults {
         Box::pin(async move {
             let prolong = "UPDATE results SET expires = $1 WHERE handle = $2 AND expires >= $3";
             let read = "SELECT content FROM results WHERE handle = $1 ORDER BY piece";
-            let now = now_ms();
+            let now = self.database.now_ms();
             let rows = self
                 .batch(vec![
                     Statement::new(prolong, [self.expiry().into(), handle.into(), now.into()]),

@@ -13,9 +13,7 @@ use codecall_base::call::{CallPause, client};
 use codecall_base::hidden::visible;
 use codecall_base::offload::{self, weight_of};
 use codecall_base::tool::{Approval, ErrorCode, ToolDefinition, ToolError};
-use codecall_store::{
-    ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, StoreError, long_members, now_ms,
-};
+use codecall_store::{ApprovalRequest, ApprovalRequests, ApprovalState, Decided, Decision, StoreError, long_members};
 use question::{Question, ask};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -96,7 +94,7 @@ impl Pipeline {
             return Err(required(entry, why).into());
         }
         let input = self.shown(entry, call).await?;
-        let now = now_ms();
+        let now = requests.now_ms();
         let expiry = i64::try_from(self.approval.expiry.as_millis()).unwrap_or(i64::MAX);
         let request = ApprovalRequest {
             id: random_id(),
@@ -229,7 +227,7 @@ struct Gate<'a> {
 impl Gate<'_> {
     /// Goes on as a request was decided, or asks.
     async fn go_on_with(&self, mut request: ApprovalRequest, client: &CallClient) -> Result<(), Unapproved> {
-        if request.state == ApprovalState::Waiting && request.expires_ms <= now_ms() {
+        if request.state == ApprovalState::Waiting && request.expires_ms <= self.requests.now_ms() {
             request.state = ApprovalState::Expired;
         }
         let question = Question { tool: &self.entry.name, input: &request.input, digest: &request.input_digest };
@@ -294,10 +292,15 @@ fn denied(tool: &str, reason: Option<&str>) -> ToolError {
     ToolError::new(ErrorCode::ApprovalDenied, format!("A person has denied the call of tool '{tool}'{reason}"))
 }
 
+/// Whether a call does no harm if it is made again.
+pub(super) fn is_repeatable(entry: &Entry) -> bool {
+    let says = |hint: &str| entry.definition.annotations.get(hint).and_then(Value::as_bool) == Some(true);
+    says("readOnlyHint") || says("idempotentHint")
+}
+
 /// Checks that a call does no harm if it is made again.
 fn check_repeatable(entry: &Entry) -> Result<(), ToolError> {
-    let says = |hint: &str| entry.definition.annotations.get(hint).and_then(Value::as_bool) == Some(true);
-    if says("readOnlyHint") || says("idempotentHint") {
+    if is_repeatable(entry) {
         return Ok(());
     }
     let message = format!(

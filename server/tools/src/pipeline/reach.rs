@@ -1,5 +1,6 @@
 //! Reaching a tool: its server has started, its concurrency limits allow the call, and it answers in time.
 
+use super::approval::is_repeatable;
 use super::client::{self, CallClient};
 use super::trace::CallTrace;
 use super::{Passing, Pipeline, Target, bound, check};
@@ -11,8 +12,16 @@ use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_upstream::UpstreamCall;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// How long a durable call waits for its server if it was not sent, or can be made twice: the server may be there again soon.
+pub(super) const UNSENT_WAIT: Duration = Duration::from_secs(10);
+/// How often it is tried meanwhile.
+pub(super) const UNSENT_AGAIN: Duration = Duration::from_millis(200);
 
 impl Pipeline {
     /// Calls the tool once its concurrency limits allow it, within the time limit, and checks its result.
@@ -62,7 +71,7 @@ impl Pipeline {
     ) -> Result<ToolResult, ToolError> {
         let _permits = Box::pin(self.permits(&entry.definition)).await;
         let CallContext { run, timeout, .. } = trace.context();
-        let call = UpstreamCall {
+        let mut call = UpstreamCall {
             tool: Arc::clone(&entry.definition),
             input: std::mem::take(input),
             timeout: *timeout,
@@ -70,18 +79,28 @@ impl Pipeline {
             run: run.clone(),
             client: Client::new(Arc::<CallClient>::clone(client)),
             sink: trace.update_sink(),
+            sent: Arc::new(AtomicBool::new(true)),
         };
-        // While there is no connection, the call may fail without having reached anything.
-        let is_there = || entry.upstream.unavailable_reason().is_none();
-        let was_there = is_there();
-        if was_there {
-            trace.reached();
+        let Some(hold) = run.as_ref().and_then(|run| run.hold.clone()) else {
+            return call_once(trace, entry, call).await;
+        };
+        let until = Instant::now() + UNSENT_WAIT.min(*timeout / 2);
+        let is_repeatable = is_repeatable(entry);
+        loop {
+            // Another process may have taken the run over while the call waited, also for its permits.
+            if let Err(problem) = hold.check().await {
+                let message = format!("The call of tool '{}' was not made: {problem}", entry.name);
+                return Err(ToolError::new(ErrorCode::ExecutionAborted, message));
+            }
+            call.sent = Arc::new(AtomicBool::new(true));
+            let answer = call_once(trace, entry, call.clone()).await;
+            let is_lost = answer.as_ref().is_err_and(|error| error.code == ErrorCode::ServerUnavailable);
+            let can_repeat = is_repeatable || !call.sent.load(Ordering::Relaxed);
+            if !is_lost || !can_repeat || Instant::now() >= until {
+                return answer;
+            }
+            tokio::time::sleep(UNSENT_AGAIN).await;
         }
-        let answer = entry.upstream.call(call).await;
-        if !was_there && (answer.is_ok() || is_there()) {
-            trace.reached();
-        }
-        answer
     }
 
     /// Returns the client of a request as something of an upstream reaches it: `what` is a tool, a prompt or a resource. It
@@ -106,4 +125,19 @@ impl Pipeline {
         }
         permits
     }
+}
+
+/// Hands a call to its tool.
+async fn call_once(trace: &CallTrace<'_>, entry: &Entry, call: UpstreamCall) -> Result<ToolResult, ToolError> {
+    // While there is no connection, the call may fail without having reached anything.
+    let is_there = || entry.upstream.unavailable_reason().is_none();
+    let was_there = is_there();
+    if was_there {
+        trace.reached();
+    }
+    let answer = entry.upstream.call(call).await;
+    if !was_there && (answer.is_ok() || is_there()) {
+        trace.reached();
+    }
+    answer
 }

@@ -195,6 +195,7 @@ async fn call(fetch: &Arc<dyn Upstream>, input: Value) -> Result<Value, ToolErro
         run: None::<RunScope>,
         client: Client::default(),
         sink: UpdateSink::default(),
+        sent: std::sync::Arc::default(),
     };
     fetch.call(call).await.map(|result| result.value().clone())
 }

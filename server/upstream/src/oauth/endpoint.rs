@@ -353,7 +353,9 @@ async fn post(
     };
     let sending = async {
         let response = http.send(request, &HeaderMap::new()).await.map_err(|refusal| match refusal {
-            Refusal::Unreachable(reason) => format!("the authorization server cannot be reached: {reason}"),
+            Refusal::Unconnected(reason) | Refusal::Unreachable(reason) => {
+                format!("the authorization server cannot be reached: {reason}")
+            }
             Refusal::NotAllowed(reason) => format!("the authorization server must not be asked: {reason}"),
         })?;
         let status = response.status().as_u16();

@@ -108,7 +108,8 @@ impl Authorizer {
         };
         let sent = tokio::time::timeout(super::endpoint::TIMEOUT, self.client.send(request, &HeaderMap::new())).await;
         let response = sent.map_err(|_| "it did not answer in time".to_owned())?.map_err(|refusal| match refusal {
-            crate::openapi::client::Refusal::Unreachable(reason) => format!("it cannot be reached: {reason}"),
+            crate::openapi::client::Refusal::Unconnected(reason)
+            | crate::openapi::client::Refusal::Unreachable(reason) => format!("it cannot be reached: {reason}"),
             crate::openapi::client::Refusal::NotAllowed(reason) => reason,
         })?;
         if response.status().as_u16() != 401 {

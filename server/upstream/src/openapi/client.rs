@@ -55,6 +55,8 @@ pub struct Answer {
 /// Why there is no response.
 #[derive(Debug)]
 pub enum Refusal {
+    /// There is no connection to the server, so nothing was sent.
+    Unconnected(String),
     /// The server cannot be reached.
     Unreachable(String),
     /// The request must not be sent.
@@ -122,7 +124,7 @@ impl Client {
         let headers = own.into_iter().filter_map(|(name, value)| Some((name.to_string(), value.clone()?))).collect();
         let request = Request { method: "GET", url, headers, body: None, credentials: Vec::new() };
         let response = self.send(request, &HeaderMap::new()).await.map_err(|refusal| match refusal {
-            Refusal::Unreachable(reason) => format!("it cannot be reached: {reason}"),
+            Refusal::Unconnected(reason) | Refusal::Unreachable(reason) => format!("it cannot be reached: {reason}"),
             Refusal::NotAllowed(reason) => reason,
         })?;
         if response.status() == StatusCode::NOT_MODIFIED && *validators != Validators::default() {
@@ -275,7 +277,7 @@ fn refusal(error: reqwest::Error) -> Refusal {
     } else {
         "the connection ended before there was a response".to_owned()
     };
-    Refusal::Unreachable(what)
+    if error.is_connect() { Refusal::Unconnected(what) } else { Refusal::Unreachable(what) }
 }
 
 /// Adds the trace context of the current task.

@@ -3,24 +3,30 @@
 use super::Durable;
 use super::entry::Entry;
 use super::header::Header;
+use super::open::Open;
 use crate::hub::Hub;
-use agentscript::{Call, Event};
-use codecall_base::event::RunId;
+use agentscript::{Call, Event, Outcome};
+use codecall_base::call::RunHold;
+use codecall_base::tool::ErrorCode;
 use codecall_base::tool::ToolLookups;
 use codecall_runs::{JournalError, Past, Pause, RunJournal, StartInputs};
 use codecall_store::sealed::KeyRing;
-use codecall_store::{BoxFuture, JournalProblem, JournaledRun, JournaledState};
+use codecall_store::{BoxFuture, JournalProblem, JournaledRun, JournaledState, Spent};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Codes of outcomes that say nothing about a run: it can go on later.
+pub const PASSING: [ErrorCode; 4] =
+    [ErrorCode::QueueFull, ErrorCode::QueueTimeout, ErrorCode::PoolDisposed, ErrorCode::ExecutionAborted];
+
 /// The journal of one run.
 pub struct Journal {
     durable: Arc<Durable>,
     keys: Arc<KeyRing>,
-    id: String,
+    open: Arc<Open>,
     principal: Option<String>,
     state: Mutex<State>,
     /// Whether it is stored from the first call on.
@@ -29,6 +35,10 @@ pub struct Journal {
     is_taken_over: bool,
     /// When this process has begun to evaluate it.
     began: Instant,
+    /// When it began, by the clock of the store.
+    began_ms: i64,
+    /// The time of the script when this process has begun to evaluate it, in milliseconds.
+    resumed_ms: u64,
     past: Mutex<Option<Past>>,
     is_interrupted: AtomicBool,
 }
@@ -51,7 +61,7 @@ struct State {
 
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Journal").field("id", &self.open.hold.id).finish_non_exhaustive()
     }
 }
 
@@ -61,10 +71,13 @@ fn failed(problem: impl fmt::Display) -> JournalError {
 
 impl Journal {
     /// Creates the journal of a run that goes on: with its stored `entries`, which say what was before.
+    #[expect(clippy::too_many_arguments, reason = "each is another part of the run")]
     pub(super) fn resumed(
+        open: &Arc<Open>,
         durable: &Arc<Durable>,
         keys: Arc<KeyRing>,
         run: &JournaledRun,
+        spent: Spent,
         header: Header,
         entries: &[String],
         past: Past,
@@ -72,11 +85,11 @@ impl Journal {
         Self {
             durable: Arc::clone(durable),
             keys,
-            id: run.id.clone(),
+            open: Arc::clone(open),
             principal: run.principal.clone(),
             state: Mutex::new(State {
                 header,
-                active_ms: run.active_ms,
+                active_ms: spent.active_ms,
                 entries: Vec::new(),
                 bytes: entries.iter().map(String::len).sum(),
                 is_replayed: true,
@@ -86,6 +99,8 @@ impl Journal {
             is_durable: true,
             is_taken_over: true,
             began: Instant::now(),
+            began_ms: run.began_ms,
+            resumed_ms: spent.script_ms,
             past: Mutex::new(Some(past)),
             is_interrupted: AtomicBool::new(false),
         }
@@ -101,12 +116,15 @@ impl Journal {
     /// as it is in the store.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.is_interrupted.load(Ordering::Relaxed)
+        self.is_interrupted.load(Ordering::Relaxed) || self.open.is_lost.load(Ordering::Relaxed)
     }
 
     fn failed(&self, problem: &JournalProblem) -> JournalError {
         if matches!(problem, JournalProblem::Store(_) | JournalProblem::Lost) {
             self.is_interrupted.store(true, Ordering::Relaxed);
+        }
+        if *problem == JournalProblem::Lost {
+            self.open.lose();
         }
         failed(problem)
     }
@@ -116,10 +134,10 @@ impl Journal {
     }
 
     pub(super) fn new(
+        open: &Arc<Open>,
         durable: &Arc<Durable>,
         hub: &Hub,
         keys: Arc<KeyRing>,
-        id: &RunId,
         header: Header,
         is_durable: bool,
     ) -> Self {
@@ -127,12 +145,14 @@ impl Journal {
         Self {
             durable: Arc::clone(durable),
             keys,
-            id: id.as_str().to_owned(),
+            open: Arc::clone(open),
             principal: hub.principal.as_ref().map(|principal| principal.owner.to_string()),
             state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
             is_durable,
             is_taken_over: false,
             began: Instant::now(),
+            began_ms: durable.now_ms(),
+            resumed_ms: 0,
             past: Mutex::default(),
             is_interrupted: AtomicBool::new(false),
         }
@@ -141,10 +161,12 @@ impl Journal {
     /// Returns the row of the run and its header.
     fn row(&self, state: &State) -> Result<(JournaledRun, String), JournalError> {
         let run = JournaledRun {
-            id: self.id.clone(),
+            id: self.open.hold.id.clone(),
             state: JournaledState::Running,
             principal: self.principal.clone(),
+            began_ms: self.began_ms,
             active_ms: state.active_ms,
+            resumed_ms: Some(self.resumed_ms),
             is_cancelled: false,
             outcome: None,
         };
@@ -153,6 +175,10 @@ impl Journal {
 
     /// Appends an entry: to the store if the run is there or has to be, else in memory.
     async fn append(&self, entry: Entry) -> Result<(), JournalError> {
+        // What could not be stored, or was lost, is not gone on with, also if the store is back.
+        if self.is_interrupted() {
+            return Err(failed(JournalProblem::Lost));
+        }
         let text = serde_json::to_string(&entry).map_err(failed)?;
         let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
         let (number, begun) = {
@@ -190,9 +216,13 @@ impl Journal {
         };
         let appended = match begun {
             Some((run, header)) => journals.begin(&self.keys, lease, &run, &header, Some(&text)).await,
-            None => journals.append(&self.keys, lease, &self.id, number, &text).await,
+            None => journals.append(&self.keys, lease, &self.open.hold, number, &text).await,
         };
-        appended.map_err(|problem| self.failed(&problem))
+        appended.map_err(|problem| self.failed(&problem))?;
+        if number == 0 {
+            self.open.is_stored.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 
@@ -261,7 +291,10 @@ impl RunJournal for Journal {
                 let begun = journals.begin(&self.keys, lease, &run, &header, Some(&entries)).await;
                 begun.map_err(|problem| self.failed(&problem))?;
             }
-            let paused = journals.pause(lease, &self.id, run.active_ms, due_ms).await;
+            self.open.is_stored.store(false, Ordering::Relaxed);
+            let script_ms = self.resumed_ms.saturating_add(spent);
+            let spent = Spent { active_ms: run.active_ms, script_ms };
+            let paused = journals.pause(lease, &self.open.hold, spent, due_ms).await;
             paused.map_err(|problem| self.failed(&problem))?;
             Ok(true)
         })
@@ -269,5 +302,37 @@ impl RunJournal for Journal {
 
     fn past(&self) -> Option<Past> {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn hold(self: Arc<Self>) -> Option<Arc<dyn RunHold>> {
+        Some(self)
+    }
+
+    fn goes_on(&self, outcome: &Outcome) -> bool {
+        if self.is_interrupted() {
+            return true;
+        }
+        let code = outcome.result.as_ref().err().map(|failure| &failure.code);
+        let is_passing = code.is_some_and(|code| PASSING.iter().any(|passing| *code == *passing));
+        is_passing && self.is_durable && self.is_stored() && !self.open.is_cancelled()
+    }
+
+    fn fence(&self) -> i64 {
+        self.open.hold.fence
+    }
+}
+
+impl RunHold for Journal {
+    fn check(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            if self.is_interrupted() {
+                return Err(JournalProblem::Lost.to_string());
+            }
+            // A run that is not in the store yet is known to no other process.
+            if !self.is_stored() {
+                return Ok(());
+            }
+            self.durable.check(&self.open.hold).await.map_err(|problem| self.failed(&problem).0)
+        })
     }
 }

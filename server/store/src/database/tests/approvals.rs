@@ -35,21 +35,33 @@ pub async fn keep_and_decide(database: Database) {
         id: run.into(),
         state: JournaledState::Running,
         principal: Some("ada".into()),
+        began_ms: 3,
         active_ms: 5,
+        resumed_ms: Some(0),
         is_cancelled: false,
         outcome: None,
     };
     journals.begin(&keys, &one, &stored, "the header", Some("first")).await.expect("begun");
-    journals.append(&keys, &one, run, 1, "second").await.expect("appended");
-    assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost));
-    assert!(journals.append(&keys, &one, run, 1, "x").await.is_err(), "an entry is never replaced");
+    // The same, repeated after a connection was lost.
+    journals.begin(&keys, &one, &stored, "the header", Some("first")).await.expect("begun");
+    assert_eq!(journals.begin(&keys, &two, &stored, "x", Some("x")).await, Err(JournalProblem::Lost));
+    let held = |fence| Hold { id: run.into(), fence };
+    assert_eq!(Hold::first(run), held(1));
+    journals.append(&keys, &one, &held(1), 1, "second").await.expect("appended");
+    assert_eq!(journals.append(&keys, &two, &held(1), 2, "x").await, Err(JournalProblem::Lost));
+    assert_eq!(journals.append(&keys, &one, &held(2), 2, "x").await, Err(JournalProblem::Lost));
+    journals.append(&keys, &one, &held(1), 1, "x").await.expect("an entry is never replaced");
+    assert_eq!(journals.check(&one, &held(1)).await, Ok(()));
+    for (lease, fence) in [(&one, 2), (&two, 1)] {
+        assert_eq!(journals.check(lease, &held(fence)).await, Err(JournalProblem::Lost));
+    }
     assert_eq!(journals.get(&keys, run).await.expect("read"), Some(stored.clone()));
     assert_eq!(journals.read(&keys, run).await, Ok(Some((stored.clone(), "the header".into()))));
     assert!(matches!(journals.read(&other, run).await, Err(JournalProblem::Seal(SealError::OtherKey(_)))));
     assert_eq!(journals.entries(&keys, run).await.expect("read"), ["first", "second"]);
 
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "its process holds it");
-    journals.pause(&one, run, 7, None).await.expect("paused");
+    journals.pause(&one, &held(1), Spent { active_ms: 7, script_ms: 9 }, None).await.expect("paused");
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "nobody has decided");
     let approve = Decision { digest: None, is_approved: true, by: "ada".into(), reason: Some("fine".into()) };
     let of_other = Decision { digest: Some("ab".into()), ..approve.clone() };
@@ -67,20 +79,29 @@ pub async fn keep_and_decide(database: Database) {
     assert!(matches!(requests.decide("aa22", &approve).await, Ok(Decided::TooLate(_))), "its time is over");
     assert_eq!(requests.decide("zz", &approve).await, Ok(Decided::Unknown));
     assert_eq!(journals.claim(&two, &[run.to_owned()], 1).await, Ok(Vec::new()));
-    assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![run.to_owned()]));
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![held(2)]));
     // Its lease has lapsed at once, and is not renewed by a process that has lost sight of the run.
     journals.renew(&lease("two", 60), &[]).await.expect("renewed");
     tokio::time::sleep(Duration::from_millis(5)).await;
-    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![run.to_owned()]));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![held(3)]));
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()));
-    assert_eq!(journals.append(&keys, &two, run, 2, "x").await, Err(JournalProblem::Lost), "it was taken over");
+    assert_eq!(journals.append(&keys, &two, &held(2), 2, "x").await, Err(JournalProblem::Lost), "it was taken over");
+    assert_eq!(journals.check(&two, &held(2)).await, Err(JournalProblem::Lost));
+    let spent = Spent { active_ms: 7, script_ms: 20 };
+    assert_eq!(journals.resume(&two, &held(2), spent).await, Err(JournalProblem::Lost));
+    journals.resume(&one, &held(3), spent).await.expect("resumed");
+    assert!(journals.get(&keys, run).await.is_ok_and(|run| run.is_some_and(|run| run.resumed_ms == Some(20))));
     assert_eq!((requests.use_decision("aa11").await, requests.use_decision("aa11").await), (Ok(true), Ok(false)));
     assert_eq!(requests.of_subject("subject of aa11").await, Ok(None), "it was used");
-    journals.renew(&one, &[run.to_owned()]).await.expect("renewed");
-    journals.release(&one, run).await.expect("released");
-    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![run.to_owned()]));
-    assert_eq!(journals.end(&keys, &two, run, "x", later).await, Err(JournalProblem::Lost));
-    journals.end(&keys, &one, run, "the outcome", now_ms() - 1).await.expect("ended");
+    assert_eq!(journals.renew(&one, &[run.to_owned()]).await, Ok(vec![held(3)]));
+    assert_eq!(journals.renew(&two, &[run.to_owned()]).await, Ok(Vec::new()));
+    journals.release(&one, &held(2)).await.expect("nothing");
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "it was another hold");
+    journals.release(&one, &held(3)).await.expect("released");
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![held(4)]));
+    assert_eq!(journals.end(&keys, &two, &held(4), "x", later).await, Err(JournalProblem::Lost));
+    assert_eq!(journals.end(&keys, &one, &held(3), "x", later).await, Err(JournalProblem::Lost));
+    journals.end(&keys, &one, &held(4), "the outcome", now_ms() - 1).await.expect("ended");
     let ended = journals.get(&keys, run).await.expect("read").expect("kept");
     assert_eq!(
         (ended.state, ended.outcome.as_deref(), ended.active_ms),
@@ -97,25 +118,26 @@ pub async fn keep_and_decide(database: Database) {
     assert_eq!(journals.submit(&keys, &submitted(&here), "h", 2).await, Ok(Submitted::Known));
     assert_eq!(journals.submit(&keys, &submitted(&there), "h", 1).await, Ok(Submitted::Full));
     assert_eq!(journals.submit(&keys, &submitted(&there), "h", 2).await, Ok(Submitted::Stored));
-    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![here.clone()]));
-    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![there.clone()]));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![Hold::first(&here)]));
+    assert_eq!(journals.claim(&one, &[], 1).await, Ok(vec![Hold::first(&there)]));
     assert_eq!(journals.claim(&one, &[], 1).await, Ok(Vec::new()));
     journals.release_all(&one).await.expect("released");
+    let (here_again, there_again) = (Hold { id: here.clone(), fence: 2 }, Hold { id: there.clone(), fence: 2 });
     for _ in 0..2 {
         assert!(journals.claim(&one, &[], 1).await.is_ok_and(|ids| ids.len() == 1));
     }
     assert_eq!(journals.entries(&keys, &here).await, Ok(Vec::new()));
-    journals.append(&keys, &one, &here, 0, "first").await.expect("appended");
+    journals.append(&keys, &one, &here_again, 0, "first").await.expect("appended");
     assert_eq!((journals.cancel(&here).await, journals.cancel(run).await), (Ok(true), Ok(false)));
     assert_eq!(journals.cancelled(&one).await, Ok(vec![here.clone()]));
     assert_eq!(journals.cancelled(&two).await, Ok(Vec::new()));
     assert!(journals.get(&keys, &here).await.is_ok_and(|run| run.is_some_and(|run| run.is_cancelled)));
-    journals.pause(&one, &there, 1, None).await.expect("paused");
+    journals.pause(&one, &there_again, Spent::default(), None).await.expect("paused");
     assert_eq!(journals.claim(&two, &[], 1).await, Ok(Vec::new()), "it waits");
     assert_eq!(journals.cancel(&there).await, Ok(true));
-    assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![there.clone()]), "to end it");
-    journals.end(&keys, &one, &here, "x", 0).await.expect("ended");
-    journals.end(&keys, &two, &there, "x", 0).await.expect("ended");
+    assert_eq!(journals.claim(&two, &[], 1).await, Ok(vec![Hold { fence: 3, ..there_again.clone() }]), "to end it");
+    journals.end(&keys, &one, &here_again, "x", 0).await.expect("ended");
+    journals.end(&keys, &two, &Hold { fence: 3, ..there_again }, "x", 0).await.expect("ended");
     assert_eq!(journals.cancel(&here).await, Ok(false), "it has ended");
     journals.retain().await.expect("deleted");
     assert_eq!(requests.expire(0).await, Ok(1));
@@ -147,17 +169,18 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
         }
     };
     let (first, second) = tokio::join!(claim(&one), claim(&two));
-    let mut all: Vec<&String> = first.iter().chain(&second).collect();
+    let mut all: Vec<&String> = first.iter().chain(&second).map(|hold| &hold.id).collect();
     all.sort();
     assert_eq!(all, ids.iter().collect::<Vec<_>>());
     // A process finds another one behind those that it must not have.
-    for (lease, ids) in [(&one, &first), (&two, &second)] {
-        for id in ids {
-            journals.release(lease, id).await.expect("released");
+    for (lease, holds) in [(&one, &first), (&two, &second)] {
+        for hold in holds {
+            journals.release(lease, hold).await.expect("released");
         }
     }
     let (last, not) = ids.split_last().expect("ids");
-    assert_eq!(journals.claim(&one, not, 1).await, Ok(vec![last.clone()]));
+    let second_hold = |id: &String| Hold { id: id.clone(), fence: 2 };
+    assert_eq!(journals.claim(&one, not, 1).await, Ok(vec![second_hold(last)]));
     assert_eq!(journals.claim(&two, std::slice::from_ref(last), 50).await.expect("claimed").len(), 49);
     let (first, second) = (vec![last.clone()], not);
     // One waits for a time that is over, one for a later one, and the others for a person.
@@ -165,12 +188,13 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
     for (lease, ids) in [(&one, &*first), (&two, second)] {
         for id in ids {
             let due = [past, later].get(usize::from_str_radix(id, 16).expect("a number")).copied();
-            journals.pause(lease, id, 1, due).await.expect("paused");
+            journals.pause(lease, &second_hold(id), Spent::default(), due).await.expect("paused");
         }
     }
-    assert_eq!(claim(&one).await, [ids[0].clone()]);
-    journals.pause(&one, &ids[0], 1, None).await.expect("paused");
-    assert_eq!(claim(&one).await, Vec::<String>::new());
+    let third = Hold { id: ids[0].clone(), fence: 3 };
+    assert_eq!(claim(&one).await, [third.clone()]);
+    journals.pause(&one, &third, Spent::default(), None).await.expect("paused");
+    assert_eq!(claim(&one).await, []);
     for id in &ids {
         assert_eq!(journals.cancel(id).await, Ok(true));
     }
@@ -178,9 +202,9 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
     let submitted = JournaledRun { id: "f".repeat(32), principal: None, ..run.clone() };
     assert_eq!(journals.submit(keys, &submitted, "h", 100).await, Ok(Submitted::Stored));
     let claimed = journals.claim(&one, &[], 2).await.expect("claimed");
-    assert!(claimed.len() == 2 && claimed.contains(&submitted.id), "{claimed:?}");
-    for id in claimed.into_iter().chain(claim(&one).await) {
-        journals.end(keys, &one, &id, "x", 0).await.expect("ended");
+    assert!(claimed.len() == 2 && claimed.contains(&Hold::first(&submitted.id)), "{claimed:?}");
+    for hold in claimed.into_iter().chain(claim(&one).await) {
+        journals.end(keys, &one, &hold, "x", 0).await.expect("ended");
     }
     journals.retain().await.expect("deleted");
     assert_eq!(journals.get(keys, &ids[49]).await, Ok(None));

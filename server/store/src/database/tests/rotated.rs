@@ -15,17 +15,20 @@ async fn fill(database: &Database, keys: &KeyRing, number: usize) {
             id: format!("{kind} {number}"),
             state: JournaledState::Running,
             principal: None,
+            began_ms: 0,
             active_ms: 0,
+            resumed_ms: Some(0),
             is_cancelled: false,
             outcome: None,
         };
         journals.begin(keys, &lease, &run, "header", Some("0")).await.expect("begun");
         for entry in 1..entries {
-            journals.append(keys, &lease, &run.id, entry, &entry.to_string()).await.expect("appended");
+            journals.append(keys, &lease, &Hold::first(&run.id), entry, &entry.to_string()).await.expect("appended");
         }
-        SqlRunResults(database.clone()).put(keys, &lease, &run.id, &"long ".repeat(9), i64::MAX).await.expect("put");
+        let hold = Hold::first(&run.id);
+        SqlRunResults(database.clone()).put(keys, &lease, &hold, &"long ".repeat(9), i64::MAX).await.expect("put");
         if kind == "ended" {
-            journals.end(keys, &lease, &run.id, "outcome", i64::MAX).await.expect("ended");
+            journals.end(keys, &lease, &hold, "outcome", i64::MAX).await.expect("ended");
         }
     }
     let seal = |table, owner: &str, name: &str| {

@@ -9,7 +9,9 @@ fn journaled(id: &str) -> JournaledRun {
         id: id.to_owned(),
         state: JournaledState::Running,
         principal: None,
+        began_ms: 0,
         active_ms: 0,
+        resumed_ms: Some(0),
         is_cancelled: false,
         outcome: None,
     }
@@ -24,9 +26,9 @@ async fn work(database: Database, writer: usize) {
         let id = format!("{:032x}", writer * 1_000_000 + number);
         journals.begin(&keys, &lease, &journaled(&id), "{}", Some("first")).await.expect("begun");
         for entry in 1..4 {
-            journals.append(&keys, &lease, &id, entry, "next").await.expect("appended");
+            journals.append(&keys, &lease, &Hold::first(&id), entry, "next").await.expect("appended");
         }
-        journals.end(&keys, &lease, &id, "outcome", now_ms() + 600_000).await.expect("ended");
+        journals.end(&keys, &lease, &Hold::first(&id), "outcome", now_ms() + 600_000).await.expect("ended");
     }
 }
 
