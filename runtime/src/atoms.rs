@@ -2,6 +2,7 @@
 
 use crate::atom::{Atom, hash, known};
 use crate::builtins::registry::registry;
+use crate::heap::{block, hash_cost};
 use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::value::Value;
 use crate::vm::Vm;
@@ -102,6 +103,9 @@ const RECENT: usize = 8;
 /// How many texts a run that reads some data usually looks up: the first capacity of the table.
 const USUAL: usize = 14;
 
+/// The cost of a text that a run has made, beside the text: its entries in the list, which doubles, and in the table.
+const MADE: usize = size_of::<Box<[u8]>>() * 3 / 2 + hash_cost::<Atom>();
+
 /// Indices whose atoms are remembered.
 const SMALL_INDICES: usize = 256;
 
@@ -160,10 +164,10 @@ impl Atoms {
             return (atom, 0);
         }
         let (atom, bytes) = match self.find_fixed(key, text) {
-            Some(atom) => (atom, 8),
+            Some(atom) => (atom, hash_cost::<Atom>()),
             None => {
                 self.made.push(text.into());
-                (Atom(self.program.end() + self.made.len() as u32 - 1), text.len() + 40)
+                (Atom(self.program.end() + self.made.len() as u32 - 1), MADE + block(text.len()))
             }
         };
         let mut table = std::mem::take(&mut self.table);
@@ -353,7 +357,7 @@ impl AtomStrings {
             self.pages.resize_with(number + 1, || None);
         }
         let page = &mut self.pages[number];
-        let fresh = if page.is_none() { PAGE * 8 } else { 0 };
+        let fresh = if page.is_none() { block(PAGE * 8) } else { 0 };
         page.get_or_insert_with(|| Box::new([Value::UNDEFINED; PAGE]))[index] = string;
         self.cost() - before + fresh
     }

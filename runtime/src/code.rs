@@ -231,3 +231,20 @@ impl<S> Frame<S> {
         (Frame { code, pc, dst, after, slots }, before)
     }
 }
+
+impl After {
+    /// The values that it holds.
+    pub fn values(self) -> impl Iterator<Item = Value> {
+        let (first, second) = match self {
+            Self::Async(value, Waiter::Job(derived))
+            | Self::AsyncGenerator(value, Waiter::Job(derived))
+            | Self::Generator(value, Resumer::Job(derived)) => (Some(value), Some(derived)),
+            Self::Async(value, Waiter::Nobody | Waiter::Caller)
+            | Self::AsyncGenerator(value, Waiter::Nobody | Waiter::Caller)
+            | Self::Generator(value, Resumer::Caller | Resumer::Loop | Resumer::Nested)
+            | Self::Job(value) => (Some(value), None),
+            Self::Call | Self::Nested => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+}

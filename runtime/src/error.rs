@@ -10,7 +10,7 @@ use crate::calls::Failed;
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::heap::{Class, block};
+use crate::heap::{Class, block, hash_cost};
 use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, cut_message_bytes, cut_text};
 use crate::promise::State;
 use crate::suggest::Notation;
@@ -55,11 +55,24 @@ pub enum Missing {
     Data(Notation),
 }
 
+impl Missing {
+    /// The text that it holds.
+    fn text(&self) -> &str {
+        match self {
+            Self::Name(text) | Self::Method(_, text) | Self::Static(_, text) => text,
+            Self::Property(text) | Self::Tool(text) | Self::Hidden(text) => text,
+            Self::Pair | Self::Data(_) => "",
+        }
+    }
+}
+
 impl Trace {
     /// Bytes it takes.
     pub fn cost(&self) -> usize {
-        let call = self.call.as_ref().map_or(0, |call| 64 + call.tool.len() + call.input.len());
-        80 + block(self.frames.capacity() * 8) + call
+        let call = self.call.as_ref().map_or(0, |call| 96 + block(call.tool.len()) + block(call.input.len()));
+        let missing = self.missing.as_ref().map_or(0, |missing| block(missing.text().len()));
+        let frames = block(self.frames.capacity() * size_of::<(FunctionRef, u32)>());
+        hash_cost::<(u32, Box<Self>)>() + block(size_of::<Self>()) + frames + call + missing
     }
 }
 

@@ -1,10 +1,9 @@
 //! Garbage collection: when, and from which roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
 
-use crate::code::{After, Resumer, Waiter, Waiting};
 use crate::error_code::ErrorCode;
 use crate::heap::collect::Marker;
 use crate::node::Op;
-use crate::promise::{Job, Reaction};
+use crate::promise::Job;
 use crate::stack::Stack;
 use crate::thrown::{Cause, Thrown};
 use crate::value::Value;
@@ -51,37 +50,32 @@ impl Vm {
     /// Free what nothing can reach.
     pub(crate) fn collect(&mut self, stack: &Stack) {
         self.atoms.forget();
-        let (heap, waiting) = (&self.heap, &self.stack.suspended);
-        let mut marker = Marker::new(heap);
-        let mut seen = vec![false; waiting.len()];
-        let mut awaited = |number, work: &mut Vec<Value>| mark_waiting(waiting, &mut seen, number, work);
+        let (heap, suspended) = (&self.heap, &self.stack.suspended);
+        let mut marker = Marker::new(heap, suspended);
         for frame in &self.stack.frames {
             let length = self.function(frame.code).slots as usize;
-            marker.mark(heap, stack.slots(frame.slots).iter().take(length).map(Cell::get), &mut awaited);
-            marker.mark(heap, after_values(frame.after), &mut awaited);
+            marker.mark(heap, suspended, stack.slots(frame.slots).iter().take(length).map(Cell::get));
+            marker.mark(heap, suspended, frame.after.values());
         }
-        marker.mark(heap, self.realm.values(), &mut awaited);
-        marker.mark(heap, self.atom_strings.values(), &mut awaited);
+        marker.mark(heap, suspended, self.realm.values());
+        marker.mark(heap, suspended, self.atom_strings.values());
         let thrown = self.stack.thrown.map(|(value, ..)| value);
-        marker.mark(heap, self.host.calls.values().chain(self.stack.main).chain(thrown), &mut awaited);
+        marker.mark(heap, suspended, self.host.calls.values().chain(self.stack.main).chain(thrown));
         for job in &self.jobs {
             match *job {
-                Job::React(Reaction::Await(number), _, value) => {
-                    let mut frame = vec![value];
-                    awaited(number, &mut frame);
-                    marker.mark(heap, frame, &mut awaited);
-                }
-                Job::React(Reaction::Then { fulfilled, rejected, derived }, _, value) => {
-                    marker.mark(heap, [fulfilled, rejected, derived, value], &mut awaited);
+                Job::React(reaction, _, value) => {
+                    marker.mark(heap, suspended, [value]);
+                    marker.mark_reaction(heap, suspended, reaction);
                 }
                 Job::Adopt { promise, thenable, then } => {
-                    marker.mark(heap, [promise, thenable, then], &mut awaited);
+                    marker.mark(heap, suspended, [promise, thenable, then]);
                 }
-                Job::Call(value) | Job::Throw(value) => marker.mark(heap, [value], &mut awaited),
+                Job::Call(value) | Job::Throw(value) => marker.mark(heap, suspended, [value]),
             }
         }
         let rejected = self.rejected.iter().copied().chain(self.uncaught);
-        marker.mark(heap, self.schedule.values().chain(rejected), &mut awaited);
+        marker.mark(heap, suspended, self.schedule.values().chain(rejected));
+        let seen: Vec<bool> = (0..suspended.len()).map(|number| marker.has_frame(number)).collect();
         self.heap.sweep(marker);
         let mut outside = stack.bytes() + self.heap.meter.kept_bytes + self.jobs.capacity() * size_of::<Job>();
         outside += self.rejected.capacity() * size_of::<Value>();
@@ -98,29 +92,4 @@ impl Vm {
         }
         self.heap.collected(outside);
     }
-}
-
-fn mark_waiting(waiting: &crate::heap::Slab<Option<Waiting>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
-    let index = number as usize;
-    if std::mem::replace(&mut seen[index], true) {
-        return;
-    }
-    if let Some(frame) = &waiting[index] {
-        work.extend(frame.slots.iter().map(Cell::get));
-        work.extend(after_values(frame.after));
-    }
-}
-
-fn after_values(after: After) -> impl Iterator<Item = Value> {
-    let (first, second) = match after {
-        After::Async(value, Waiter::Job(derived))
-        | After::AsyncGenerator(value, Waiter::Job(derived))
-        | After::Generator(value, Resumer::Job(derived)) => (Some(value), Some(derived)),
-        After::Async(value, Waiter::Nobody | Waiter::Caller)
-        | After::AsyncGenerator(value, Waiter::Nobody | Waiter::Caller)
-        | After::Generator(value, Resumer::Caller | Resumer::Loop | Resumer::Nested)
-        | After::Job(value) => (Some(value), None),
-        After::Call | After::Nested => (None, None),
-    };
-    first.into_iter().chain(second)
 }

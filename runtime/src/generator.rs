@@ -96,7 +96,7 @@ impl Generator {
     /// Bytes it takes beside its slab entry, the frame included.
     pub fn cost(&self) -> usize {
         let frame = self.frame.as_ref().map_or(0, |frame| block(frame.slots.len() * size_of::<Value>()));
-        block(size_of::<Self>()) + self.queue.capacity() * size_of::<Request>() + frame
+        block(size_of::<Self>()) + block(self.queue.capacity() * size_of::<Request>()) + frame
     }
 
     /// The promise of the oldest request that is not settled.
@@ -104,13 +104,11 @@ impl Generator {
         self.queue.front().map(|request| request.promise)
     }
 
-    /// Append the values that it holds.
-    pub fn trace(&self, work: &mut Vec<Value>) {
-        if let Some(frame) = &self.frame {
-            work.extend(frame.slots.iter().map(std::cell::Cell::get));
-        }
-        work.extend(self.queue.iter().flat_map(|request| [request.value, request.promise]));
-        work.extend([self.promise, self.function]);
+    /// Reach the values that it holds.
+    pub fn trace(&self, reach: &mut impl FnMut(Value)) {
+        let slots = self.frame.iter().flat_map(|frame| frame.slots.iter().map(std::cell::Cell::get));
+        let requests = self.queue.iter().flat_map(|request| [request.value, request.promise]);
+        [self.promise, self.function].into_iter().chain(slots).chain(requests).for_each(reach);
     }
 }
 

@@ -12,6 +12,7 @@ mod map;
 pub mod object;
 pub mod sparse;
 mod string;
+mod table;
 
 pub use array::Array;
 pub use bytes::{ByteBuffer, ByteView};
@@ -31,9 +32,30 @@ use hashbrown::HashMap;
 use num_bigint::BigInt;
 use std::sync::Arc;
 
-/// The cost of an allocation of so many bytes, with the allocator's overhead.
+/// The cost of an allocation of so many bytes, with the allocator's overhead; its smallest block has 32 bytes.
 pub const fn block(bytes: usize) -> usize {
-    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16) }
+    match bytes {
+        0 => 0,
+        1..24 => 32,
+        more => (more + 8).next_multiple_of(16),
+    }
+}
+
+/// The cost of an entry of a hash table, which doubles when seven eighths are used: while it does, there are three
+/// places for each entry, with a byte beside each.
+pub const fn hash_cost<T>() -> usize {
+    (size_of::<T>() + 1) * 24 / 7
+}
+
+/// The cost of the indices of a hash table that has room for so many entries.
+pub const fn index_cost<T>(capacity: usize) -> usize {
+    match capacity {
+        0 => 0,
+        _ => {
+            let places = (capacity * 8).div_ceil(7).next_power_of_two();
+            block(places * (size_of::<T>() + 1) + 16)
+        }
+    }
 }
 
 /// The average cost of an entry of a slab, with its spare capacity.
@@ -247,7 +269,8 @@ impl Promise {
 }
 
 fn bigint_cost(bigint: &BigInt) -> usize {
-    slab_cost::<BigInt>() + block(bigint.bits() as usize / 8)
+    // Digits of eight bytes, with room for one more.
+    slab_cost::<BigInt>() + block((bigint.bits() as usize / 64 + 2) * 8)
 }
 
 /// The heap of a run.
@@ -299,7 +322,7 @@ pub struct Heap {
     /// The items of sparse arrays, by handle.
     sparse: HashMap<u32, std::collections::BTreeMap<u32, Value>>,
     /// Where errors were made, by handle.
-    pub traces: HashMap<u32, crate::error::Trace>,
+    pub traces: HashMap<u32, Box<crate::error::Trace>>,
 }
 
 impl Heap {
@@ -352,7 +375,7 @@ impl Heap {
 
     const CELL: usize = slab_cost::<Value>();
     /// The cost of the entry in `extras` of an object that is not [`Kind::Object`].
-    const EXTRA: usize = 40;
+    const EXTRA: usize = hash_cost::<(Value, u32)>();
 
     /// A new cell.
     #[inline]
@@ -411,7 +434,7 @@ impl Heap {
 
     /// A new pending promise.
     pub fn new_promise(&mut self) -> Value {
-        self.meter.add_bytes(64);
+        self.meter.add_bytes(Promise::COST);
         self.unfulfilled += 1;
         Value::handle(Kind::Promise, self.promises.add(Promise::default()))
     }

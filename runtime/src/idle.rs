@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 const COLLECT_FROM: usize = 32 << 10;
 /// Above it, it is collected only after at least a step for every so many bytes, so that collecting costs little in
 /// comparison.
-const BYTES_A_STEP: u64 = 64;
+const BYTES_A_STEP: u64 = 80;
 
 impl Vm {
     /// Release memory until the next event. Costs little where little was done since the last time.

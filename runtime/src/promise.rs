@@ -1,7 +1,7 @@
 //! Promises and microtasks in the exact order of ECMAScript (27.2).
 
 use crate::atom::known;
-use crate::heap::Action;
+use crate::heap::{Action, block};
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -76,7 +76,8 @@ impl Reactions {
     pub fn cost(&self) -> usize {
         match self {
             Self::None | Self::One(_) => 0,
-            Self::Many(all) => all.capacity() * size_of::<Reaction>(),
+            // All of them become jobs at once.
+            Self::Many(all) => block(all.capacity() * size_of::<Reaction>()) + all.len() * size_of::<Job>(),
         }
     }
 }
@@ -155,7 +156,10 @@ impl Vm {
         match std::mem::take(&mut self.heap.promises[promise.index()].reactions) {
             Reactions::None => {}
             Reactions::One(reaction) => self.queue(Job::React(reaction, state, value)),
-            Reactions::Many(all) => {
+            reactions @ Reactions::Many(_) => {
+                let meter = &mut self.heap.meter;
+                meter.bytes = meter.bytes.saturating_sub(reactions.cost());
+                let Reactions::Many(all) = reactions else { return };
                 all.into_iter().for_each(|reaction| self.queue(Job::React(reaction, state, value)));
             }
         }
@@ -196,11 +200,15 @@ impl Vm {
 
     /// Add a reaction to a promise, or queue it if the promise is settled (27.2.5.4.1).
     pub fn react(&mut self, promise: Value, reaction: Reaction) {
-        self.heap.meter.add_bytes(32);
         let data = &mut self.heap.promises[promise.index()];
         data.handled = true;
         match data.state {
-            State::Pending => data.reactions.push(reaction),
+            State::Pending => {
+                let before = data.reactions.cost();
+                data.reactions.push(reaction);
+                let grown = data.reactions.cost() - before;
+                self.heap.meter.add_bytes(grown);
+            }
             state => {
                 let value = data.value;
                 self.queue(Job::React(reaction, state, value));

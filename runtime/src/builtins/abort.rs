@@ -12,7 +12,7 @@ use crate::convert::type_of;
 use crate::error_code::ErrorCode;
 use crate::execute::Exit;
 use crate::heap::object::CODED;
-use crate::heap::{Class, InternalSlots};
+use crate::heap::{Class, InternalSlots, block};
 use crate::host::{CallId, ToolError};
 use crate::promise::{Job, State};
 use crate::schedule::Action;
@@ -124,17 +124,21 @@ impl Default for SignalState {
 impl SignalState {
     /// Bytes that it takes beside itself.
     pub fn cost(&self) -> usize {
-        self.listeners.capacity() * size_of::<Listener>() + self.dependents.capacity() * size_of::<Value>()
+        block(self.listeners.capacity() * size_of::<Listener>())
+            + block(self.dependents.capacity() * size_of::<Value>())
     }
 
-    /// Append the values that it holds.
-    pub fn trace(&self, work: &mut Vec<Value>) {
-        work.extend([self.reason, self.on_abort]);
-        work.extend(&self.dependents);
-        work.extend(self.listeners.iter().filter_map(|listener| match listener {
+    /// Reach the values that it holds.
+    pub fn trace(&self, reach: &mut impl FnMut(Value)) {
+        let listeners = self.listeners.iter().filter_map(|listener| match listener {
             Listener::Callback(callback) => Some(*callback),
             Listener::OnAbort | Listener::Call(_) => None,
-        }));
+        });
+        [self.reason, self.on_abort]
+            .into_iter()
+            .chain(self.dependents.iter().copied())
+            .chain(listeners)
+            .for_each(reach);
     }
 }
 

@@ -1,12 +1,12 @@
 //! `Headers` (<https://fetch.spec.whatwg.org/#headers-class>), with the messages of Node.
 
 use super::url::coded;
-use super::url::params::{text_cost, text_of};
+use super::url::params::text_of;
 use super::{Body, Global, Row, arg, native, object, prelude};
 use crate::charge::{Buffer, Hold};
 use crate::convert::type_of;
 use crate::error_code::ErrorCode;
-use crate::heap::{InternalSlots, Yields};
+use crate::heap::{InternalSlots, Yields, block};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
@@ -41,6 +41,8 @@ pub const INTRINSICS: &[Row] = &[native("$headersEach", 2, check_for_each)];
 
 /// The header whose values stay apart.
 const SET_COOKIE: &str = "set-cookie";
+/// The cost of a header in a list, which doubles.
+const ENTRY: usize = 2 * size_of::<Header>();
 /// Work of finding and inserting a header, beside its text.
 const WORK: usize = 4;
 
@@ -58,8 +60,9 @@ struct Header {
 }
 
 impl Header {
+    /// Bytes of its texts.
     fn cost(&self) -> usize {
-        size_of::<Self>() + text_cost(self.lower.len()) + text_cost(self.name.len()) + text_cost(self.value.len())
+        block(self.lower.capacity()) + block(self.name.capacity()) + block(self.value.capacity())
     }
 }
 
@@ -77,7 +80,8 @@ pub struct HeadersState {
 impl HeadersState {
     /// Bytes that it takes beside itself.
     pub fn cost(&self) -> usize {
-        self.list.iter().map(Header::cost).sum()
+        let texts: usize = self.list.iter().map(Header::cost).sum();
+        block(self.list.capacity() * size_of::<Header>()) + texts
     }
 
     /// The name and value at a position, as iteration gives them.
@@ -167,7 +171,7 @@ pub fn contains(vm: &Vm, headers: Value, lower: &str) -> bool {
 /// Add a header of ours.
 pub fn append_own(vm: &mut Vm, headers: Value, name: &str, value: &str) -> Result<()> {
     let (name, value) = (String::from(name), String::from(value));
-    vm.heap.meter.add_bytes(size_of::<Header>() + 3 * text_cost(name.len() + value.len()));
+    vm.heap.meter.add_bytes(ENTRY + 3 * block(name.len() + value.len()));
     receiver(vm, headers)?.append(name, value);
     Ok(())
 }
@@ -209,7 +213,7 @@ fn make(vm: &mut Vm, state: HeadersState) -> Value {
 /// Add a header to a state under construction, counted until it is an object.
 fn add(vm: &mut Vm, state: &mut HeadersState, hold: &mut Hold, name: String, value: String) -> Result<()> {
     vm.work(WORK + state.list.len() / 16)?;
-    hold.grow(vm, size_of::<Header>() + 2 * text_cost(name.len()) + text_cost(value.len() + 2))?;
+    hold.grow(vm, ENTRY + 2 * block(name.len()) + block(value.len() + 2))?;
     state.append(name, value);
     Ok(())
 }
@@ -380,7 +384,7 @@ fn mutable(vm: &mut Vm, this: Value) -> Result<&mut HeadersState> {
 fn append(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name, value] = texts(vm, this, "append", arguments)?;
     let (name, value) = checked(vm, "append", name, value)?;
-    let bytes = size_of::<Header>() + 2 * text_cost(name.len()) + text_cost(value.len() + 2);
+    let bytes = ENTRY + 2 * block(name.len()) + block(value.len() + 2);
     mutable(vm, this)?;
     vm.reserve(bytes)?;
     vm.heap.meter.add_bytes(bytes);
@@ -432,7 +436,7 @@ fn has(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn set(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name, value] = texts(vm, this, "set", arguments)?;
     let (name, value) = checked(vm, "set", name, value)?;
-    let bytes = size_of::<Header>() + 2 * text_cost(name.len()) + text_cost(value.len());
+    let bytes = ENTRY + 2 * block(name.len()) + block(value.len());
     mutable(vm, this)?;
     vm.reserve(bytes)?;
     vm.heap.meter.add_bytes(bytes);

@@ -50,9 +50,9 @@ pub struct ResponseState {
 }
 
 impl ResponseState {
-    /// Append the values that it holds.
-    pub fn trace(&self, work: &mut Vec<Value>) {
-        work.extend([self.status_text, self.url, self.headers, self.body]);
+    /// Reach the values that it holds.
+    pub fn trace(&self, reach: &mut impl FnMut(Value)) {
+        [self.status_text, self.url, self.headers, self.body].into_iter().for_each(reach);
     }
 
     fn is_ok(&self) -> bool {

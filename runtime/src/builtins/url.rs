@@ -14,7 +14,7 @@ use crate::atom::known;
 use crate::charge::Hold;
 use crate::error_code::ErrorCode;
 use crate::heap::object::CODED;
-use crate::heap::{Class, InternalSlots};
+use crate::heap::{Class, InternalSlots, block};
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -66,6 +66,13 @@ pub struct UrlState {
 }
 
 impl UrlState {
+    /// Bytes of its texts.
+    pub fn cost(&self) -> usize {
+        let Url { scheme, username, password, host, path, query, fragment, .. } = &self.url;
+        let parts = [scheme, username, password, path].into_iter().chain([host, query, fragment].into_iter().flatten());
+        parts.map(|part| block(part.capacity())).sum()
+    }
+
     /// The URL as Node has it, without what it writes later.
     fn read(&self) -> Url {
         let mut url = self.url.clone();

@@ -100,18 +100,18 @@ impl Heap {
             items.reserve_exact(1 + self.meter.spare(before * 8) / 8);
         }
         items.push(item);
-        let grown = items.capacity() - before;
-        self.meter.add_bytes(grown * 8);
+        let grown = block(items.capacity() * 8) - block(before * 8);
+        self.meter.add_bytes(grown);
     }
 
     /// Change the items of an array that is not sparse in a way that may allocate, and count the difference.
     pub fn with_items<T>(&mut self, array: Value, change: impl FnOnce(&mut Vec<Value>) -> T) -> T {
         debug_assert!(!self.is_sparse(array), "it is dense");
         let items = &mut self.arrays[array.index()].items;
-        let before = items.capacity();
+        let before = block(items.capacity() * 8);
         let result = change(items);
-        let after = items.capacity();
-        self.meter.bytes = (self.meter.bytes + after * 8).saturating_sub(before * 8);
+        let after = block(items.capacity() * 8);
+        self.meter.bytes = (self.meter.bytes + after).saturating_sub(before);
         if after > before {
             self.meter.add_bytes(0);
         }

@@ -5,10 +5,11 @@
 //! visits only the rest.
 
 use super::object::FAR_COST;
-use super::sparse::SPARSE_ITEM;
+use super::sparse::{SPARSE_ARRAY, SPARSE_ITEM};
 use super::{
     ByteBuffer, ByteView, Captures, FreeList, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost,
 };
+use crate::code::Waiting;
 use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
@@ -89,7 +90,8 @@ impl Marks {
 impl<T> Slab<T> {
     /// Bytes of free entries.
     fn free_bytes(&self) -> usize {
-        self.free_len() * size_of::<T>()
+        let list = self.free.as_ref().map_or(0, |free| free.capacity() * size_of::<u32>());
+        self.free_len() * size_of::<T>() + list
     }
 
     /// Release spare capacity.
@@ -142,6 +144,9 @@ fn free_entries(marks: &mut Marks, free: FreeList, end: usize) -> (usize, FreeLi
 const PART: usize = 256;
 
 /// The marks so far, and the values still to be traced.
+///
+/// A value is marked when it is queued, so it is queued once. What the queue takes counts as used by the run: in a
+/// chain of values with many parts, the parts of all of them wait.
 pub struct Marker {
     objects: Marks,
     far: Marks,
@@ -157,6 +162,7 @@ pub struct Marker {
     byte_buffers: Marks,
     byte_views: Marks,
     bigints: Marks,
+    frames: Marks,
     /// Values to be traced.
     work: Vec<Value>,
     /// Large values, with how many of their parts are traced.
@@ -165,9 +171,12 @@ pub struct Marker {
     bytes: usize,
 }
 
+/// The frames of async functions that wait for a promise.
+type Suspended = Slab<Option<Waiting>>;
+
 impl Marker {
     /// A marker with no marks.
-    pub fn new(heap: &Heap) -> Self {
+    pub fn new(heap: &Heap, suspended: &Suspended) -> Self {
         Self {
             objects: Marks::for_slab(&heap.objects),
             far: Marks::for_slab(&heap.far),
@@ -183,18 +192,41 @@ impl Marker {
             byte_buffers: Marks::for_slab(&heap.byte_buffers),
             byte_views: Marks::for_slab(&heap.byte_views),
             bigints: Marks::for_slab(&heap.bigints),
+            frames: Marks::for_slab(suspended),
             work: Vec::new(),
             large: Vec::new(),
             bytes: 0,
         }
     }
 
-    /// Mark a value or queue it. Numbers need no mark and strings hold no values, so neither is queued.
+    /// Mark a value, and queue it where it holds values and was not marked before.
     #[inline]
     fn reach(&mut self, value: Value) {
-        if value.is_string() {
-            self.strings.set(value.index());
-        } else if !value.is_number() {
+        if value.is_number() {
+            return;
+        }
+        let index = value.index();
+        let marks = match value.kind() {
+            Kind::String | Kind::Tool | Kind::Unread => {
+                self.strings.set(index);
+                return;
+            }
+            Kind::Object => &mut self.objects,
+            Kind::Array => &mut self.arrays,
+            Kind::Cell => &mut self.cells,
+            Kind::BigInt => &mut self.bigints,
+            Kind::Function => &mut self.closures,
+            Kind::NativeClosure => &mut self.native_closures,
+            Kind::Map | Kind::Set => &mut self.maps,
+            Kind::Promise => &mut self.promises,
+            Kind::Iterator => &mut self.iterators,
+            Kind::InternalSlots => &mut self.internal_slots,
+            Kind::ArrayBuffer => &mut self.byte_buffers,
+            Kind::Uint8Array => &mut self.byte_views,
+            Kind::Number | Kind::Undefined | Kind::Null | Kind::Boolean => return,
+            Kind::Native | Kind::App | Kind::HostFunction | Kind::Empty => return,
+        };
+        if marks.set(index) {
             self.work.push(value);
         }
     }
@@ -204,7 +236,7 @@ impl Marker {
     }
 
     /// Queue the parts of a large value, some at a time, so that the queue stays short.
-    fn reach_part(&mut self, heap: &Heap, (value, from): (Value, usize)) {
+    fn reach_part(&mut self, heap: &Heap, suspended: &Suspended, (value, from): (Value, usize)) {
         let length = match value.kind() {
             Kind::Array if heap.is_sparse(value) => {
                 let mut items = heap.sparse_items(value, from..usize::MAX);
@@ -225,6 +257,13 @@ impl Marker {
                 part.iter().for_each(|&(key, value)| self.reach_all(&[key, value]));
                 entries.len()
             }
+            Kind::Promise => {
+                let reactions = heap.promises[value.index()].reactions.as_slice();
+                for &reaction in &reactions[from..(from + PART).min(reactions.len())] {
+                    self.reach_reaction(suspended, reaction);
+                }
+                reactions.len()
+            }
             _ => match heap.objects[value.index()].values().1 {
                 Some(Slots::Table(table)) => {
                     let part = table.get_range(from..(from + PART).min(table.len()));
@@ -240,115 +279,118 @@ impl Marker {
     }
 
     /// Mark everything reachable from `roots`, tracing after every few roots.
-    pub fn mark(
-        &mut self,
-        heap: &Heap,
-        roots: impl IntoIterator<Item = Value>,
-        awaited: &mut dyn FnMut(u32, &mut Vec<Value>),
-    ) {
+    pub fn mark(&mut self, heap: &Heap, suspended: &Suspended, roots: impl IntoIterator<Item = Value>) {
         for root in roots {
             self.reach(root);
             if self.work.len() >= PART {
-                self.drain(heap, awaited);
+                self.drain(heap, suspended);
             }
         }
-        self.drain(heap, awaited);
+        self.drain(heap, suspended);
     }
 
-    fn drain(&mut self, heap: &Heap, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
+    /// Mark everything reachable from a reaction.
+    pub fn mark_reaction(&mut self, heap: &Heap, suspended: &Suspended, reaction: Reaction) {
+        self.reach_reaction(suspended, reaction);
+        self.drain(heap, suspended);
+    }
+
+    /// Whether a frame that waits for a promise is marked.
+    pub fn has_frame(&self, number: usize) -> bool {
+        self.frames.get(number)
+    }
+
+    /// Bytes that the queue takes.
+    pub fn cost(&self) -> usize {
+        self.work.capacity() * size_of::<Value>() + self.large.capacity() * size_of::<(Value, usize)>()
+    }
+
+    fn drain(&mut self, heap: &Heap, suspended: &Suspended) {
         loop {
             let Some(value) = self.work.pop() else {
                 let Some(part) = self.large.pop() else { break };
-                self.reach_part(heap, part);
+                self.reach_part(heap, suspended, part);
                 continue;
             };
-            if value.is_number() {
-                continue;
-            }
             let index = value.index();
             match value.kind() {
-                Kind::String | Kind::Tool | Kind::Unread => {
-                    self.strings.set(index);
-                    continue;
-                }
                 Kind::Object => {
-                    if self.objects.set(index) {
-                        let object = &heap.objects[index];
-                        self.bytes += object.cost();
-                        let (inline, more) = object.values();
-                        self.reach_all(inline);
-                        if let Some(far) = object.far() {
-                            self.far.set(far);
-                            self.reach_all(&heap.far[far]);
-                        }
-                        match more {
-                            Some(Slots::Shaped(slots)) => self.reach_all(slots),
-                            Some(Slots::Table(_)) => self.reach_part(heap, (value, 0)),
-                            None => {}
-                        }
+                    let object = &heap.objects[index];
+                    self.bytes += object.cost();
+                    let (inline, more) = object.values();
+                    self.reach_all(inline);
+                    if let Some(far) = object.far() {
+                        self.far.set(far);
+                        self.reach_all(&heap.far[far]);
+                    }
+                    match more {
+                        Some(Slots::Shaped(slots)) => self.reach_all(slots),
+                        Some(Slots::Table(_)) => self.reach_part(heap, suspended, (value, 0)),
+                        None => {}
                     }
                     continue;
                 }
                 Kind::Cell => {
-                    if self.cells.set(index) {
-                        self.reach(heap.cells[index]);
-                    }
+                    self.reach(heap.cells[index]);
                     continue;
                 }
                 Kind::BigInt => {
-                    if self.bigints.set(index) {
-                        self.bytes += bigint_cost(&heap.bigints[index]);
-                    }
+                    self.bytes += bigint_cost(&heap.bigints[index]);
                     continue;
                 }
-                Kind::Array if self.arrays.set(index) => {
-                    let array = &heap.arrays[index];
-                    self.bytes += array.cost();
+                Kind::Array => {
+                    self.bytes += heap.arrays[index].cost();
                     if heap.is_sparse(value) {
-                        self.bytes += Heap::EXTRA + heap.sparse_count(value) * SPARSE_ITEM;
+                        self.bytes += SPARSE_ARRAY + heap.sparse_count(value) * SPARSE_ITEM;
                     }
-                    self.reach_part(heap, (value, 0));
+                    self.reach_part(heap, suspended, (value, 0));
                 }
-                Kind::Function if self.closures.set(index) => {
+                Kind::Function => {
                     let closure = &heap.closures[index];
                     self.bytes += closure.cost();
                     self.reach_all(&closure.captures);
                 }
-                Kind::NativeClosure if self.native_closures.set(index) => {
-                    self.reach_all(&heap.native_closures[index].data)
+                Kind::NativeClosure => self.reach_all(&heap.native_closures[index].data),
+                Kind::Map | Kind::Set => {
+                    self.bytes += heap.maps[index].cost();
+                    self.reach_part(heap, suspended, (value, 0));
                 }
-                Kind::Map | Kind::Set if self.maps.set(index) => {
-                    let map = &heap.maps[index];
-                    self.bytes += map.cost();
-                    self.reach_part(heap, (value, 0));
+                Kind::Promise => {
+                    let promise = &heap.promises[index];
+                    self.bytes += promise.reactions.cost();
+                    self.reach(promise.value);
+                    self.reach_part(heap, suspended, (value, 0));
                 }
-                Kind::Promise if self.promises.set(index) => self.reach_promise(&heap.promises[index], awaited),
-                Kind::Iterator if self.iterators.set(index) => self.reach(heap.iterators[index].source),
-                Kind::InternalSlots if self.internal_slots.set(index) => {
+                Kind::Iterator => self.reach(heap.iterators[index].source),
+                Kind::InternalSlots => {
                     let slots = &heap.internal_slots[index];
                     self.bytes += slots.cost();
-                    slots.trace(&mut self.work);
+                    slots.trace(&mut |value| self.reach(value));
                 }
-                Kind::ArrayBuffer if self.byte_buffers.set(index) => {
-                    self.bytes += heap.byte_buffers[index].cost();
-                }
-                Kind::Uint8Array if self.byte_views.set(index) => self.reach(heap.byte_views[index].buffer),
-                _ => continue,
+                Kind::ArrayBuffer => self.bytes += heap.byte_buffers[index].cost(),
+                Kind::Uint8Array => self.reach(heap.byte_views[index].buffer),
+                // They are not queued.
+                Kind::String | Kind::Tool | Kind::Unread => continue,
+                Kind::Number | Kind::Undefined | Kind::Null | Kind::Boolean => continue,
+                Kind::Native | Kind::App | Kind::HostFunction | Kind::Empty => continue,
             }
             if let Some(&extra) = heap.extras.get(&value) {
-                self.work.push(Value::handle(Kind::Object, extra));
+                self.reach(Value::handle(Kind::Object, extra));
             }
         }
     }
 
-    fn reach_promise(&mut self, promise: &Promise, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
-        self.bytes += promise.reactions.cost();
-        self.reach(promise.value);
-        for reaction in promise.reactions.as_slice() {
-            match *reaction {
-                Reaction::Await(frame) => awaited(frame, &mut self.work),
-                Reaction::Then { fulfilled, rejected, derived } => self.reach_all(&[fulfilled, rejected, derived]),
+    fn reach_reaction(&mut self, suspended: &Suspended, reaction: Reaction) {
+        match reaction {
+            Reaction::Await(number) => {
+                if self.frames.set(number as usize)
+                    && let Some(frame) = &suspended[number as usize]
+                {
+                    frame.slots.iter().for_each(|slot| self.reach(slot.get()));
+                    frame.after.values().for_each(|value| self.reach(value));
+                }
             }
+            Reaction::Then { fulfilled, rejected, derived } => self.reach_all(&[fulfilled, rejected, derived]),
         }
     }
 
@@ -393,6 +435,7 @@ impl Heap {
     /// heap.
     pub fn sweep(&mut self, mut marker: Marker) {
         // Nothing waits any more.
+        let queue = marker.cost();
         (marker.work, marker.large) = (Vec::new(), Vec::new());
         self.extras.retain(|&owner, _| marker.is_live(owner));
         self.sparse.retain(|&index, _| marker.arrays.get(index as usize));
@@ -413,9 +456,10 @@ impl Heap {
         bytes += self.byte_views.sweep(&mut marker.byte_views, |_| {}) * ByteView::COST;
         self.bigints.sweep(&mut marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
         bytes += self.sweep_strings(&mut marker.strings);
-        bytes += self.traces.values().map(crate::error::Trace::cost).sum::<usize>();
+        bytes += self.traces.values().map(|trace| trace.cost()).sum::<usize>();
         bytes += self.extras.len() * Self::EXTRA + self.shape_bytes();
-        self.meter.bytes = bytes;
+        // The next collection takes as much.
+        self.meter.bytes = bytes + queue;
     }
 
     /// Bytes of free entries between live ones. Entries do not move, so only the same slab can use them.

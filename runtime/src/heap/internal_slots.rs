@@ -83,6 +83,9 @@ pub struct RegExp {
     pub last_index: Value,
 }
 
+/// The cost of the tag of a locale.
+const LOCALE: usize = block(64);
+
 impl InternalSlots {
     /// The family whose methods it has.
     pub fn family(&self) -> Family {
@@ -180,50 +183,50 @@ impl InternalSlots {
     /// Bytes it takes.
     pub(super) fn cost(&self) -> usize {
         let beside = match self {
-            Self::TextDecoder(_) => size_of::<Decoding>(),
             Self::Date(_) | Self::TextEncoder | Self::Timeout(_) | Self::AbortController(_) | Self::AbortEvent(_) => 0,
-            Self::AbortSignal(state) => size_of::<SignalState>() + state.cost(),
-            Self::Headers(state) => size_of::<HeadersState>() + state.cost(),
-            Self::Response(_) => size_of::<ResponseState>(),
-            Self::Collator(_) => size_of::<Collator>(),
-            Self::DateTimeFormat(_) => 320,
-            Self::NumberFormat(_) => size_of::<NumberFormat>() + NumberFormat::BESIDE,
-            Self::DisplayNames(_) => size_of::<DisplayNames>() + 32,
-            Self::ListFormat(_) => size_of::<ListFormat>() + 32,
-            Self::PluralRules(_) => size_of::<PluralRules>() + NumberFormat::BESIDE,
-            Self::RelativeTimeFormat(_) => size_of::<RelativeTimeFormat>() + NumberFormat::BESIDE,
-            Self::Segmenter(_) => size_of::<Segmenter>() + 32,
+            Self::TextDecoder(state) => block(size_of_val(&**state)),
+            Self::AbortSignal(state) => block(size_of_val(&**state)) + state.cost(),
+            Self::Headers(state) => block(size_of_val(&**state)) + state.cost(),
+            Self::Response(state) => block(size_of_val(&**state)),
+            Self::Collator(state) => block(size_of_val(&**state)) + LOCALE,
+            Self::DateTimeFormat(state) => block(size_of_val(&**state)) + LOCALE + state.cost(),
+            Self::NumberFormat(state) => block(size_of_val(&**state)) + NumberFormat::BESIDE,
+            Self::DisplayNames(state) => block(size_of_val(&**state)) + LOCALE,
+            Self::ListFormat(state) => block(size_of_val(&**state)) + LOCALE,
+            Self::PluralRules(state) => block(size_of_val(&**state)) + NumberFormat::BESIDE,
+            Self::RelativeTimeFormat(state) => block(size_of_val(&**state)) + NumberFormat::BESIDE,
+            Self::Segmenter(state) => block(size_of_val(&**state)) + LOCALE,
             Self::Segments(segments) => segments.cost(),
-            Self::Url(state) => size_of::<UrlState>() + state.url.length(),
-            Self::Params(state) => size_of::<ParamsState>() + state.cost(),
+            Self::Url(state) => block(size_of_val(&**state)) + state.cost(),
+            Self::Params(state) => block(size_of_val(&**state)) + state.cost(),
             // Those who share a program pay a part of it each, the script or cache that owns it excepted.
             Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),
             Self::Generator(generator) => generator.cost(),
         };
-        slab_cost::<Self>() + block(beside)
+        slab_cost::<Self>() + beside
     }
 
-    /// Append the values that it holds.
-    pub(super) fn trace(&self, work: &mut Vec<Value>) {
+    /// Reach the values that it holds.
+    pub(super) fn trace(&self, reach: &mut impl FnMut(Value)) {
         match self {
             Self::Date(_) | Self::TextEncoder | Self::TextDecoder(_) | Self::Timeout(_) => {}
-            Self::AbortController(signal) | Self::AbortEvent(signal) => work.push(*signal),
-            Self::AbortSignal(state) => state.trace(work),
+            Self::AbortController(signal) | Self::AbortEvent(signal) => reach(*signal),
+            Self::AbortSignal(state) => state.trace(reach),
             Self::Headers(_) => {}
-            Self::Response(state) => state.trace(work),
-            Self::Collator(collator) => work.push(collator.bound),
-            Self::DateTimeFormat(format) => work.push(format.function),
-            Self::NumberFormat(format) => work.push(format.bound),
+            Self::Response(state) => state.trace(reach),
+            Self::Collator(collator) => reach(collator.bound),
+            Self::DateTimeFormat(format) => reach(format.function),
+            Self::NumberFormat(format) => reach(format.bound),
             Self::DisplayNames(_)
             | Self::ListFormat(_)
             | Self::PluralRules(_)
             | Self::RelativeTimeFormat(_)
             | Self::Segmenter(_) => {}
-            Self::Segments(segments) => work.push(segments.string),
-            Self::Url(state) => work.push(state.params),
-            Self::Params(state) => work.extend(state.url),
-            Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),
-            Self::Generator(generator) => generator.trace(work),
+            Self::Segments(segments) => reach(segments.string),
+            Self::Url(state) => reach(state.params),
+            Self::Params(state) => state.url.into_iter().for_each(reach),
+            Self::RegExp(regexp) => [regexp.source, regexp.last_index].into_iter().for_each(reach),
+            Self::Generator(generator) => generator.trace(reach),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The data of `Map` and `Set`: entries in order of insertion, found by hash.
 
-use super::{Heap, slab_cost};
+use super::{Heap, block, slab_cost};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
@@ -84,7 +84,12 @@ impl MapData {
     }
 
     pub(super) fn cost(&self) -> usize {
-        Self::COST + self.entries.capacity() * 32 + self.table.capacity() * 6
+        let list = |capacity: usize, size: usize| block(capacity * size);
+        Self::COST
+            + list(self.entries.capacity(), size_of::<(Value, Value)>())
+            + list(self.hashes.capacity(), size_of::<u64>())
+            + list(self.numbers.capacity(), size_of::<usize>())
+            + block(self.table.allocation_size())
     }
 
     pub(super) fn release(&mut self) {

@@ -1,10 +1,9 @@
 //! Plain objects: shapes (hidden classes) with slots, and tables for objects with many or deleted keys.
 
+use super::table::Table;
 use super::{Heap, Slab, block, slab_cost};
 use crate::atom::{Atom, known};
 use crate::value::{Kind, Value};
-use hashbrown::DefaultHashBuilder;
-use indexmap::IndexMap;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -123,7 +122,7 @@ pub enum Slots {
     /// The slots behind the inline ones.
     Shaped(Vec<Value>),
     /// All properties.
-    Table(IndexMap<Atom, Value, DefaultHashBuilder>),
+    Table(Table),
 }
 
 impl Slots {
@@ -131,7 +130,7 @@ impl Slots {
         block(size_of::<Self>())
             + match self {
                 Self::Shaped(slots) => block(slots.capacity() * 8),
-                Self::Table(table) => table.capacity() * TABLE_ENTRY,
+                Self::Table(table) => table.cost(),
             }
     }
 }
@@ -140,9 +139,6 @@ impl Slots {
 fn shape_cost(keys: usize) -> usize {
     slab_cost::<Shape>() + block(keys * 4) + 48
 }
-
-/// The cost of a property in a table.
-const TABLE_ENTRY: usize = 36;
 
 /// What an object holds under a name: a value or, in a table, unread text that [`Vm::held`](crate::vm::Vm::held) reads.
 #[derive(Clone, Copy)]
@@ -255,8 +251,7 @@ impl Heap {
     /// A new object that is a table, with room for so many properties. Only in tables properties may be unread.
     pub fn new_table(&mut self, properties: usize) -> Value {
         let object = self.new_object();
-        let slots =
-            Box::new(Slots::Table(IndexMap::with_capacity_and_hasher(properties, DefaultHashBuilder::default())));
+        let slots = Box::new(Slots::Table(Table::with_capacity(properties)));
         self.meter.add_bytes(slots.cost());
         let Object { shape, more, .. } = &mut self.objects[object.index()];
         (*shape, *more) = (TABLE as u16, Some(slots));
@@ -327,8 +322,9 @@ impl Heap {
             (Some(Slots::Shaped(slots)), _) => match slots.get_mut(slot) {
                 Some(slot) => *slot = value,
                 None => {
-                    meter.add_bytes(16);
+                    let before = block(slots.capacity() * 8);
                     slots.push(value);
+                    meter.add_bytes(block(slots.capacity() * 8) - before);
                 }
             },
             (None, Some(number)) if slot < FAR => far[number][slot] = value,
@@ -471,18 +467,15 @@ impl Heap {
             self.make_table(index);
         }
         if let Some(Slots::Table(table)) = self.objects[index].more.as_deref_mut() {
-            let before = table.capacity();
-            table.insert(key, value);
-            let grown = table.capacity() - before;
-            self.meter.add_bytes(grown * TABLE_ENTRY);
+            let grown = table.set(key, value);
+            self.meter.add_bytes(grown);
         }
     }
 
     fn make_table(&mut self, index: usize) {
         let object = &self.objects[index];
         let keys = &self.shapes[usize::from(object.shape)].keys;
-        let table: IndexMap<Atom, Value, DefaultHashBuilder> =
-            keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect();
+        let table: Table = keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect();
         let slots = Box::new(Slots::Table(table));
         self.meter.add_bytes(slots.cost());
         self.release_far(index);
@@ -590,7 +583,7 @@ impl Heap {
 
     /// Set the plain object that holds the named properties of a new object of another kind.
     pub fn set_extra(&mut self, object: Value, extra: Value) {
-        self.meter.add_bytes(32);
+        self.meter.add_bytes(Self::EXTRA);
         self.extras.insert(object, extra.payload());
     }
 

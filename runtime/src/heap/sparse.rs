@@ -4,7 +4,7 @@
 //! again as soon as that takes no more memory. While it is sparse it has the flag [`SPARSE`], its list of items is
 //! empty, and [`Array::sparse_length`](super::Array) is its length; a dense array pays nothing for this.
 
-use super::{Heap, block};
+use super::{Heap, block, hash_cost};
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,6 +14,12 @@ pub const SPARSE: u8 = 128;
 
 /// The most bytes that a tree needs for an item.
 pub const SPARSE_ITEM: usize = 40;
+
+/// Bytes of a leaf of a tree: eleven items, and how they are linked.
+const LEAF: usize = 11 * (size_of::<u32>() + size_of::<Value>()) + 16;
+
+/// What a sparse array costs beside its items: a place among the trees, and the leaf of a tree that has few items.
+pub const SPARSE_ARRAY: usize = hash_cost::<(u32, BTreeMap<u32, Value>)>() + block(LEAF);
 
 /// An item that is set this far behind the end makes an array sparse.
 pub const MAX_GAP: usize = 1 << 12;
@@ -55,7 +61,7 @@ impl Heap {
         dense.flags |= SPARSE;
         dense.sparse_length = items.len() as u32;
         self.meter.bytes = self.meter.bytes.saturating_sub(block(items.capacity() * 8));
-        self.meter.add_bytes(Self::EXTRA + tree.len() * SPARSE_ITEM);
+        self.meter.add_bytes(SPARSE_ARRAY + tree.len() * SPARSE_ITEM);
         self.sparse.insert(array.payload(), tree);
     }
 
@@ -66,7 +72,7 @@ impl Heap {
         let mut items = vec![Value::HOLE; sparse.sparse_length as usize];
         sparse.flags &= !SPARSE;
         sparse.sparse_length = 0;
-        self.meter.bytes = self.meter.bytes.saturating_sub(Self::EXTRA + tree.len() * SPARSE_ITEM);
+        self.meter.bytes = self.meter.bytes.saturating_sub(SPARSE_ARRAY + tree.len() * SPARSE_ITEM);
         for (index, item) in tree {
             items[index as usize] = item;
         }

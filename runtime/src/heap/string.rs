@@ -5,7 +5,7 @@
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
 use super::collect::Marks;
-use super::{Heap, Meter, Slab, block, slab_cost};
+use super::{Heap, Meter, Slab, block, hash_cost, slab_cost};
 use crate::charge::LARGE;
 use crate::value::{Kind, Value};
 use crate::wtf8::{has_split_pair, lossy, push_utf16, splits_pair, to_utf16, units, wtf8_length};
@@ -26,7 +26,7 @@ pub struct Str {
 
 /// The cost of the UTF-16 copy of a string.
 fn wide_cost(units: usize) -> usize {
-    32 + block(units * 2)
+    hash_cost::<(u32, Box<[u16]>)>() + block(units * 2)
 }
 
 impl Str {

@@ -1,6 +1,7 @@
 //! The compiled form of a pattern.
 
 use super::start::Start;
+use crate::heap::block;
 use agentscript_lang::regexp::{Assertion, CharSet, Flags};
 
 /// An operation. Unless stated otherwise, the next one follows on success.
@@ -81,6 +82,12 @@ pub(super) struct Memo {
 }
 
 impl Memo {
+    /// Bytes it takes beside itself.
+    fn bytes(&self) -> usize {
+        let turns: usize = self.points.iter().map(|(_, turns)| block(size_of_val(&**turns))).sum();
+        block(self.points.capacity() * size_of::<(u32, Box<[u32]>)>()) + turns
+    }
+
     /// Adds an operation within the loops with these registers.
     pub fn add(&mut self, turns: &[u32]) -> u32 {
         self.points.push((self.width, turns.into()));
@@ -151,8 +158,17 @@ pub struct Program {
 impl Program {
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        let ranges: usize = self.sets.iter().map(|set| 48 + set.ranges.len() * 8).sum();
-        let names: usize = self.names.iter().map(|(name, _)| 24 + name.len()).sum();
-        256 + self.code.len() * size_of::<Op>() + ranges + names + self.limits.len() * 12
+        let ranges: usize = self.sets.iter().map(|set| block(size_of_val(&*set.ranges))).sum();
+        let names: usize = self.names.iter().map(|(name, _)| block(name.len())).sum();
+        let lists = [
+            // It is shared by count.
+            size_of::<Self>() + 2 * size_of::<usize>(),
+            size_of_val(&*self.code),
+            size_of_val(&*self.sets),
+            size_of_val(&*self.limits),
+            size_of_val(&*self.names),
+        ];
+        let lists: usize = lists.into_iter().map(block).sum();
+        lists + ranges + names + self.memo.as_ref().map_or(0, Memo::bytes) + self.start.bytes()
     }
 }

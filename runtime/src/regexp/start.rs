@@ -1,6 +1,7 @@
 //! Prefilter: finding where a match can begin, faster than by trying.
 
 use super::matcher::Unit;
+use crate::heap::block;
 use agentscript_lang::regexp::{Assertion, Node, Pattern};
 
 /// What every match begins with.
@@ -54,6 +55,18 @@ impl Start {
                 let is_first = |unit: &U| low.get(unit.code() as usize).copied().unwrap_or(*high);
                 rest.iter().position(is_first).map(|at| from + at)
             }
+        }
+    }
+
+    /// Bytes it takes beside itself.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Anywhere | Self::Beginning => 0,
+            Self::Literal(units, None) => block(size_of_val(&**units)),
+            Self::Literal(units, Some(finder)) => {
+                block(size_of_val(&**units)) + block(size_of_val(&**finder)) + block(finder.needle().len())
+            }
+            Self::OneOf(low, _) => block(size_of_val(&**low)),
         }
     }
 

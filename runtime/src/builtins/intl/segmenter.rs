@@ -7,7 +7,7 @@ use super::locale::available_segments;
 use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native};
 use crate::charge::Buffer;
-use crate::heap::InternalSlots;
+use crate::heap::{InternalSlots, block};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -60,7 +60,7 @@ struct End {
 impl Segments {
     /// Bytes that it takes.
     pub fn cost(&self) -> usize {
-        size_of::<Self>() + self.ends.capacity() * size_of::<End>()
+        block(size_of::<Self>()) + block(self.ends.capacity() * size_of::<End>())
     }
 }
 

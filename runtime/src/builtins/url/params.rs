@@ -70,17 +70,18 @@ pub struct ParamsState {
 impl ParamsState {
     /// Bytes that it takes.
     pub fn cost(&self) -> usize {
-        self.pairs.iter().map(cost).sum()
+        list_cost(&self.pairs) + self.pairs.iter().map(cost).sum::<usize>()
     }
 }
 
+/// The cost of the texts of a pair.
 fn cost((name, value): &Pair) -> usize {
-    size_of::<Pair>() + text_cost(name.len()) + text_cost(value.len())
+    block(name.capacity()) + block(value.capacity())
 }
 
-/// The cost of a text; the allocator gives at least 32 bytes.
-pub(in crate::builtins) fn text_cost(bytes: usize) -> usize {
-    if bytes == 0 { 0 } else { block(bytes).max(32) }
+/// The cost of a list of pairs without their texts.
+fn list_cost(pairs: &Vec<Pair>) -> usize {
+    block(pairs.capacity() * size_of::<Pair>())
 }
 
 /// Pairs under construction, counted while they grow.
@@ -92,7 +93,7 @@ struct Pairs {
 
 impl Pairs {
     fn push(&mut self, vm: &mut Vm, pair: Pair) -> Result<()> {
-        self.texts.grow(vm, text_cost(pair.0.len()) + text_cost(pair.1.len()))?;
+        self.texts.grow(vm, cost(&pair))?;
         self.pairs.push(vm, pair)
     }
 
@@ -234,7 +235,7 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
         let index = *indices.entry(name.clone()).or_insert(pairs.pairs.len());
         match pairs.pairs.get_mut(index) {
             Some(pair) => {
-                pairs.texts.grow(vm, text_cost(value.len()))?;
+                pairs.texts.grow(vm, block(value.len()))?;
                 pair.1 = value;
             }
             None => pairs.push(vm, (name, value))?,
@@ -265,7 +266,7 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
     }
     let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
     let pairs = parse(vm, &query)?.into_vec();
-    vm.heap.meter.add_bytes(pairs.iter().map(cost).sum());
+    vm.heap.meter.add_bytes(list_cost(&pairs) + pairs.iter().map(cost).sum::<usize>());
     receiver(vm, params)?.pairs = pairs;
     Ok(())
 }
@@ -391,10 +392,19 @@ fn size(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 /// `params.append(name, value)`
 fn append(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name, value] = texts(vm, this, arguments)?;
-    let pair = (name, value);
-    vm.heap.meter.add_bytes(cost(&pair));
-    receiver(vm, this)?.pairs.push(pair);
+    push(vm, this, (name, value))?;
     changed(vm, this)
+}
+
+/// Append a pair, and count it.
+fn push(vm: &mut Vm, this: Value, pair: Pair) -> Result<()> {
+    let texts = cost(&pair);
+    let pairs = &mut receiver(vm, this)?.pairs;
+    let before = list_cost(pairs);
+    pairs.push(pair);
+    let grown = list_cost(pairs) - before;
+    vm.heap.meter.add_bytes(texts + grown);
+    Ok(())
 }
 
 /// `params.delete(name, value)`
@@ -450,11 +460,12 @@ fn has(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `params.set(name, value)`: the first of that name is changed, the others go.
 fn set(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name, value] = texts(vm, this, arguments)?;
-    vm.heap.meter.add_bytes(size_of::<Pair>() + name.len() + value.len());
     let pairs = &mut receiver(vm, this)?.pairs;
     match pairs.iter().position(|pair| pair.0 == name) {
-        None => pairs.push((name, value)),
+        None => push(vm, this, (name, value))?,
         Some(first) => {
+            vm.heap.meter.add_bytes(block(value.capacity()));
+            let pairs = &mut receiver(vm, this)?.pairs;
             pairs[first].1 = value;
             let mut index = 0;
             pairs.retain(|pair| {

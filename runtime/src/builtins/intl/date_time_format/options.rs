@@ -6,6 +6,7 @@ use super::symbols::Symbols;
 use crate::builtins::intl::locale::{Resolved as Requested, by_bytes, digits, numbering_system};
 use crate::builtins::intl::zone::{self, Zone};
 use crate::builtins::intl::{MATCHERS, choice, flag, number, option, options, resolved, word};
+use crate::heap::block;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
@@ -49,6 +50,17 @@ pub struct DateTimeFormat {
     hour_cycle: Option<u8>,
     /// The function of `format`, once it was read.
     pub function: Value,
+}
+
+impl DateTimeFormat {
+    /// Bytes of its pattern.
+    pub fn cost(&self) -> usize {
+        let texts = self.pattern.iter().map(|item| match item {
+            Item::Literal(text) => block(text.capacity()),
+            Item::Field(_) => 0,
+        });
+        block(self.pattern.capacity() * size_of::<Item>()) + texts.sum::<usize>()
+    }
 }
 
 /// A value of `resolvedOptions`.
