@@ -3,9 +3,10 @@
 
 use agentscript::{
     CompileOptions, Event, Failure, Inputs, MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES,
-    Outcome, Policy, Preset, Progress, Run, ToolError,
+    Outcome, Policy, Preset, Progress, Run, Status, ToolError,
 };
 use codecall_tests::garbage::{KINDS, source};
+use codecall_tests::loops::{self, Loop};
 use codecall_tests::parallel;
 
 fn start(script: &str, memory: u64) -> Run {
@@ -302,21 +303,23 @@ const GREEDY: &[(&str, &str)] = &[
     ),
 ];
 
+/// Bytes of memory of this process, by a name in its status.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel says so");
+    let line = status.lines().find(|line| line.starts_with(name)).expect("it is there");
+    line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok()).expect("a number") << 10
+}
+
 /// The process that [`assert_bounded`] measures. It runs the script of the number in `GREEDY`.
 #[test]
 #[ignore = "it is started by another test"]
 fn measured() {
     let number: usize = std::env::var("GREEDY").expect("which").parse().expect("a number");
-    let kilobytes = |name: &str| -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").expect("the kernel says so");
-        let line = status.lines().find(|line| line.starts_with(name)).expect("it is there");
-        line.split_whitespace().nth(1).expect("a number").parse().expect("a number")
-    };
     let _ = outcome("return [1].map((x) => x + 1)", 64 << 20);
-    let before = kilobytes("VmRSS");
+    let before = status("VmRSS");
     let outcome = outcome(GREEDY[number].1, 64 << 20);
     let end = outcome.result.map_or_else(|failure| failure.code, |_| "ok".into());
-    println!("grown: {} {end}", kilobytes("VmHWM").saturating_sub(before));
+    println!("grown: {} {end}", status("VmHWM").saturating_sub(before) >> 10);
 }
 
 #[test]
@@ -352,6 +355,154 @@ fn assert_bounded(numbers: impl Iterator<Item = usize>) {
         (grown > MAX_GROWTH).then_some(figures)
     });
     let faults: Vec<String> = faults.into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// Steps of a loop for each byte of its limit: enough for loops that keep what they make.
+const STEPS_A_BYTE: f64 = 0.4;
+/// How much of the turns that the limit allows are made where something comes afterwards.
+const SHARE: f64 = 0.8;
+
+/// Runs a loop with this memory limit until that ends it, or until it has made many steps.
+fn run_loop(case: &Loop, memory: u64) -> Outcome {
+    let mut policy = Policy::preset(Preset::Experimental);
+    let limits = &mut policy.limits;
+    limits.max_memory_bytes = memory;
+    (limits.timeout_ms, limits.max_duration_ms) = (120_000, 120_000);
+    limits.max_steps = (memory as f64 * STEPS_A_BYTE) as u64;
+    (limits.max_iterations, limits.max_console_bytes, limits.max_result_bytes) = (u64::MAX / 4, 1 << 30, 1 << 30);
+    let run = |script: &str| {
+        let script = match agentscript::compile(script, &CompileOptions::for_policy(&policy)) {
+            Ok(script) => script,
+            // Not every built-in takes every argument.
+            Err(error) => return Outcome::not_compiled(error.failure),
+        };
+        match script.start(Inputs::default(), &policy).resume([]) {
+            Progress::Done(outcome) => *outcome,
+            Progress::Calls(_) | Progress::Yielded => {
+                let failure = Failure::new(Status::RuntimeError, "WAITS", "it waits for a timer");
+                Outcome::not_compiled(Box::new(failure))
+            }
+        }
+    };
+    let endless = run(&case.endless());
+    if !case.ends() {
+        return endless;
+    }
+    let count = (endless.stats.iterations as f64 * SHARE) as u64;
+    drop(endless);
+    run(&case.with_turns(count))
+}
+
+fn loops() -> Vec<Loop> {
+    [loops::forms(), loops::built_ins(), loops::afterwards()].concat()
+}
+
+/// The process that [`assert_loops_bounded`] measures. It runs the loops whose numbers are in `LOOPS`, with the limit
+/// before them, and says by how much each has let it grow since it began.
+#[test]
+#[ignore = "it is started by another test"]
+fn measured_loops() {
+    let asked = std::env::var("LOOPS").expect("which");
+    let mut numbers = asked.split(' ').map(|number| number.parse::<usize>().expect("a number"));
+    let memory = numbers.next().expect("a limit") as u64;
+    let all = loops();
+    let _ = outcome("return [1].map((x) => x + 1)", memory);
+    let before = status("VmRSS");
+    for number in numbers {
+        // The peak begins anew.
+        std::fs::write("/proc/self/clear_refs", "5").expect("the kernel allows it");
+        let outcome = run_loop(&all[number], memory);
+        let end = outcome.result.map_or_else(|failure| failure.code, |_| "ok".into());
+        println!("loop: {number} {} {end}", status("VmHWM").saturating_sub(before));
+    }
+}
+
+/// Loops of values that take much beside themselves, by their names.
+const LARGE: &[&str] = &[
+    "kept: (() => { const a = []; a[5000] = i; return a; })()",
+    "kept: new RegExp('(a|b)*[c-z]{1,' + i % 99 + '}' + i)",
+    "kept: new URL('https://a.b/c?d=' + i).searchParams",
+    "kept: new Headers({ a: 'b' + i })",
+    "kept: new Intl.DateTimeFormat('de', { dateStyle: 'full' })",
+    "kept: [1, i].values().map((y) => y)",
+    "kept: new DOMException('m' + i)",
+    "kept: { ['k' + i]: i }",
+    "in both reactions: [i]",
+    "in a frame: [i, i, i]",
+    "in requests of a generator: () => 1",
+    "nested in a list: i",
+    "kept: x = [[], [], [], [], [], [], [], [], [], [], [], [], [], [], [], [], x]",
+    "kept: i; structuredClone(k)",
+    "kept: P.then(() => i); settle(1); await Promise.allSettled(k)",
+];
+
+/// A few of all loops, with a small limit.
+#[test]
+#[cfg(target_os = "linux")]
+fn some_loops_take_no_more_than_their_limit() {
+    let all = loops();
+    let number = |name: &&str| all.iter().position(|case| case.name == **name).unwrap_or_else(|| panic!("no {name}"));
+    let large = LARGE.iter().map(number);
+    assert_loops_bounded(16 << 20, 8 << 20, large.chain((0..all.len()).step_by(2039)));
+}
+
+#[test]
+fn loops_of_every_form_compile() {
+    let options = CompileOptions::for_policy(&Policy::preset(Preset::Experimental));
+    for case in loops::forms().iter().step_by(7) {
+        let compiled = agentscript::compile(&case.endless(), &options);
+        assert!(compiled.is_ok(), "{}: {:?}", case.name, compiled.err().map(|error| error.failure.message));
+    }
+}
+
+/// One of so many loops; with `EVERY=1` all of them, which takes a day.
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "SKIPPED: it takes ten minutes: bash .ci/run"]
+fn no_loop_takes_more_than_its_limit() {
+    let every = std::env::var("EVERY").map_or(131, |every| every.parse().expect("a number"));
+    let count = loops().len();
+    assert_loops_bounded(64 << 20, 20 << 20, (1..count).step_by(every));
+    assert_loops_bounded(256 << 20, 20 << 20, (2..count).step_by(every * 8));
+}
+
+/// Asserts that processes of loops grow by no more than the limit, a fifth of it, and `more`.
+#[cfg(target_os = "linux")]
+fn assert_loops_bounded(memory: u64, more: u64, numbers: impl Iterator<Item = usize>) {
+    /// How many loops share a process. What one leaves behind counts for the next.
+    const SHARED: usize = 16;
+    let program = std::env::current_exe().expect("the path of this program");
+    let measure = |numbers: &[usize]| -> Vec<(usize, u64, String)> {
+        let asked: Vec<String> = numbers.iter().map(usize::to_string).collect();
+        let mut command = std::process::Command::new(&program);
+        command.args(["--exact", "measured_loops", "--ignored", "--nocapture"]);
+        let output = command.env("LOOPS", format!("{memory} {}", asked.join(" "))).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = text.lines().filter_map(|line| Some(line.split_once("loop: ")?.1.split(' ').collect::<Vec<_>>()));
+        let measured = lines.map(|parts| (parts[0].parse().ok(), parts[1].parse().ok(), parts[2].to_owned()));
+        let measured: Vec<_> = measured.filter_map(|(number, grown, end)| Some((number?, grown?, end))).collect();
+        assert_eq!(measured.len(), numbers.len(), "{numbers:?}: {text}");
+        measured
+    };
+    let most = memory + memory / 5 + more;
+    let all = loops();
+    let numbers: Vec<usize> = numbers.collect();
+    let batches: Vec<&[usize]> = numbers.chunks(SHARED).collect();
+    let measured = parallel::map(&batches, |batch| measure(batch)).into_iter().flatten();
+    let mut largest = 0;
+    let mut faults = Vec::new();
+    for (number, mut grown, mut end) in measured {
+        if grown > most {
+            // Alone it has only its own memory.
+            (_, grown, end) = measure(&[number]).remove(0);
+        }
+        largest = largest.max(grown);
+        if grown > most {
+            faults.push(format!("{}: {} MB, {end}", all[number].name, grown >> 20));
+        }
+    }
+    println!("{} loops: {:.2} of the limit at most", numbers.len(), largest as f64 / memory as f64);
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

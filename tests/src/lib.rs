@@ -6,6 +6,7 @@ pub mod corpus;
 pub mod garbage;
 pub mod host;
 pub mod limits;
+pub mod loops;
 pub mod parallel;
 pub mod print;
 pub mod sweep;
