@@ -35,7 +35,7 @@ impl TestShop {
             run: None,
             client: codecall_base::client::Client::default(),
             sink: crate::UpdateSink::default(),
-            sent: std::sync::Arc::default(),
+            sent: Arc::default(),
         };
         let output = runtime().block_on(app.call(call))?.into_data(name)?;
         assert_fits(&format!("output of {name}"), tool.output_schema.as_ref().expect("a schema"), &output);

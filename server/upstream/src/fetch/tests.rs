@@ -195,9 +195,9 @@ async fn call(fetch: &Arc<dyn Upstream>, input: Value) -> Result<Value, ToolErro
         run: None::<RunScope>,
         client: Client::default(),
         sink: UpdateSink::default(),
-        sent: std::sync::Arc::default(),
+        sent: Arc::default(),
     };
-    fetch.call(call).await.map(|result| result.value().clone())
+    fetch.call(call).await.map(|result| result.value().into_owned())
 }
 
 fn code(result: Result<Value, ToolError>) -> String {

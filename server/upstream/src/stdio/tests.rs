@@ -49,7 +49,7 @@ async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolErr
         run: None,
         client: Client::default(),
         sink: UpdateSink::default(),
-        sent: std::sync::Arc::default(),
+        sent: Arc::default(),
     };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")?.into_data(name)
 }
