@@ -2,6 +2,7 @@
 //! its memory, threads, descriptors and children return to their numbers before.
 
 mod clients;
+mod durable;
 mod machine;
 mod upstreams;
 

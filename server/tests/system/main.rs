@@ -47,7 +47,7 @@ mod owners;
 mod page;
 mod pipeline;
 mod pool;
-#[cfg(all(unix, feature = "postgres"))]
+#[cfg(any(all(unix, feature = "postgres"), target_os = "linux"))]
 #[path = "../../store/src/database/tests/server.rs"]
 mod postgres_server;
 mod protocol;

@@ -1,0 +1,390 @@
+//! What must not be after an attempt: runs that are lost, payments that were made twice, runs that do not end, outcomes and rows
+//! of the history that are not true.
+
+use super::bank::{Call, describe};
+use super::workload::{ANSWER, Run};
+use super::world::{Event, World, client, send};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
+use std::time::{Duration, Instant};
+
+/// How long a run may take after its faults have ended.
+const END: Duration = Duration::from_secs(40);
+/// How long a server that goes on may be busy with a call that it was just sending.
+pub const WINDOW: Duration = Duration::from_millis(350);
+/// The last rows of the history of a server that is killed are lost (docs/history.md).
+const UNRECORDED: Duration = Duration::from_millis(1_500);
+/// The shortest time in which an answer may have not arrived at the store.
+const MARGIN: Duration = Duration::from_millis(300);
+
+/// What an attempt has shown.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub attempts: u64,
+    pub runs: u64,
+    /// Runs that were accepted and are unknown.
+    pub lost: u64,
+    /// Payments that were made twice.
+    pub double: u64,
+    /// Calls that were made again although a later step had begun.
+    pub again: u64,
+    /// Runs that were not accepted, or do not end.
+    pub stuck: u64,
+    /// Outcomes that differ from what has happened.
+    pub outcome: u64,
+    /// Rows of the history that differ from the outcome, are missing or doubled.
+    pub history: u64,
+    /// Payments that were made twice because a server was suspended between check and send. They are no violation.
+    pub window: u64,
+    /// Rows that a killed server had not written. They are no violation.
+    pub unrecorded: u64,
+    /// Calls that scripts were told to be interrupted.
+    pub interrupted: u64,
+    pub problems: Vec<String>,
+}
+
+impl Tally {
+    pub fn violations(&self) -> u64 {
+        self.lost + self.double + self.again + self.stuck + self.outcome + self.history
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.attempts += other.attempts;
+        self.runs += other.runs;
+        self.lost += other.lost;
+        self.double += other.double;
+        self.again += other.again;
+        self.stuck += other.stuck;
+        self.outcome += other.outcome;
+        self.history += other.history;
+        self.window += other.window;
+        self.unrecorded += other.unrecorded;
+        self.interrupted += other.interrupted;
+        self.problems.extend(other.problems);
+    }
+}
+
+/// An attempt that is checked.
+pub struct Check<'a> {
+    world: &'a World,
+    events: Vec<Event>,
+    tally: Tally,
+}
+
+impl<'a> Check<'a> {
+    pub fn new(world: &'a World) -> Self {
+        Self { world, events: world.events(), tally: Tally { attempts: 1, ..Tally::default() } }
+    }
+
+    /// Adds a violation.
+    fn report(&mut self, count: fn(&mut Tally) -> &mut u64, problem: String) {
+        *count(&mut self.tally) += 1;
+        self.tally.problems.push(problem);
+    }
+
+    /// Checks runs after the end of the faults. Ends the servers.
+    pub async fn all(mut self, mut runs: Vec<Run>, over_stdio: Option<Run>, seen: Vec<String>) -> Tally {
+        for problem in seen {
+            self.report(|tally| &mut tally.outcome, problem);
+        }
+        // What was in a store that is gone is nobody's fault.
+        let excused = self.events.clone();
+        runs.retain(|run| !excused.iter().any(|event| event.excuses(run)));
+        self.tally.runs = runs.len() as u64 + u64::from(over_stdio.is_some());
+        let began = Instant::now();
+        futures_util::future::join_all(runs.iter_mut().map(|run| outcome(self.world, run, began))).await;
+        let over_stdio = match over_stdio.filter(|_| !excused.iter().any(Event::replaces_store)) {
+            Some(mut run) => {
+                outcome(self.world, &mut run, began).await;
+                self.ends_at_bank(&run).await;
+                Some(run)
+            }
+            None => None,
+        };
+        for run in &runs {
+            self.is_known(run).await;
+        }
+        let approvals = self.approvals().await;
+        for server in 0..self.world.replicas.len() {
+            if !self.world.end(server, rustix::process::Signal::TERM).await {
+                self.report(|tally| &mut tally.stuck, format!("server {server} does not end when it is told to"));
+            }
+        }
+        let history = self.history().await;
+        let calls = self.world.bank.calls();
+        for run in runs.iter().chain(&over_stdio) {
+            let calls: Vec<&Call> = calls.iter().filter(|call| call.run == run.key).collect();
+            self.payments(run, &calls);
+            self.order(run, &calls);
+            if let Some(outcome) = &run.outcome {
+                self.result(run, outcome, &calls, &approvals);
+                if let Some(history) = &history {
+                    self.rows(run, outcome, &calls, history);
+                }
+            }
+        }
+        self.tally
+    }
+
+    /// A run that a client over standard input and output has begun ends, also if its client is gone.
+    async fn ends_at_bank(&mut self, run: &Run) {
+        let calls = || self.world.bank.calls().into_iter().filter(|call| call.run == run.key);
+        let began = Instant::now();
+        while calls().count() > 0 && !calls().any(|call| call.step == "end") {
+            if began.elapsed() > END {
+                let outcome = &run.outcome;
+                self.report(|tally| &mut tally.stuck, format!("run {} over stdio does not end: {outcome:?}", run.key));
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// All servers give the outcome, and the same request gives the same run.
+    async fn is_known(&mut self, run: &Run) {
+        for problem in &run.problems {
+            self.report(|tally| &mut tally.stuck, format!("run {}: {problem}", run.key));
+        }
+        let Some(id) = &run.id else { return };
+        for url in self.world.urls().await {
+            let Some((status, body)) = get(&url, id).await else { continue };
+            match &run.outcome {
+                _ if status == 404 => {
+                    self.report(|tally| &mut tally.lost, format!("run {} ({id}) was accepted and is unknown", run.key));
+                    return;
+                }
+                None => {
+                    self.report(|tally| &mut tally.stuck, format!("run {} ({id}) does not end: {body}", run.key));
+                    return;
+                }
+                Some(outcome) if outcome["result"] != body["result"] || outcome["error"] != body["error"] => {
+                    let problem = format!("run {} ({id}) has two outcomes: {outcome}, then {body}", run.key);
+                    self.report(|tally| &mut tally.outcome, problem);
+                    return;
+                }
+                Some(_) => {}
+            }
+            if let Some((status, body)) = run.post(&url).await
+                && (status, body["id"].as_str()) != (202, Some(id))
+            {
+                let problem = format!("run {} ({id}): the same request is answered with {status}: {body}", run.key);
+                self.report(|tally| &mut tally.outcome, problem);
+            }
+        }
+    }
+
+    /// The states of requests for approval, by run, step and attempt.
+    async fn approvals(&self) -> HashMap<(String, String, u64), String> {
+        let mut states = HashMap::new();
+        for url in self.world.urls().await.into_iter().take(1) {
+            let request = client(ANSWER).get(format!("{url}/v1/approvals?state=all"));
+            let Some((200, all)) = send(request).await else { continue };
+            for request in all["approvals"].as_array().into_iter().flatten() {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let input = &request["input"];
+                let attempt = input["attempt"].as_u64().unwrap_or_default();
+                states.insert((text(&input["run"]), text(&input["step"]), attempt), text(&request["state"]));
+            }
+        }
+        states
+    }
+
+    /// No payment is made twice.
+    fn payments(&mut self, run: &Run, calls: &[&Call]) {
+        let mut payments: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+        for call in calls.iter().filter(|call| call.pays()) {
+            payments.entry(&call.step).or_default().push(call);
+        }
+        for (step, payments) in payments {
+            let extra: Vec<&&Call> = payments.iter().skip(1).collect();
+            if extra.is_empty() || self.is_after_restore(payments[0]) {
+                continue;
+            }
+            let problem = format!(
+                "run {} ({:?}) has paid step {step} {} times:{}",
+                run.key,
+                run.id,
+                payments.len(),
+                describe(&payments, self.world.began)
+            );
+            if payments.iter().filter(|call| self.is_in_window(call)).count() >= extra.len() {
+                self.tally.window += 1;
+            } else {
+                self.report(|tally| &mut tally.double, problem);
+            }
+        }
+    }
+
+    /// A step begins when the answers of the one before it are in the journal, so no call of that is made again.
+    fn order(&mut self, run: &Run, calls: &[&Call]) {
+        let Some(pair) = calls.windows(2).find(|pair| pair[1].order < pair[0].order) else { return };
+        if self.is_in_window(pair[1]) || self.is_after_restore(pair[0]) {
+            return;
+        }
+        let problem = format!("run {} goes back:{}", run.key, describe(calls, self.world.began));
+        self.report(|tally| &mut tally.again, problem);
+    }
+
+    /// Whether a server has sent a call just after it was suspended.
+    fn is_in_window(&self, call: &Call) -> bool {
+        self.events.iter().any(|event| match event {
+            Event::Continued { server, at } => *server == call.server && call.at >= *at && call.at < *at + WINDOW,
+            Event::Killed { .. } | Event::Gone { .. } | Event::Restored { .. } => false,
+        })
+    }
+
+    /// Whether the store went back to a time when the answer of a call was not in it.
+    fn is_after_restore(&self, call: &Call) -> bool {
+        self.events.iter().any(|event| match event {
+            Event::Restored { to } => call.answered.is_none_or(|answered| answered + MARGIN > *to),
+            Event::Killed { .. } | Event::Continued { .. } | Event::Gone { .. } => false,
+        })
+    }
+
+    /// A result says what has happened at the bank.
+    fn result(
+        &mut self,
+        run: &Run,
+        outcome: &Value,
+        calls: &[&Call],
+        approvals: &HashMap<(String, String, u64), String>,
+    ) {
+        let result = &outcome["result"];
+        let mut wrong = Vec::new();
+        if outcome["status"] != "ok" || result["run"] != run.key.as_str() || result["same"] != true {
+            wrong.push("it has failed".to_owned());
+        }
+        let has_arrived = |step: &str, attempt: &Value| {
+            calls.iter().any(|call| call.step == step && attempt.as_u64() == Some(call.attempt))
+        };
+        for error in result["errors"].as_array().into_iter().flatten() {
+            let (step, code) = (error["step"].as_str().unwrap_or_default(), error["code"].as_str().unwrap_or_default());
+            let pays = ["pay", "transfer"].iter().any(|tool| error["tool"] == *tool);
+            self.tally.interrupted += u64::from(code == "CALL_INTERRUPTED");
+            let is_true = match code {
+                "CALL_INTERRUPTED" => pays,
+                "APPROVAL_DENIED" => true,
+                // A call whose answer is lost was sent.
+                _ => has_arrived(step, &error["attempt"]) && code != "APPROVAL_REQUIRED",
+            };
+            if !is_true {
+                wrong.push(format!("its call was told {error}, and was never sent"));
+            }
+        }
+        for (order, (kind, _)) in run.steps.iter().enumerate() {
+            let told = &result["results"][order];
+            let parts: Vec<(String, &Value)> = match told {
+                Value::Array(told) => told.iter().enumerate().map(|(n, told)| (format!("{order}.{n}"), told)).collect(),
+                told => vec![(order.to_string(), told)],
+            };
+            for (step, told) in parts.iter().filter(|_| ["pay", "pays", "transfer"].contains(kind)) {
+                let is_paid = calls.iter().any(|call| call.pays() && call.step == *step);
+                let expected = if told.as_str() == Some("denied") { Some(false) } else { Some(true) };
+                if outcome["status"] == "ok" && expected != Some(is_paid) {
+                    wrong.push(format!("step {step} was told {told}, paid: {is_paid}"));
+                }
+                let states = (0..5).filter_map(|attempt| approvals.get(&(run.key.clone(), step.clone(), attempt)));
+                let is_denied = states.clone().any(|state| state == "denied");
+                let is_approved = states.clone().any(|state| state == "approved");
+                if (told.as_str() == Some("denied") && !is_denied && !approvals.is_empty())
+                    || (*kind == "transfer" && is_paid && !is_approved && !approvals.is_empty())
+                {
+                    let states: Vec<&String> = states.collect();
+                    wrong.push(format!("step {step} was told {told}, paid: {is_paid}, decided: {states:?}"));
+                }
+            }
+        }
+        if !wrong.is_empty() {
+            let problem = format!("run {} ({:?}): {}: {outcome}", run.key, run.id, wrong.join("; "));
+            self.report(|tally| &mut tally.outcome, problem);
+        }
+    }
+
+    /// All rows of the history, by the id of the run.
+    async fn history(&mut self) -> Option<HashMap<String, Vec<Value>>> {
+        match self.world.run(&["history", "--json", "--limit", "10000"]).await {
+            Ok(text) => {
+                let mut rows: HashMap<String, Vec<Value>> = HashMap::new();
+                for row in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+                    rows.entry(row["id"].as_str().unwrap_or_default().to_owned()).or_default().push(row);
+                }
+                Some(rows)
+            }
+            Err(problem) => {
+                self.report(|tally| &mut tally.history, problem);
+                None
+            }
+        }
+    }
+
+    /// A run has one row, with its outcome.
+    fn rows(&mut self, run: &Run, outcome: &Value, calls: &[&Call], history: &HashMap<String, Vec<Value>>) {
+        let Some(id) = &run.id else { return };
+        let rows = history.get(id).map(Vec::as_slice).unwrap_or_default();
+        let is_right = |row: &Value| {
+            row["status"] == outcome["status"] && row["code"].as_str() == outcome["error"]["code"].as_str()
+        };
+        match rows {
+            [row] if is_right(row) => {}
+            [] if calls.last().is_some_and(|last| self.is_unrecorded(last)) => self.tally.unrecorded += 1,
+            [] => self.report(|tally| &mut tally.history, format!("run {} ({id}) has no row", run.key)),
+            [row] => {
+                let (status, row) = (&outcome["status"], &row.to_string());
+                let problem = format!("run {} ({id}) has ended as {status}, its row: {row:.300}", run.key);
+                self.report(|tally| &mut tally.history, problem);
+            }
+            rows => self.report(|tally| &mut tally.history, format!("run {} ({id}) has {} rows", run.key, rows.len())),
+        }
+    }
+
+    /// Whether the server of the last call of a run was killed soon after it, or the store was set back.
+    fn is_unrecorded(&self, last: &Call) -> bool {
+        self.events.iter().any(|event| match event {
+            Event::Killed { server, at } => *server == last.server && *at > last.at && last.at + UNRECORDED > *at,
+            Event::Restored { to } => last.at + UNRECORDED > *to,
+            Event::Continued { .. } | Event::Gone { .. } => false,
+        })
+    }
+}
+
+impl Event {
+    /// Whether a run that is unknown is nobody's fault.
+    fn excuses(&self, run: &Run) -> bool {
+        match self {
+            Self::Gone { at } => run.sent < *at,
+            Self::Restored { to } => run.sent + MARGIN > *to,
+            Self::Killed { .. } | Self::Continued { .. } => false,
+        }
+    }
+
+    const fn replaces_store(&self) -> bool {
+        matches!(self, Self::Gone { .. } | Self::Restored { .. })
+    }
+}
+
+/// Asks a server where a run stands.
+async fn get(url: &str, id: &str) -> Option<(u16, Value)> {
+    send(client(ANSWER * 2).get(format!("{url}/v1/runs/{id}?wait=2"))).await
+}
+
+/// Waits for the outcome of a run, as its client does.
+async fn outcome(world: &World, run: &mut Run, began: Instant) {
+    let (Some(id), None) = (&run.id, &run.outcome) else { return };
+    let url = format!("http://{}", world.balancer.address);
+    let mut unknown = 0;
+    while began.elapsed() < END && unknown < 20 {
+        match get(&url, id).await {
+            Some((200, body)) if body["status"] == "running" || body["status"] == "waiting" => {}
+            Some((200, body)) => {
+                run.outcome = Some(body);
+                return;
+            }
+            Some((404, _)) => unknown += 1,
+            Some(_) | None => {}
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,383 @@
+//! The faults, and how each is done to a world.
+
+use super::random::Random;
+use super::world::{Event, LEASE, Needs, World};
+use crate::faults::machine::find_libfaketime;
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// How far a clock jumps, in seconds.
+const JUMP: i64 = 3_600;
+
+/// A fault. Each ends with all servers running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A server is killed.
+    Kill,
+    /// All servers are killed at once.
+    KillAll,
+    /// A server is stopped, as in a deploy.
+    Term,
+    /// A server is suspended for longer than its lease.
+    Suspend,
+    /// Clocks jump.
+    ClockJump,
+    /// Clocks differ all the time, and servers are killed.
+    ClockSkew,
+    /// The connections to the tools are lost for a second.
+    ToolLost,
+    /// Two persons decide about each call at the same moment.
+    BothDecide,
+    /// A copy that was made beside working servers replaces the store.
+    Restore,
+    /// A copy is read into the store that it was made from.
+    Import,
+    /// The master key is rotated.
+    Rotate,
+    /// Servers of two versions, which are killed.
+    Versions,
+    /// The file of the store is deleted.
+    FileDeleted,
+    /// The file is moved away, and back.
+    FileMoved,
+    /// An older copy replaces the file.
+    FileReplaced,
+    /// No more can be written.
+    DiskFull,
+    /// The database server is stopped at once and started again.
+    DatabaseCrash,
+    /// An administrator ends all connections, as a restart does.
+    DatabaseTerminate,
+    /// Connections to the database are dropped.
+    DatabaseDropped,
+    /// They stand still.
+    DatabasePaused,
+    /// They end at one side.
+    DatabaseHalfClosed,
+    /// The database accepts no more connections.
+    DatabaseExhausted,
+    /// Two of them.
+    Two,
+}
+
+impl Fault {
+    pub const ALL: [Self; 23] = [
+        Self::Kill,
+        Self::KillAll,
+        Self::Term,
+        Self::Suspend,
+        Self::ClockJump,
+        Self::ClockSkew,
+        Self::ToolLost,
+        Self::BothDecide,
+        Self::Restore,
+        Self::Import,
+        Self::Rotate,
+        Self::Versions,
+        Self::FileDeleted,
+        Self::FileMoved,
+        Self::FileReplaced,
+        Self::DiskFull,
+        Self::DatabaseCrash,
+        Self::DatabaseTerminate,
+        Self::DatabaseDropped,
+        Self::DatabasePaused,
+        Self::DatabaseHalfClosed,
+        Self::DatabaseExhausted,
+        Self::Two,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::KillAll => "kill-all",
+            Self::Term => "term",
+            Self::Suspend => "suspend",
+            Self::ClockJump => "clock-jump",
+            Self::ClockSkew => "clock-skew",
+            Self::ToolLost => "tool-lost",
+            Self::BothDecide => "both-decide",
+            Self::Restore => "restore",
+            Self::Import => "import",
+            Self::Rotate => "rotate",
+            Self::Versions => "versions",
+            Self::FileDeleted => "file-deleted",
+            Self::FileMoved => "file-moved",
+            Self::FileReplaced => "file-replaced",
+            Self::DiskFull => "disk-full",
+            Self::DatabaseCrash => "db-crash",
+            Self::DatabaseTerminate => "db-terminate",
+            Self::DatabaseDropped => "db-dropped",
+            Self::DatabasePaused => "db-paused",
+            Self::DatabaseHalfClosed => "db-half-closed",
+            Self::DatabaseExhausted => "db-exhausted",
+            Self::Two => "two",
+        }
+    }
+
+    /// Why it cannot be tried; `None`: it can.
+    pub fn is_impossible(self, has_database: bool) -> Option<&'static str> {
+        let is_of_files = matches!(self, Self::FileDeleted | Self::FileMoved | Self::FileReplaced | Self::DiskFull);
+        let is_of_databases = matches!(
+            self,
+            Self::DatabaseCrash
+                | Self::DatabaseTerminate
+                | Self::DatabaseDropped
+                | Self::DatabasePaused
+                | Self::DatabaseHalfClosed
+                | Self::DatabaseExhausted
+        );
+        match self {
+            Self::Versions if super::world::other_program().is_none() => Some("CODECALL_FAULTS_OTHER names no program"),
+            Self::ClockJump | Self::ClockSkew if find_libfaketime().is_none() => Some("libfaketime is not installed"),
+            _ if is_of_files && has_database || is_of_databases && !has_database => Some("it is of the other store"),
+            _ => None,
+        }
+    }
+
+    /// What a world needs for it.
+    pub fn needs(self, random: &mut Random) -> Needs {
+        let least =
+            if matches!(self, Self::Suspend | Self::BothDecide | Self::Versions | Self::ClockSkew) { 2 } else { 1 };
+        Needs {
+            servers: random.between(least, 3) as usize,
+            clocks: matches!(self, Self::ClockJump | Self::ClockSkew),
+            small_disk: self == Self::DiskFull && random.is_one_in(2),
+            other: self == Self::Versions,
+        }
+    }
+
+    /// Whether it has to be done before runs are submitted.
+    pub async fn prepare(self, world: &World, random: &mut Random) {
+        if self == Self::ClockSkew {
+            let skew = if random.is_one_in(2) { JUMP } else { -JUMP };
+            world.set_clock(world.any(random), skew).await;
+        }
+    }
+
+    pub async fn inject(self, world: &World, random: &mut Random) {
+        match self {
+            Self::Kill | Self::Versions | Self::ClockSkew => {
+                for _ in 0..random.between(1, 2) {
+                    replace(world, random, Signal::KILL).await;
+                    random.sleep(0, 500).await;
+                }
+            }
+            Self::KillAll => world.restart_all(Signal::KILL).await,
+            Self::Term => {
+                for _ in 0..random.between(1, 2) {
+                    replace(world, random, Signal::TERM).await;
+                    random.sleep(0, 500).await;
+                }
+            }
+            Self::Suspend => suspend(world, random).await,
+            Self::ClockJump => jump(world, random).await,
+            Self::ToolLost => {
+                world.bank_network.refuse(true);
+                world.bank_network.drop_all();
+                random.sleep(900, 1_200).await;
+                world.bank_network.refuse(false);
+            }
+            Self::BothDecide => {}
+            Self::Restore => restore(world).await,
+            Self::Import => {
+                let file = world.folder.path("copy");
+                for words in [["store", "export", &file], ["store", "import", &file]] {
+                    world.run(&words).await.expect("a copy");
+                    random.sleep(0, 300).await;
+                }
+            }
+            Self::Rotate => {
+                for _ in 0..random.between(1, 4) {
+                    let _ = world.run(&["secret", "rotate"]).await;
+                    random.sleep(0, 300).await;
+                }
+                if random.is_one_in(2) {
+                    replace(world, random, Signal::KILL).await;
+                }
+            }
+            Self::FileDeleted => {
+                // A file that was deleted is gone for runs from here on.
+                remove(world);
+                world.note(Event::Gone { at: Instant::now() });
+                random.sleep(700, 1_500).await;
+                world.restart_all(Signal::KILL).await;
+            }
+            Self::FileMoved => {
+                let (file, away) = (world.store(), world.store().with_extension("away"));
+                let _ = std::fs::rename(&file, &away);
+                random.sleep(200, 1_500).await;
+                let _ = std::fs::rename(&away, &file);
+                random.sleep(0, 1_000).await;
+                if random.is_one_in(2) {
+                    replace(world, random, Signal::KILL).await;
+                }
+            }
+            Self::FileReplaced => replace_file(world, random).await,
+            Self::DiskFull => fill(world, random).await,
+            Self::DatabaseCrash => {
+                if let Some(database) = &world.database {
+                    database.crash(Duration::from_millis(random.between(0, 1_500))).await;
+                }
+            }
+            Self::DatabaseTerminate => {
+                for _ in 0..random.between(1, 3) {
+                    if let Some(database) = &world.database {
+                        database.terminate().await;
+                    }
+                    random.sleep(0, 500).await;
+                }
+            }
+            Self::DatabaseDropped | Self::DatabasePaused | Self::DatabaseHalfClosed => {
+                disturb(self, world, random).await;
+            }
+            Self::DatabaseExhausted => {
+                disturb(Self::DatabaseDropped, world, random).await;
+                if let Some(database) = &world.database {
+                    let taken = database.exhaust().await;
+                    random.sleep(500, 2_500).await;
+                    drop(taken);
+                }
+            }
+            Self::Two => {
+                let simple = [Self::Kill, Self::Term, Self::Suspend, Self::ToolLost];
+                let database = [Self::DatabaseDropped, Self::DatabasePaused, Self::DatabaseHalfClosed];
+                let second = match world.database {
+                    Some(_) => database[random.below(3) as usize],
+                    None => simple[random.below(4) as usize],
+                };
+                let first = simple[random.below(4) as usize];
+                let (mut one, mut two) = (random.part(1), random.part(2));
+                tokio::join!(Box::pin(first.inject(world, &mut one)), Box::pin(second.inject(world, &mut two)));
+            }
+        }
+    }
+}
+
+/// Ends a server, and starts it again after a time.
+async fn replace(world: &World, random: &mut Random, signal: Signal) {
+    let server = world.any(random);
+    world.end(server, signal).await;
+    if random.is_one_in(2) {
+        random.sleep(0, 2_000).await;
+    }
+    world.begin(server).await;
+}
+
+/// Suspends a server for longer than its lease. Answers for which its calls wait come only after it goes on for a while, so that
+/// calls that wait for permits go on later than one that was just being sent.
+async fn suspend(world: &World, random: &mut Random) {
+    let server = world.any(random);
+    world.signal(server, Signal::STOP).await;
+    world.bank.hold(&format!("s{server}"));
+    let lease = LEASE.as_millis() as u64;
+    random.sleep(lease + 500, 2 * lease + 1_000).await;
+    world.signal(server, Signal::CONT).await;
+    tokio::time::sleep(2 * super::check::WINDOW).await;
+    world.bank.release();
+}
+
+/// Lets clocks jump, and kills a server of them.
+async fn jump(world: &World, random: &mut Random) {
+    let seconds = if random.is_one_in(2) { JUMP } else { -JUMP };
+    let is_of_all = random.is_one_in(2);
+    let server = world.any(random);
+    let servers = if is_of_all { 0..world.replicas.len() } else { server..server + 1 };
+    for server in servers.clone() {
+        world.set_clock(server, seconds).await;
+    }
+    random.sleep(200, 1_200).await;
+    if random.is_one_in(2) {
+        replace(world, random, Signal::KILL).await;
+    }
+    if random.is_one_in(2) {
+        for server in servers {
+            world.set_clock(server, 0).await;
+        }
+    }
+}
+
+/// Makes a copy beside working servers, which then replaces the store.
+async fn restore(world: &World) {
+    let (file, to) = (world.folder.path("copy"), Instant::now());
+    world.run(&["store", "export", &file]).await.expect("a copy");
+    for server in 0..world.replicas.len() {
+        world.end(server, Signal::KILL).await;
+    }
+    world.note(Event::Restored { to });
+    if world.database.is_none() {
+        remove(world);
+    }
+    world.new_database().await;
+    world.run(&["store", "import", &file]).await.expect("it is read");
+    for server in 0..world.replicas.len() {
+        world.begin(server).await;
+    }
+}
+
+fn remove(world: &World) {
+    for extension in ["db", "db-wal", "db-shm"] {
+        let _ = std::fs::remove_file(world.store().with_extension(extension));
+    }
+}
+
+/// Replaces the file by an older copy, as somebody does who restores a backup under working servers.
+async fn replace_file(world: &World, random: &mut Random) {
+    let copy = world.folder.path("copy.db");
+    if let Ok(store) = rusqlite::Connection::open(world.store()) {
+        let _ = store.execute("VACUUM INTO ?1", [&copy]);
+    }
+    random.sleep(100, 700).await;
+    remove(world);
+    let _ = std::fs::rename(&copy, world.store());
+    world.note(Event::Gone { at: Instant::now() });
+    random.sleep(700, 1_500).await;
+    world.restart_all(Signal::KILL).await;
+}
+
+/// Lets the disk be full for a time, or files be as long as they may be.
+async fn fill(world: &World, random: &mut Random) {
+    let filler = world.store().with_extension("filler");
+    if world.needs().small_disk {
+        if let Ok(mut file) = std::fs::File::create(&filler) {
+            let _ = std::io::copy(&mut std::io::repeat(0), &mut file);
+        }
+    } else {
+        world.limit_files("16384").await;
+    }
+    random.sleep(500, 2_500).await;
+    if world.needs().small_disk {
+        let _ = std::fs::remove_file(&filler);
+    } else {
+        world.limit_files("unlimited").await;
+    }
+}
+
+/// Disturbs the connections of some servers to the database.
+async fn disturb(fault: Fault, world: &World, random: &mut Random) {
+    let is_of_all = random.is_one_in(2);
+    let server = world.any(random);
+    let mut networks = Vec::new();
+    for (number, replica) in world.replicas.iter().enumerate() {
+        if is_of_all || number == server {
+            networks.extend(replica.lock().await.network.clone());
+        }
+    }
+    match fault {
+        Fault::DatabasePaused => networks.iter().for_each(|network| network.pause(true)),
+        Fault::DatabaseHalfClosed => networks.iter().for_each(super::proxy::Proxy::half_close_all),
+        _ => {
+            let refuses = random.is_one_in(2);
+            networks.iter().for_each(|network| network.refuse(refuses));
+            networks.iter().for_each(super::proxy::Proxy::drop_all);
+        }
+    }
+    random.sleep(300, 3_000).await;
+    for network in networks {
+        network.pause(false);
+        network.refuse(false);
+        if fault == Fault::DatabaseHalfClosed {
+            network.drop_all();
+        }
+    }
+}
