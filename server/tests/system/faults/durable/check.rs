@@ -184,7 +184,11 @@ impl<'a> Check<'a> {
             let Some((200, all)) = send(request).await else { continue };
             for request in all["approvals"].as_array().into_iter().flatten() {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let input = &request["input"];
+                // It is shown as a text where it is long.
+                let input = match request["input"].as_str().map(serde_json::from_str) {
+                    Some(Ok(input)) => input,
+                    Some(Err(_)) | None => request["input"].clone(),
+                };
                 let attempt = input["attempt"].as_u64().unwrap_or_default();
                 states.insert((text(&input["run"]), text(&input["step"]), attempt), text(&request["state"]));
             }
