@@ -83,7 +83,9 @@ async fn all(store: &str, has_database: bool) {
         while Instant::now() < until {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let (fault, seed) = (faults[number % faults.len()], seed + (number / faults.len()) as u64);
-            let tally = attempt(fault, seed, database.clone()).await;
+            let began = Instant::now();
+            let mut tally = attempt(fault, seed, database.clone()).await;
+            tally.took = began.elapsed();
             for problem in &tally.problems {
                 let _ = writeln!(std::io::stdout(), "{}, seed {seed}: {problem:.2000}", fault.name());
             }
@@ -136,17 +138,30 @@ async fn attempt(fault: Fault, seed: u64, database: Option<Arc<Database>>) -> Ta
 /// Faults, attempts and violations.
 fn table(tallies: &BTreeMap<Fault, Tally>) -> String {
     let mut text = String::from(
-        "| fault | attempts | runs | lost | double | made again | stuck | wrong outcome | wrong row | double in the window | not recorded | interrupted |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| fault | attempts | runs | lost | double | made again | stuck | wrong outcome | wrong row | double in the window | not recorded | interrupted | seconds each |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     let mut sum = Tally::default();
     let mut row = |name: &str, tally: &Tally| {
         let Tally {
-            attempts, runs, lost, double, again, stuck, outcome, history, window, unrecorded, interrupted, ..
+            attempts,
+            runs,
+            lost,
+            double,
+            again,
+            stuck,
+            outcome,
+            history,
+            window,
+            unrecorded,
+            interrupted,
+            took,
+            ..
         } = tally;
+        let each = took.as_secs_f64() / (*attempts).max(1) as f64;
         let _ = writeln!(
             text,
-            "| {name} | {attempts} | {runs} | {lost} | {double} | {again} | {stuck} | {outcome} | {history} | {window} | {unrecorded} | {interrupted} |"
+            "| {name} | {attempts} | {runs} | {lost} | {double} | {again} | {stuck} | {outcome} | {history} | {window} | {unrecorded} | {interrupted} | {each:.1} |"
         );
     };
     for (fault, tally) in tallies {

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// The header that says which server calls.
 pub const SERVER: &str = "x-faults-server";
+/// How many payments a server makes at once.
+pub const PERMITS: usize = 2;
 
 /// A call that has arrived.
 #[derive(Clone, Debug)]
@@ -68,6 +70,16 @@ impl Bank {
     /// All calls, in the order in which they have arrived.
     pub fn calls(&self) -> Vec<Call> {
         self.book().calls.clone()
+    }
+
+    /// Returns a server with so many payments under way that others wait for permits.
+    pub fn busy(&self) -> Option<String> {
+        let book = self.book();
+        let mut open: HashMap<&str, usize> = HashMap::new();
+        for call in book.calls.iter().filter(|call| call.tool == "pay" && call.answered.is_none()) {
+            *open.entry(&call.server).or_default() += 1;
+        }
+        open.into_iter().find(|(_, open)| *open >= PERMITS).map(|(server, _)| server.to_owned())
     }
 
     /// Holds the answers of calls of a server that are under way, until [`Bank::release`].

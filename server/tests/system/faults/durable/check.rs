@@ -41,6 +41,7 @@ pub struct Tally {
     pub unrecorded: u64,
     /// Calls that scripts were told to be interrupted.
     pub interrupted: u64,
+    pub took: Duration,
     pub problems: Vec<String>,
 }
 
@@ -63,9 +64,13 @@ impl AddAssign for Tally {
         self.window += other.window;
         self.unrecorded += other.unrecorded;
         self.interrupted += other.interrupted;
+        self.took += other.took;
         self.problems.extend(other.problems);
     }
 }
+
+/// What it counts as, and what it is.
+type Violation = (fn(&mut Tally) -> &mut u64, String);
 
 /// An attempt that is checked.
 pub struct Check<'a> {
@@ -104,12 +109,16 @@ impl<'a> Check<'a> {
             }
             None => None,
         };
-        for run in &runs {
-            self.is_known(run).await;
+        let urls = self.world.urls().await;
+        let known = futures_util::future::join_all(runs.iter().map(|run| is_known(&urls, run))).await;
+        for (count, problem) in known.into_iter().flatten() {
+            self.report(count, problem);
         }
         let approvals = self.approvals().await;
-        for server in 0..self.world.replicas.len() {
-            if !self.world.end(server, rustix::process::Signal::TERM).await {
+        let servers = 0..self.world.replicas.len();
+        let ended = servers.map(|server| self.world.end(server, rustix::process::Signal::TERM));
+        for (server, has_ended) in futures_util::future::join_all(ended).await.into_iter().enumerate() {
+            if !has_ended {
                 self.report(|tally| &mut tally.stuck, format!("server {server} does not end when it is told to"));
             }
         }
@@ -140,39 +149,6 @@ impl<'a> Check<'a> {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// All servers give the outcome, and the same request gives the same run.
-    async fn is_known(&mut self, run: &Run) {
-        for problem in &run.problems {
-            self.report(|tally| &mut tally.stuck, format!("run {}: {problem}", run.key));
-        }
-        let Some(id) = &run.id else { return };
-        for url in self.world.urls().await {
-            let Some((status, body)) = get(&url, id).await else { continue };
-            match &run.outcome {
-                _ if status == 404 => {
-                    self.report(|tally| &mut tally.lost, format!("run {} ({id}) was accepted and is unknown", run.key));
-                    return;
-                }
-                None => {
-                    self.report(|tally| &mut tally.stuck, format!("run {} ({id}) does not end: {body}", run.key));
-                    return;
-                }
-                Some(outcome) if outcome["result"] != body["result"] || outcome["error"] != body["error"] => {
-                    let problem = format!("run {} ({id}) has two outcomes: {outcome}, then {body}", run.key);
-                    self.report(|tally| &mut tally.outcome, problem);
-                    return;
-                }
-                Some(_) => {}
-            }
-            if let Some((status, body)) = run.post(&url).await
-                && (status, body["id"].as_str()) != (202, Some(id))
-            {
-                let problem = format!("run {} ({id}): the same request is answered with {status}: {body}", run.key);
-                self.report(|tally| &mut tally.outcome, problem);
-            }
         }
     }
 
@@ -367,6 +343,41 @@ impl Event {
     const fn replaces_store(&self) -> bool {
         matches!(self, Self::Gone { .. } | Self::Restored { .. })
     }
+}
+
+/// All servers give the outcome, and the same request gives the same run.
+async fn is_known(urls: &[String], run: &Run) -> Vec<Violation> {
+    let mut found: Vec<Violation> = Vec::new();
+    for problem in &run.problems {
+        found.push((|tally| &mut tally.stuck, format!("run {}: {problem}", run.key)));
+    }
+    let Some(id) = &run.id else { return found };
+    let name = format!("run {} ({id})", run.key);
+    for url in urls {
+        let Some((status, body)) = get(url, id).await else { continue };
+        match &run.outcome {
+            _ if status == 404 => {
+                found.push((|tally| &mut tally.lost, format!("{name} was accepted and is unknown")));
+                return found;
+            }
+            None => {
+                found.push((|tally| &mut tally.stuck, format!("{name} does not end: {body}")));
+                return found;
+            }
+            Some(outcome) if outcome["result"] != body["result"] || outcome["error"] != body["error"] => {
+                found.push((|tally| &mut tally.outcome, format!("{name} has two outcomes: {outcome}, then {body}")));
+                return found;
+            }
+            Some(_) => {}
+        }
+        if let Some((status, body)) = run.post(url).await
+            && (status, body["id"].as_str()) != (202, Some(id))
+        {
+            let problem = format!("{name}: the same request is answered with {status}: {body}");
+            found.push((|tally| &mut tally.outcome, problem));
+        }
+    }
+    found
 }
 
 /// Asks a server where a run stands.

@@ -179,7 +179,7 @@ impl Fault {
                 world.bank_network.refuse(false);
             }
             Self::BothDecide => {}
-            Self::Restore => restore(world).await,
+            Self::Restore => restore(world, random).await,
             Self::Import => {
                 let file = world.folder.path("copy");
                 for words in [["store", "export", &file], ["store", "import", &file]] {
@@ -264,10 +264,18 @@ async fn replace(world: &World, random: &mut Random, signal: Signal) {
     world.begin(server).await;
 }
 
-/// Suspends a server for longer than its lease. Answers for which its calls wait come only after it goes on for a while, so that
+/// Suspends a server whose calls wait for permits for longer than its lease. Answers for which its calls wait come only after it goes on for a while, so that
 /// calls that wait for permits go on later than one that was just being sent.
 async fn suspend(world: &World, random: &mut Random) {
-    let server = world.any(random);
+    let (mut server, began) = (world.any(random), Instant::now());
+    while began.elapsed() < LEASE * 3 {
+        let busy = world.bank.busy().and_then(|name| name.strip_prefix('s')?.parse().ok());
+        if let Some(busy) = busy.filter(|busy| *busy < world.replicas.len()) {
+            server = busy;
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     world.signal(server, Signal::STOP).await;
     world.bank.hold(&format!("s{server}"));
     let lease = LEASE.as_millis() as u64;
@@ -298,7 +306,8 @@ async fn jump(world: &World, random: &mut Random) {
 }
 
 /// Makes a copy beside working servers, which then replaces the store.
-async fn restore(world: &World) {
+async fn restore(world: &World, random: &mut Random) {
+    random.sleep(300, 1_200).await;
     let (file, to) = (world.folder.path("copy"), Instant::now());
     world.run(&["store", "export", &file]).await.expect("a copy");
     for server in 0..world.replicas.len() {

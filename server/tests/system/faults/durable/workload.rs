@@ -72,9 +72,9 @@ impl Run {
     fn new(key: String, random: &mut Random, asks: bool) -> Self {
         let kinds = ["read", "add", "pay", "pay", "pays", "sleep", "transfer"];
         let mut steps: Vec<(&str, u64)> = (0..random.between(1, 3))
-            .map(|_| (kinds[random.below(kinds.len() as u64) as usize], random.between(5, 150)))
+            .map(|_| (kinds[random.below(kinds.len() as u64) as usize], random.between(5, 200)))
             .collect();
-        steps.insert(random.below(steps.len() as u64) as usize, ("pays", random.between(20, 200)));
+        steps.insert(random.below(steps.len() as u64) as usize, ("pays", random.between(50, 400)));
         if asks {
             steps.push(("transfer", 20));
         }

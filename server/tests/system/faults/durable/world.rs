@@ -1,6 +1,6 @@
 //! Servers on one store behind a balancer, and the bank that their scripts pay with.
 
-use super::bank::{Bank, SERVER};
+use super::bank::{Bank, PERMITS, SERVER};
 use super::database::Database;
 use super::proxy::Proxy;
 use super::random::Random;
@@ -108,7 +108,7 @@ impl World {
             "store": store,
             "durable": {"enabled": true, "leaseMs": LEASE.as_millis()},
             // Calls wait for permits.
-            "concurrencyLimits": [{"tool": "bank:pay", "limit": 2}],
+            "concurrencyLimits": [{"tool": "bank:pay", "limit": PERMITS}],
             "approval": {"rules": [{"tool": "bank:transfer", "approval": "always"}]},
         });
         let world = Self {
