@@ -2,9 +2,9 @@
 //! of the history that are not true.
 
 use super::bank::{Call, describe};
-use super::workload::{ANSWER, Run};
+use super::workload::Run;
 use super::world::{Event, World, client, send};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
@@ -95,6 +95,9 @@ impl<'a> Check<'a> {
         for problem in seen {
             self.report(|tally| &mut tally.outcome, problem);
         }
+        for problem in self.world.failures() {
+            self.report(|tally| &mut tally.stuck, problem);
+        }
         // What was in a store that is gone is nobody's fault.
         let excused = self.events.clone();
         runs.retain(|run| !excused.iter().any(|event| event.excuses(run)));
@@ -113,6 +116,15 @@ impl<'a> Check<'a> {
         let known = futures_util::future::join_all(runs.iter().map(|run| is_known(&urls, run))).await;
         for (count, problem) in known.into_iter().flatten() {
             self.report(count, problem);
+        }
+        for run in &mut runs {
+            if let (Some(outcome), Some(url)) = (&mut run.outcome, urls.first())
+                && let Err(problem) = whole(url, outcome).await
+            {
+                let problem = format!("run {} ({:?}): the rest of its result: {problem}", run.key, run.id);
+                run.outcome = None;
+                self.report(|tally| &mut tally.lost, problem);
+            }
         }
         let approvals = self.approvals().await;
         let servers = 0..self.world.replicas.len();
@@ -156,7 +168,7 @@ impl<'a> Check<'a> {
     async fn approvals(&self) -> HashMap<(String, String, u64), String> {
         let mut states = HashMap::new();
         for url in self.world.urls().await.into_iter().take(1) {
-            let request = client(ANSWER).get(format!("{url}/v1/approvals?state=all"));
+            let request = client().get(format!("{url}/v1/approvals?state=all"));
             let Some((200, all)) = send(request).await else { continue };
             for request in all["approvals"].as_array().into_iter().flatten() {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -335,7 +347,7 @@ impl Event {
     fn excuses(&self, run: &Run) -> bool {
         match self {
             Self::Gone { at } => run.sent < *at,
-            Self::Restored { to } => run.sent + MARGIN > *to,
+            Self::Restored { to } => run.accepted > *to,
             Self::Killed { .. } | Self::Continued { .. } => false,
         }
     }
@@ -382,7 +394,49 @@ async fn is_known(urls: &[String], run: &Run) -> Vec<Violation> {
 
 /// Asks a server where a run stands.
 async fn get(url: &str, id: &str) -> Option<(u16, Value)> {
-    send(client(ANSWER * 2).get(format!("{url}/v1/runs/{id}?wait=2"))).await
+    send(client().get(format!("{url}/v1/runs/{id}?wait=1"))).await
+}
+
+/// Reads the rest of a result that is longer than its client gets at once.
+async fn whole(url: &str, outcome: &mut Value) -> Result<(), String> {
+    let mut text = String::new();
+    let mut piece = outcome.clone();
+    while let Some(next) = piece["truncated"]["next"].as_u64().and_then(|next| usize::try_from(next).ok()) {
+        // After it is a note that says how to read on.
+        let read = piece["result"].as_str().and_then(|piece| piece.get(..next - text.len()));
+        text.push_str(read.ok_or_else(|| piece.to_string())?);
+        let handle = json!({"handle": outcome["truncated"]["handle"], "offset": next});
+        piece = execute(url, handle).await.ok_or("there is no answer")?;
+        if piece["status"] != "ok" {
+            return Err(format!("{piece:.500}"));
+        }
+    }
+    if !text.is_empty() {
+        text.push_str(piece["result"].as_str().unwrap_or_default());
+        outcome["result"] = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Calls `codecall_execute`.
+async fn execute(url: &str, arguments: Value) -> Option<Value> {
+    let version = "2026-07-28";
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "faults", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": "codecall_execute", "arguments": arguments, "_meta": meta});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = client().post(format!("{url}/mcp")).body(message.to_string());
+    let request = request.header("content-type", "application/json").header("mcp-protocol-version", version);
+    let request = request.header("accept", "application/json, text/event-stream").header("mcp-method", "tools/call");
+    let text = request.header("mcp-name", "codecall_execute").send().await.ok()?.text().await.ok()?;
+    let messages = text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line));
+    let answer = messages.filter_map(|line| serde_json::from_str::<Value>(line).ok()).find(|m| m["id"] == 1)?;
+    let text = answer["result"]["content"][0]["text"].as_str()?;
+    // An error is a text.
+    Some(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
 }
 
 /// Waits for the outcome of a run, as its client does.

@@ -56,12 +56,14 @@ pub enum Fault {
     DatabaseHalfClosed,
     /// The database accepts no more connections.
     DatabaseExhausted,
+    /// A server starts while the database refuses connections.
+    DatabaseRefused,
     /// Two of them.
     Two,
 }
 
 impl Fault {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Kill,
         Self::KillAll,
         Self::Term,
@@ -84,6 +86,7 @@ impl Fault {
         Self::DatabasePaused,
         Self::DatabaseHalfClosed,
         Self::DatabaseExhausted,
+        Self::DatabaseRefused,
         Self::Two,
     ];
 
@@ -111,6 +114,7 @@ impl Fault {
             Self::DatabasePaused => "db-paused",
             Self::DatabaseHalfClosed => "db-half-closed",
             Self::DatabaseExhausted => "db-exhausted",
+            Self::DatabaseRefused => "db-refused",
             Self::Two => "two",
         }
     }
@@ -126,6 +130,7 @@ impl Fault {
                 | Self::DatabasePaused
                 | Self::DatabaseHalfClosed
                 | Self::DatabaseExhausted
+                | Self::DatabaseRefused
         );
         match self {
             Self::Versions if super::world::other_program().is_none() => Some("CODECALL_FAULTS_OTHER names no program"),
@@ -183,14 +188,20 @@ impl Fault {
             Self::Import => {
                 let file = world.folder.path("copy");
                 for words in [["store", "export", &file], ["store", "import", &file]] {
-                    world.run(&words).await.expect("a copy");
+                    if let Err(problem) = world.run(&words).await {
+                        world.fail(problem);
+                    }
                     random.sleep(0, 300).await;
                 }
             }
             Self::Rotate => {
-                for _ in 0..random.between(1, 4) {
-                    let _ = world.run(&["secret", "rotate"]).await;
-                    random.sleep(0, 300).await;
+                // Many keys, or a few over a while.
+                let (count, pause) = if random.is_one_in(3) { (20, 0) } else { (random.between(1, 4), 300) };
+                for _ in 0..count {
+                    if let Err(problem) = world.run(&["secret", "rotate"]).await {
+                        world.fail(problem);
+                    }
+                    random.sleep(0, pause).await;
                 }
                 if random.is_one_in(2) {
                     replace(world, random, Signal::KILL).await;
@@ -237,6 +248,19 @@ impl Fault {
                     let taken = database.exhaust().await;
                     random.sleep(500, 2_500).await;
                     drop(taken);
+                }
+            }
+            Self::DatabaseRefused => {
+                let server = world.any(random);
+                world.end(server, Signal::KILL).await;
+                let network = world.replicas[server].lock().await.network.clone();
+                if let Some(network) = network {
+                    network.refuse(true);
+                    let begun = world.begin(server);
+                    tokio::join!(begun, async {
+                        random.sleep(500, 3_000).await;
+                        network.refuse(false);
+                    });
                 }
             }
             Self::Two => {
@@ -309,7 +333,9 @@ async fn jump(world: &World, random: &mut Random) {
 async fn restore(world: &World, random: &mut Random) {
     random.sleep(300, 1_200).await;
     let (file, to) = (world.folder.path("copy"), Instant::now());
-    world.run(&["store", "export", &file]).await.expect("a copy");
+    if let Err(problem) = world.run(&["store", "export", &file]).await {
+        world.fail(problem);
+    }
     for server in 0..world.replicas.len() {
         world.end(server, Signal::KILL).await;
     }
@@ -318,7 +344,9 @@ async fn restore(world: &World, random: &mut Random) {
         remove(world);
     }
     world.new_database().await;
-    world.run(&["store", "import", &file]).await.expect("it is read");
+    if let Err(problem) = world.run(&["store", "import", &file]).await {
+        world.fail(problem);
+    }
     for server in 0..world.replicas.len() {
         world.begin(server).await;
     }

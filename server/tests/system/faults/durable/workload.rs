@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 /// How long a client tries to submit a run.
 const SUBMITTED: Duration = Duration::from_secs(60);
-/// How long it waits for an answer.
-pub const ANSWER: Duration = Duration::from_millis(2_500);
+/// More than a client gets at once, in bytes: it reads the rest by a handle.
+const LONG: usize = 60_000;
 /// How many clients submit at once.
 const CLIENTS: u64 = 3;
 
 /// A careful script: it looks whether a payment was made before it pays again. Each call says which step it is.
 const SCRIPT: &str = "
-    const { run, steps } = codecallContext, errors = [], random = Math.random();
+    const { run, steps, long } = codecallContext, errors = [], random = Math.random();
     const call = (tool, step, order, attempt, ms) => callTool(`bank:${tool}`, { run, step, order, attempt, ms, random });
     async function harmless(tool, step, order, ms) {
         for (let attempt = 0; attempt < 5; attempt++) {
@@ -50,7 +50,7 @@ const SCRIPT: &str = "
         else results.push(await once(kind, step, order, ms));
     }
     const end = await harmless('read', 'end', steps.length, 1);
-    return { run, results, errors, same: end.random === random };";
+    return { run, results, errors, same: end.random === random, long: 'x'.repeat(long) };";
 
 /// A run as its client knows it.
 #[derive(Clone, Debug)]
@@ -58,8 +58,12 @@ pub struct Run {
     /// The key of the request, which is also the name of the run at the bank.
     pub key: String,
     pub steps: Vec<(&'static str, u64)>,
+    /// How many bytes more its result has.
+    long: usize,
     /// When the request was sent that was answered first.
     pub sent: Instant,
+    /// When it was answered.
+    pub accepted: Instant,
     /// `None`: it was never accepted.
     pub id: Option<String>,
     pub outcome: Option<Value>,
@@ -78,17 +82,27 @@ impl Run {
         if asks {
             steps.push(("transfer", 20));
         }
-        Self { key, steps, sent: Instant::now(), id: None, outcome: None, problems: Vec::new() }
+        let long = if random.is_one_in(4) { LONG } else { 0 };
+        Self {
+            key,
+            steps,
+            long,
+            sent: Instant::now(),
+            accepted: Instant::now(),
+            id: None,
+            outcome: None,
+            problems: Vec::new(),
+        }
     }
 
     fn arguments(&self) -> Value {
         let steps: Vec<Value> = self.steps.iter().map(|(kind, ms)| json!({"kind": kind, "ms": ms})).collect();
-        json!({"script": SCRIPT, "context": {"run": self.key, "steps": steps}})
+        json!({"script": SCRIPT, "context": {"run": self.key, "steps": steps, "long": self.long}})
     }
 
     /// Sends the request once. Returns status and body.
     pub async fn post(&self, url: &str) -> Option<(u16, Value)> {
-        let request = client(ANSWER).post(format!("{url}/v1/runs")).header("content-type", "application/json");
+        let request = client().post(format!("{url}/v1/runs")).header("content-type", "application/json");
         send(request.header("idempotency-key", &self.key).body(self.arguments().to_string())).await
     }
 
@@ -108,6 +122,7 @@ impl Run {
                 }
             }
             if self.id.is_some() {
+                self.accepted = Instant::now();
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -139,7 +154,7 @@ pub async fn submit(world: &World, random: &Random, count: u64, asks: bool) -> V
 /// Returns what must not be, when it is stopped.
 pub async fn decide(world: &World, mut random: Random, both: bool, problems: Arc<Mutex<Vec<String>>>) {
     let url = format!("http://{}", world.balancer.address);
-    let client = client(ANSWER);
+    let client = client();
     let decide = |url: String, id: String, decision: &'static str| {
         let request = client.post(format!("{url}/v1/approvals/{id}")).header("content-type", "application/json");
         send(request.body(json!({"decision": decision}).to_string()))
@@ -171,7 +186,7 @@ pub async fn decide(world: &World, mut random: Random, both: bool, problems: Arc
 /// A client of a server over standard input and output: it starts one run, and waits for its outcome. Returns the run, with what
 /// it was told.
 pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration>) -> Run {
-    let mut run = Run::new("io".into(), &mut random, false);
+    let mut run = Run { long: 0, ..Run::new("io".into(), &mut random, false) };
     let mut child = world.stdio("io");
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return run };
     let talk = async {

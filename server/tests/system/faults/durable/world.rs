@@ -13,12 +13,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 
 /// How long a server that has died holds its runs.
 pub const LEASE: Duration = Duration::from_millis(1_000);
+/// How long clients wait for an answer.
+const ANSWER: Duration = Duration::from_secs(3);
 /// How long a server is started again and again, as a supervisor does.
 const START: Duration = Duration::from_secs(30);
 
@@ -74,6 +76,8 @@ pub struct World {
     config: String,
     needs: Needs,
     events: Mutex<Vec<Event>>,
+    /// Commands that have failed.
+    failures: Mutex<Vec<String>>,
 }
 
 /// The program under test, or the other one.
@@ -123,6 +127,7 @@ impl World {
             database_name: Mutex::default(),
             needs,
             events: Mutex::default(),
+            failures: Mutex::default(),
         };
         world.new_database().await;
         let mut world = world;
@@ -184,6 +189,15 @@ impl World {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Notes that a command has failed.
+    pub fn fail(&self, problem: String) {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+    }
+
+    pub fn failures(&self) -> Vec<String> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns the path of the file of the store.
     pub fn store(&self) -> PathBuf {
         Path::new(&self.folder.path("state")).join("codecall.db")
@@ -218,6 +232,13 @@ impl World {
                 drop(replica);
                 self.balance().await;
                 return true;
+            }
+            let log = std::fs::read_to_string(&replica.log).unwrap_or_default();
+            let last = log.lines().next_back().unwrap_or_default();
+            let problem = format!("server {} ends when it is started: {last}", replica.name);
+            // One that has a database waits for it.
+            if self.database.is_some() {
+                self.fail(problem);
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -352,9 +373,12 @@ fn small_disk(folder: &str) {
 }
 
 /// A client of the balancer. Each request is a connection of its own, so that the balancer decides about it.
-pub fn client(timeout: Duration) -> reqwest::Client {
-    let _ = http_client();
-    reqwest::Client::builder().timeout(timeout).pool_max_idle_per_host(0).build().expect("a client")
+pub fn client() -> &'static reqwest::Client {
+    static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
+    CLIENT.get_or_init(|| {
+        drop(http_client());
+        reqwest::Client::builder().pool_max_idle_per_host(0).timeout(ANSWER).build().expect("a client")
+    })
 }
 
 /// Sends a request. `None`: there is no answer of a server.
