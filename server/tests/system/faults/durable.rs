@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use world::World;
 
 /// Each client submits so many runs.
-const RUNS: u64 = 3;
+const RUNS: u64 = 4;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -118,7 +118,7 @@ async fn attempt(fault: Fault, seed: u64, database: Option<Arc<Database>>) -> Ta
             }
         };
         tokio::join!(workload::submit(&world, &clients, RUNS, is_both), over_stdio, async {
-            random.sleep(150, 900).await;
+            random.sleep(150, 700).await;
             fault.inject(&world, &mut random).await;
         })
     };

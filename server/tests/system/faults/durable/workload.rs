@@ -139,7 +139,7 @@ pub async fn submit(world: &World, random: &Random, count: u64, asks: bool) -> V
         async move {
             let mut runs = Vec::new();
             for run in 0..count {
-                random.sleep(0, 250).await;
+                random.sleep(0, 400).await;
                 let mut run = Run::new(format!("r{number}.{run}"), &mut random, asks);
                 run.submit(&url, random.is_one_in(4)).await;
                 runs.push(run);

@@ -111,6 +111,8 @@ impl World {
             "stateDir": folder.path("state"),
             "store": store,
             "durable": {"enabled": true, "leaseMs": LEASE.as_millis()},
+            // A busy machine is no fault.
+            "vm": {"timeoutMs": 60_000, "maxDurationMs": 300_000},
             // Calls wait for permits.
             "concurrencyLimits": [{"tool": "bank:pay", "limit": PERMITS}],
             "approval": {"rules": [{"tool": "bank:transfer", "approval": "always"}]},
