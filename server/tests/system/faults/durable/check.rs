@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
-/// How long a run may take after its faults have ended.
-const END: Duration = Duration::from_secs(40);
+/// How long a run may take after its faults have ended, on a busy machine.
+const END: Duration = Duration::from_secs(90);
 /// How long a server that goes on may be busy with a call that it was just sending.
 pub const WINDOW: Duration = Duration::from_millis(350);
 /// The last rows of the history of a server that is killed are lost (docs/history.md).
@@ -87,7 +87,8 @@ impl<'a> Check<'a> {
     /// Adds a violation.
     fn report(&mut self, count: fn(&mut Tally) -> &mut u64, problem: String) {
         *count(&mut self.tally) += 1;
-        self.tally.problems.push(problem);
+        // Long results say nothing.
+        self.tally.problems.push(problem.replace(&"x".repeat(50), ""));
     }
 
     /// Checks runs after the end of the faults. Ends the servers.
@@ -195,13 +196,9 @@ impl<'a> Check<'a> {
             if extra.is_empty() || self.is_after_restore(payments[0]) {
                 continue;
             }
-            let problem = format!(
-                "run {} ({:?}) has paid step {step} {} times:{}",
-                run.key,
-                run.id,
-                payments.len(),
-                describe(&payments, self.world.began)
-            );
+            let all: Vec<&Call> = calls.iter().copied().filter(|call| call.step == step).collect();
+            let all = describe(&all, self.world.began);
+            let problem = format!("run {} ({:?}) has paid step {step} {} times:{all}", run.key, run.id, payments.len());
             if payments.iter().filter(|call| self.is_in_window(call)).count() >= extra.len() {
                 self.tally.window += 1;
             } else {
