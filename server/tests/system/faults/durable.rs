@@ -107,7 +107,7 @@ async fn attempt(fault: Fault, seed: u64, database: Option<Arc<Database>>) -> Ta
     fault.prepare(&world, &mut random).await;
     let is_both = fault == Fault::BothDecide;
     let problems = Arc::default();
-    let has_stdio = !matches!(fault, Fault::ClockJump | Fault::ClockSkew) && random.is_one_in(2);
+    let has_stdio = fault.allows_stdio() && random.is_one_in(2);
     let is_killed = random.is_one_in(2).then(|| Duration::from_millis(random.between(600, 2_500)));
     let (clients, people, stdio) = (random.part(1), random.part(2), random.part(3));
     let submitted = async {

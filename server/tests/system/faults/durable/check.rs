@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const END: Duration = Duration::from_secs(90);
 /// How long a server that goes on may be busy with a call that it was just sending.
 pub const WINDOW: Duration = Duration::from_millis(350);
+/// How soon a row of the history is written.
+const RECORDED: Duration = Duration::from_millis(500);
 /// The last rows of the history of a server that is killed are lost (docs/history.md).
 const UNRECORDED: Duration = Duration::from_millis(1_500);
 /// The shortest time in which an answer may have not arrived at the store.
@@ -128,6 +130,7 @@ impl<'a> Check<'a> {
             }
         }
         let approvals = self.approvals().await;
+        tokio::time::sleep(RECORDED).await;
         let servers = 0..self.world.replicas.len();
         let ended = servers.map(|server| self.world.end(server, rustix::process::Signal::TERM));
         for (server, has_ended) in futures_util::future::join_all(ended).await.into_iter().enumerate() {
@@ -210,7 +213,7 @@ impl<'a> Check<'a> {
     /// A step begins when the answers of the one before it are in the journal, so no call of that is made again.
     fn order(&mut self, run: &Run, calls: &[&Call]) {
         let Some(pair) = calls.windows(2).find(|pair| pair[1].order < pair[0].order) else { return };
-        if self.is_in_window(pair[1]) || self.is_after_restore(pair[0]) {
+        if pair.iter().any(|call| self.is_in_window(call)) || self.is_after_restore(pair[0]) {
             return;
         }
         let problem = format!("run {} goes back:{}", run.key, describe(calls, self.world.began));

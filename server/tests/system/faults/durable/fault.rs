@@ -4,6 +4,7 @@ use super::random::Random;
 use super::world::{Event, LEASE, Needs, World};
 use crate::faults::machine::find_libfaketime;
 use rustix::process::Signal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How far a clock jumps, in seconds.
@@ -152,7 +153,12 @@ impl Fault {
         }
     }
 
-    /// Whether it has to be done before runs are submitted.
+    /// Whether a server of another process may be started while it is done: it would make a new file.
+    pub const fn allows_stdio(self) -> bool {
+        !matches!(self, Self::ClockJump | Self::ClockSkew | Self::FileDeleted | Self::FileMoved | Self::FileReplaced)
+    }
+
+    /// Does what has to be done before runs are submitted.
     pub async fn prepare(self, world: &World, random: &mut Random) {
         if self == Self::ClockSkew {
             let skew = if random.is_one_in(2) { JUMP } else { -JUMP };
@@ -215,10 +221,14 @@ impl Fault {
                 world.restart_all(Signal::KILL).await;
             }
             Self::FileMoved => {
-                let (file, away) = (world.store(), world.store().with_extension("away"));
-                let _ = std::fs::rename(&file, &away);
+                let away = |file: &Path| Path::new(&world.folder.path("")).join(file.file_name().unwrap_or_default());
+                for file in world.files() {
+                    let _ = std::fs::rename(&file, away(&file));
+                }
                 random.sleep(200, 1_500).await;
-                let _ = std::fs::rename(&away, &file);
+                for file in world.files() {
+                    let _ = std::fs::rename(away(&file), &file);
+                }
                 random.sleep(0, 1_000).await;
                 if random.is_one_in(2) {
                     replace(world, random, Signal::KILL).await;
@@ -353,8 +363,8 @@ async fn restore(world: &World, random: &mut Random) {
 }
 
 fn remove(world: &World) {
-    for extension in ["db", "db-wal", "db-shm"] {
-        let _ = std::fs::remove_file(world.store().with_extension(extension));
+    for file in world.files() {
+        let _ = std::fs::remove_file(file);
     }
 }
 

@@ -194,7 +194,10 @@ pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration
         let Value::Object(arguments) = run.arguments() else { return None };
         let request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
         let result = client.peer().call_tool(request).await.ok()?;
-        let answer = data(&result);
+        let text = result.content.first().and_then(|content| content.as_text()).map(|content| content.text.clone());
+        // An error is a text.
+        let read = text.map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
+        let answer = result.structured_content.or(read).unwrap_or_default();
         let _ = client.cancel().await;
         Some(answer)
     };

@@ -254,6 +254,17 @@ impl World {
         let database = self.database_name.lock().unwrap_or_else(PoisonError::into_inner).clone();
         command.env("FAULTS_SERVER", name).env("FAULTS_PORT", port.to_string()).env("FAULTS_DATABASE", database);
         command.env_remove("RUST_LOG");
+        // Those of this test are no keys of the configuration.
+        for (variable, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CODECALL_FAULTS_"))
+        {
+            command.env_remove(variable);
+        }
+    }
+
+    /// The files of the store.
+    pub fn files(&self) -> [PathBuf; 3] {
+        ["db", "db-wal", "db-shm"].map(|extension| self.store().with_extension(extension))
     }
 
     /// Runs a command of the program beside the servers. Returns what it prints, or how it fails.
