@@ -34,10 +34,16 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use workload::Kinds;
 use world::World;
 
 /// Each client submits so many runs.
 const RUNS: u64 = 4;
+
+/// After which time no more attempts begin.
+fn seconds() -> u64 {
+    number("CODECALL_FAULTS_SECONDS", 40)
+}
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -75,8 +81,7 @@ async fn all(store: &str, has_database: bool) {
         }
     }
     assert!(!faults.is_empty(), "CODECALL_FAULTS_ONLY names no fault of this store");
-    let (next, until) =
-        (AtomicUsize::new(0), Instant::now() + Duration::from_secs(number("CODECALL_FAULTS_SECONDS", 40)));
+    let (next, until) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(seconds()));
     let tallies: Mutex<BTreeMap<Fault, Tally>> = Mutex::default();
     let lane = || async {
         let database = if has_database { Some(Arc::new(Database::start().await.expect("Postgres"))) } else { None };
@@ -106,6 +111,11 @@ async fn attempt(fault: Fault, seed: u64, database: Option<Arc<Database>>) -> Ta
     let world = World::start(fault.needs(&mut random), database).await;
     fault.prepare(&world, &mut random).await;
     let is_both = fault == Fault::BothDecide;
+    let kinds = Kinds {
+        asks: is_both,
+        // A timer of a minute is in the store. It takes too long where each fault is tried once.
+        sleeps: matches!(fault, Fault::ClockJump | Fault::ClockSkew | Fault::KillAll) && seconds() >= 600,
+    };
     let problems = Arc::default();
     let has_stdio = fault.allows_stdio() && random.is_one_in(2);
     let is_killed = random.is_one_in(2).then(|| Duration::from_millis(random.between(600, 2_500)));
@@ -117,7 +127,7 @@ async fn attempt(fault: Fault, seed: u64, database: Option<Arc<Database>>) -> Ta
                 false => None,
             }
         };
-        tokio::join!(workload::submit(&world, &clients, RUNS, is_both), over_stdio, async {
+        tokio::join!(workload::submit(&world, &clients, RUNS, &kinds), over_stdio, async {
             random.sleep(150, 700).await;
             fault.inject(&world, &mut random).await;
         })
@@ -129,10 +139,12 @@ async fn attempt(fault: Fault, seed: u64, database: Option<Arc<Database>>) -> Ta
         let seen = std::mem::take(&mut *problems.lock().unwrap_or_else(PoisonError::into_inner));
         Check::new(&world).all(runs, over_stdio, seen).await
     };
-    tokio::select! {
+    let tally = tokio::select! {
         tally = checked => tally,
         () = decided => Tally::default(),
-    }
+    };
+    world.clear().await;
+    tally
 }
 
 /// Faults, attempts and violations.

@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 /// How long a run may take after its faults have ended, on a busy machine.
-const END: Duration = Duration::from_secs(90);
+const END: Duration = Duration::from_secs(120);
 /// How long a server that goes on may be busy with a call that it was just sending.
 pub const WINDOW: Duration = Duration::from_millis(350);
 /// How soon a row of the history is written.

@@ -1,10 +1,11 @@
 //! Postgres as the kit uses it: a database for each attempt, and what a database server does to its clients.
 //!
-//! It speaks as much of the protocol as that takes: opening a connection, and statements without results.
+//! It speaks as much of the protocol as that takes: opening a connection, and statements with one value at most.
 
 use crate::postgres_server::Server;
+use rustix::process::{Pid, Signal, kill_process};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -38,8 +39,8 @@ impl Database {
         Some(stream)
     }
 
-    /// Executes a statement.
-    pub async fn execute(&self, sql: &str) -> Option<()> {
+    /// Executes a statement. Returns the first value of its first row, or nothing.
+    pub async fn execute(&self, sql: &str) -> Option<String> {
         let mut stream = self.connect().await?;
         let mut message = vec![b'Q'];
         message.extend(u32::try_from(sql.len() + 5).ok()?.to_be_bytes());
@@ -47,6 +48,20 @@ impl Database {
         message.push(0);
         stream.write_all(&message).await.ok()?;
         until_ready(&mut stream).await
+    }
+
+    /// Stops the server as an administrator does, and starts it again after a time.
+    pub async fn restart(&self, down: Duration) {
+        let Some(folder) = self.execute("SHOW data_directory").await else { return };
+        let file = std::path::Path::new(&folder).join("postmaster.pid");
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let Some(id) = text.lines().next().and_then(|line| line.parse().ok()).and_then(Pid::from_raw) else { return };
+        let _ = kill_process(id, Signal::INT);
+        let began = Instant::now();
+        while file.exists() && began.elapsed() < LIMIT {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.begin(down).await;
     }
 
     /// Takes all connections that are left.
@@ -66,11 +81,13 @@ impl Database {
 
     /// Stops the server as a crash does, and starts it again after a time.
     pub async fn crash(&self, down: Duration) {
-        tokio::task::block_in_place(|| {
-            self.server.stop();
-            std::thread::sleep(down);
-            self.server.begin();
-        });
+        tokio::task::block_in_place(|| self.server.stop());
+        self.begin(down).await;
+    }
+
+    async fn begin(&self, down: Duration) {
+        tokio::time::sleep(down).await;
+        tokio::task::block_in_place(|| self.server.begin());
         let _ = tokio::time::timeout(LIMIT, async {
             while self.connect().await.is_none() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -80,16 +97,19 @@ impl Database {
     }
 }
 
-/// Reads messages until the server waits for a statement. `None`: there is an error.
-async fn until_ready(stream: &mut TcpStream) -> Option<()> {
+/// Reads messages until the server waits for a statement. Returns the first value; `None`: there is an error.
+async fn until_ready(stream: &mut TcpStream) -> Option<String> {
+    let mut first = None;
     loop {
         let kind = stream.read_u8().await.ok()?;
         let length = stream.read_u32().await.ok()?;
         let mut body = vec![0; length.checked_sub(4)? as usize];
         stream.read_exact(&mut body).await.ok()?;
         match kind {
-            b'Z' => return Some(()),
+            b'Z' => return Some(first.unwrap_or_default()),
             b'E' => return None,
+            // The number of columns, and the length of the first one.
+            b'D' if first.is_none() => first = body.get(6..).map(|value| String::from_utf8_lossy(value).into_owned()),
             _ => {}
         }
     }

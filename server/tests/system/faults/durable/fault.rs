@@ -47,7 +47,9 @@ pub enum Fault {
     DiskFull,
     /// The database server is stopped at once and started again.
     DatabaseCrash,
-    /// An administrator ends all connections, as a restart does.
+    /// It is restarted.
+    DatabaseRestart,
+    /// An administrator ends all connections.
     DatabaseTerminate,
     /// Connections to the database are dropped.
     DatabaseDropped,
@@ -64,7 +66,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Kill,
         Self::KillAll,
         Self::Term,
@@ -82,6 +84,7 @@ impl Fault {
         Self::FileReplaced,
         Self::DiskFull,
         Self::DatabaseCrash,
+        Self::DatabaseRestart,
         Self::DatabaseTerminate,
         Self::DatabaseDropped,
         Self::DatabasePaused,
@@ -110,6 +113,7 @@ impl Fault {
             Self::FileReplaced => "file-replaced",
             Self::DiskFull => "disk-full",
             Self::DatabaseCrash => "db-crash",
+            Self::DatabaseRestart => "db-restart",
             Self::DatabaseTerminate => "db-terminate",
             Self::DatabaseDropped => "db-dropped",
             Self::DatabasePaused => "db-paused",
@@ -126,6 +130,7 @@ impl Fault {
         let is_of_databases = matches!(
             self,
             Self::DatabaseCrash
+                | Self::DatabaseRestart
                 | Self::DatabaseTerminate
                 | Self::DatabaseDropped
                 | Self::DatabasePaused
@@ -161,7 +166,7 @@ impl Fault {
     /// Does what has to be done before runs are submitted.
     pub async fn prepare(self, world: &World, random: &mut Random) {
         if self == Self::ClockSkew {
-            let skew = if random.is_one_in(2) { JUMP } else { -JUMP };
+            let skew = [JUMP, -JUMP, 5, -5][random.below(4) as usize];
             world.set_clock(world.any(random), skew).await;
         }
     }
@@ -236,9 +241,12 @@ impl Fault {
             }
             Self::FileReplaced => replace_file(world, random).await,
             Self::DiskFull => fill(world, random).await,
-            Self::DatabaseCrash => {
-                if let Some(database) = &world.database {
-                    database.crash(Duration::from_millis(random.between(0, 1_500))).await;
+            Self::DatabaseCrash | Self::DatabaseRestart => {
+                let down = Duration::from_millis(random.between(0, 1_500));
+                match &world.database {
+                    Some(database) if self == Self::DatabaseCrash => database.crash(down).await,
+                    Some(database) => database.restart(down).await,
+                    None => {}
                 }
             }
             Self::DatabaseTerminate => {

@@ -52,6 +52,15 @@ const SCRIPT: &str = "
     const end = await harmless('read', 'end', steps.length, 1);
     return { run, results, errors, same: end.random === random, long: 'x'.repeat(long) };";
 
+/// Which steps runs have beside others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kinds {
+    /// Each has a call that waits for a person.
+    pub asks: bool,
+    /// Some wait for a minute.
+    pub sleeps: bool,
+}
+
 /// A run as its client knows it.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -72,15 +81,18 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run with steps by chance. `asks`: each has a call that waits for a person.
-    fn new(key: String, random: &mut Random, asks: bool) -> Self {
+    /// A run with steps by chance.
+    fn new(key: String, random: &mut Random, which: Kinds) -> Self {
         let kinds = ["read", "add", "pay", "pay", "pays", "sleep", "transfer"];
         let mut steps: Vec<(&str, u64)> = (0..random.between(1, 3))
             .map(|_| (kinds[random.below(kinds.len() as u64) as usize], random.between(5, 200)))
             .collect();
         steps.insert(random.below(steps.len() as u64) as usize, ("pays", random.between(50, 400)));
-        if asks {
+        if which.asks {
             steps.push(("transfer", 20));
+        }
+        if which.sleeps && random.is_one_in(6) {
+            steps.insert(0, ("sleep", 61_000));
         }
         let long = if random.is_one_in(4) { LONG } else { 0 };
         Self {
@@ -132,7 +144,7 @@ impl Run {
 }
 
 /// Submits runs from several clients at once.
-pub async fn submit(world: &World, random: &Random, count: u64, asks: bool) -> Vec<Run> {
+pub async fn submit(world: &World, random: &Random, count: u64, kinds: &Kinds) -> Vec<Run> {
     let url = format!("http://{}", world.balancer.address);
     let clients = (0..CLIENTS).map(|number| {
         let (mut random, url) = (random.part(number), url.clone());
@@ -140,7 +152,7 @@ pub async fn submit(world: &World, random: &Random, count: u64, asks: bool) -> V
             let mut runs = Vec::new();
             for run in 0..count {
                 random.sleep(0, 400).await;
-                let mut run = Run::new(format!("r{number}.{run}"), &mut random, asks);
+                let mut run = Run::new(format!("r{number}.{run}"), &mut random, *kinds);
                 run.submit(&url, random.is_one_in(4)).await;
                 runs.push(run);
             }
@@ -186,7 +198,7 @@ pub async fn decide(world: &World, mut random: Random, both: bool, problems: Arc
 /// A client of a server over standard input and output: it starts one run, and waits for its outcome. Returns the run, with what
 /// it was told.
 pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration>) -> Run {
-    let mut run = Run { long: 0, ..Run::new("io".into(), &mut random, false) };
+    let mut run = Run { long: 0, ..Run::new("io".into(), &mut random, Kinds::default()) };
     let mut child = world.stdio("io");
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return run };
     let talk = async {

@@ -71,8 +71,8 @@ pub struct World {
     pub balancer: Proxy,
     pub replicas: Vec<tokio::sync::Mutex<Replica>>,
     pub database: Option<Arc<Database>>,
-    /// The name of the database in Postgres.
-    database_name: Mutex<String>,
+    /// The names of the databases in Postgres; the last one is used.
+    databases: Mutex<Vec<String>>,
     config: String,
     needs: Needs,
     events: Mutex<Vec<Event>>,
@@ -126,7 +126,7 @@ impl World {
             balancer: Proxy::start(Vec::new()).await,
             replicas: Vec::new(),
             database,
-            database_name: Mutex::default(),
+            databases: Mutex::default(),
             needs,
             events: Mutex::default(),
             failures: Mutex::default(),
@@ -165,7 +165,16 @@ impl World {
         if let Some(database) = &self.database {
             let name = format!("faults{}", COUNT.fetch_add(1, Ordering::Relaxed));
             database.execute(&format!("CREATE DATABASE {name}")).await.expect("a database");
-            *self.database_name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+            self.databases.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        }
+    }
+
+    /// Drops the databases.
+    pub async fn clear(&self) {
+        let names = std::mem::take(&mut *self.databases.lock().unwrap_or_else(PoisonError::into_inner));
+        for (database, name) in self.database.iter().flat_map(|database| names.iter().map(move |name| (database, name)))
+        {
+            let _ = database.execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await;
         }
     }
 
@@ -251,7 +260,8 @@ impl World {
     fn prepare(&self, command: &mut Command, name: &str, network: Option<SocketAddr>) {
         let port =
             network.or(self.database.as_ref().map(|database| database.address)).map_or(0, |address| address.port());
-        let database = self.database_name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let databases = self.databases.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = databases.last().map_or("", String::as_str);
         command.env("FAULTS_SERVER", name).env("FAULTS_PORT", port.to_string()).env("FAULTS_DATABASE", database);
         command.env_remove("RUST_LOG");
         // Those of this test are no keys of the configuration.
