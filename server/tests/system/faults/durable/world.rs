@@ -408,5 +408,6 @@ pub fn client() -> &'static reqwest::Client {
 pub async fn send(request: reqwest::RequestBuilder) -> Option<(u16, Value)> {
     let response = request.send().await.ok()?;
     let status = response.status().as_u16();
-    Some((status, response.json().await.unwrap_or_default()))
+    let text = response.text().await.ok()?;
+    Some((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
 }
