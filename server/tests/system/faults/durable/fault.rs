@@ -160,7 +160,15 @@ impl Fault {
 
     /// Whether a server of another process may be started while it is done: it would make a new file.
     pub const fn allows_stdio(self) -> bool {
-        !matches!(self, Self::ClockJump | Self::ClockSkew | Self::FileDeleted | Self::FileMoved | Self::FileReplaced)
+        !matches!(
+            self,
+            Self::ClockJump
+                | Self::ClockSkew
+                | Self::Restore
+                | Self::FileDeleted
+                | Self::FileMoved
+                | Self::FileReplaced
+        )
     }
 
     /// Does what has to be done before runs are submitted.

@@ -1,7 +1,7 @@
 //! Clients that submit durable runs, people who decide about their calls, and a client over standard input and output.
 
 use super::random::Random;
-use super::world::{World, client, send};
+use super::world::{Event, World, client, send};
 use crate::support::*;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::ServiceExt as _;
@@ -119,7 +119,7 @@ impl Run {
     }
 
     /// Submits it as a client does that must know: again with the same key until it is accepted.
-    async fn submit(&mut self, url: &str, twice: bool) {
+    pub async fn submit(&mut self, url: &str, twice: bool) {
         let began = Instant::now();
         while began.elapsed() < SUBMITTED {
             self.sent = Instant::now();
@@ -195,8 +195,8 @@ pub async fn decide(world: &World, mut random: Random, both: bool, problems: Arc
     }
 }
 
-/// A client of a server over standard input and output: it starts one run, and waits for its outcome. Returns the run, with what
-/// it was told.
+/// A client of a server over standard input and output: it starts one run, and waits for its outcome. Its server may be killed
+/// after a time. Returns the run with the outcome, if there is one.
 pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration>) -> Run {
     let mut run = Run { long: 0, ..Run::new("io".into(), &mut random, Kinds::default()) };
     let mut child = world.stdio("io");
@@ -204,7 +204,8 @@ pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration
     let talk = async {
         let client = RecordingClient::default().serve(AsyncRwTransport::new_client(stdout, stdin)).await.ok()?;
         let Value::Object(arguments) = run.arguments() else { return None };
-        let request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
+        let mut request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
+        request.meta.get_or_insert_default().insert("codecall/idempotencyKey".into(), run.key.clone().into());
         let result = client.peer().call_tool(request).await.ok()?;
         let text = result.content.first().and_then(|content| content.as_text()).map(|content| content.text.clone());
         // An error is a text.
@@ -217,10 +218,9 @@ pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration
     let answer = tokio::time::timeout(life, talk).await.ok().flatten();
     if answer.is_none() {
         let _ = child.kill().await;
+        world.note(Event::Killed { server: run.key.clone(), at: Instant::now() });
     }
-    match answer {
-        Some(answer) if answer["status"] == "waiting" => run.id = answer["handle"].as_str().map(str::to_owned),
-        other => run.outcome = other,
-    }
+    // A text says that the run was not begun.
+    run.outcome = answer.filter(|answer| answer["status"].is_string() && answer["status"] != "waiting");
     run
 }
