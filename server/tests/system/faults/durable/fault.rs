@@ -204,28 +204,8 @@ impl Fault {
             }
             Self::BothDecide => {}
             Self::Restore => restore(world, random).await,
-            Self::Import => {
-                let file = world.folder.path("copy");
-                for words in [["store", "export", &file], ["store", "import", &file]] {
-                    if let Err(problem) = world.run(&words).await {
-                        world.fail(problem);
-                    }
-                    random.sleep(0, 300).await;
-                }
-            }
-            Self::Rotate => {
-                // Many keys, or a few over a while.
-                let (count, pause) = if random.is_one_in(3) { (20, 0) } else { (random.between(1, 4), 300) };
-                for _ in 0..count {
-                    if let Err(problem) = world.run(&["secret", "rotate"]).await {
-                        world.fail(problem);
-                    }
-                    random.sleep(0, pause).await;
-                }
-                if random.is_one_in(2) {
-                    replace(world, random, Signal::KILL).await;
-                }
-            }
+            Self::Import => import(world, random).await,
+            Self::Rotate => rotate(world, random).await,
             Self::FileDeleted => {
                 // A file that was deleted is gone for runs from here on.
                 remove(world);
@@ -233,20 +213,7 @@ impl Fault {
                 random.sleep(700, 1_500).await;
                 world.restart_all(Signal::KILL).await;
             }
-            Self::FileMoved => {
-                let away = |file: &Path| Path::new(&world.folder.path("")).join(file.file_name().unwrap_or_default());
-                for file in world.files() {
-                    let _ = std::fs::rename(&file, away(&file));
-                }
-                random.sleep(200, 1_500).await;
-                for file in world.files() {
-                    let _ = std::fs::rename(away(&file), &file);
-                }
-                random.sleep(0, 1_000).await;
-                if random.is_one_in(2) {
-                    replace(world, random, Signal::KILL).await;
-                }
-            }
+            Self::FileMoved => move_files(world, random).await,
             Self::FileReplaced => replace_file(world, random).await,
             Self::DiskFull => fill(world, random).await,
             Self::DatabaseCrash | Self::DatabaseRestart => {
@@ -276,30 +243,8 @@ impl Fault {
                     drop(taken);
                 }
             }
-            Self::DatabaseRefused => {
-                let server = world.any(random);
-                world.end(server, Signal::KILL).await;
-                let network = world.replicas[server].lock().await.network.clone();
-                if let Some(network) = network {
-                    network.refuse(true);
-                    let begun = world.begin(server);
-                    tokio::join!(begun, async {
-                        random.sleep(500, 3_000).await;
-                        network.refuse(false);
-                    });
-                }
-            }
-            Self::Two => {
-                let simple = [Self::Kill, Self::Term, Self::Suspend, Self::ToolLost];
-                let database = [Self::DatabaseDropped, Self::DatabasePaused, Self::DatabaseHalfClosed];
-                let second = match world.database {
-                    Some(_) => database[random.below(3) as usize],
-                    None => simple[random.below(4) as usize],
-                };
-                let first = simple[random.below(4) as usize];
-                let (mut one, mut two) = (random.part(1), random.part(2));
-                tokio::join!(Box::pin(first.inject(world, &mut one)), Box::pin(second.inject(world, &mut two)));
-            }
+            Self::DatabaseRefused => start_refused(world, random).await,
+            Self::Two => two(world, random).await,
         }
     }
 }
@@ -353,6 +298,76 @@ async fn jump(world: &World, random: &mut Random) {
             world.set_clock(server, 0).await;
         }
     }
+}
+
+/// Makes a copy beside working servers, and reads it into the same store.
+async fn import(world: &World, random: &mut Random) {
+    let file = world.folder.path("copy");
+    for words in [["store", "export", &file], ["store", "import", &file]] {
+        if let Err(problem) = world.run(&words).await {
+            world.fail(problem);
+        }
+        random.sleep(0, 300).await;
+    }
+}
+
+/// Rotates the master key a few times, or twenty times.
+async fn rotate(world: &World, random: &mut Random) {
+    // Many keys, or a few over a while.
+    let (count, pause) = if random.is_one_in(3) { (20, 0) } else { (random.between(1, 4), 300) };
+    for _ in 0..count {
+        if let Err(problem) = world.run(&["secret", "rotate"]).await {
+            world.fail(problem);
+        }
+        random.sleep(0, pause).await;
+    }
+    if random.is_one_in(2) {
+        replace(world, random, Signal::KILL).await;
+    }
+}
+
+/// Moves the files of the store away, and back.
+async fn move_files(world: &World, random: &mut Random) {
+    let away = |file: &Path| Path::new(&world.folder.path("")).join(file.file_name().unwrap_or_default());
+    for file in world.files() {
+        let _ = std::fs::rename(&file, away(&file));
+    }
+    random.sleep(200, 1_500).await;
+    for file in world.files() {
+        let _ = std::fs::rename(away(&file), &file);
+    }
+    random.sleep(0, 1_000).await;
+    if random.is_one_in(2) {
+        replace(world, random, Signal::KILL).await;
+    }
+}
+
+/// Starts a server while the database refuses its connections.
+async fn start_refused(world: &World, random: &mut Random) {
+    let server = world.any(random);
+    world.end(server, Signal::KILL).await;
+    let network = world.replicas[server].lock().await.network.clone();
+    if let Some(network) = network {
+        network.refuse(true);
+        let begun = world.begin(server);
+        tokio::join!(begun, async {
+            random.sleep(500, 3_000).await;
+            network.refuse(false);
+        });
+    }
+}
+
+/// Does two faults at the same time.
+async fn two(world: &World, random: &mut Random) {
+    let simple = [Fault::Kill, Fault::Term, Fault::Suspend, Fault::ToolLost];
+    let database = [Fault::DatabaseDropped, Fault::DatabasePaused, Fault::DatabaseHalfClosed];
+    let second = match world.database {
+        Some(_) => database[random.below(3) as usize],
+        None => simple[random.below(4) as usize],
+    };
+    let first = simple[random.below(4) as usize];
+    let (mut one, mut two) = (random.part(1), random.part(2));
+    tokio::join!(Box::pin(first.inject(world, &mut one)), Box::pin(second.inject(world, &mut two)));
 }
 
 /// Makes a copy beside working servers, which then replaces the store.
