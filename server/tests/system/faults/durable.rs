@@ -81,10 +81,11 @@ async fn all(store: &str, has_database: bool) {
         }
     }
     assert!(!faults.is_empty(), "CODECALL_FAULTS_ONLY names no fault of this store");
-    let (next, until) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(seconds()));
+    let next = AtomicUsize::new(0);
     let tallies: Mutex<BTreeMap<Fault, Tally>> = Mutex::default();
     let lane = || async {
         let database = if has_database { Some(Arc::new(Database::start().await.expect("Postgres"))) } else { None };
+        let until = Instant::now() + Duration::from_secs(seconds());
         while Instant::now() < until {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let (fault, seed) = (faults[number % faults.len()], seed + (number / faults.len()) as u64);

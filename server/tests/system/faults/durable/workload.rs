@@ -216,7 +216,8 @@ pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration
     };
     let life = life.unwrap_or(TIMEOUT);
     let answer = tokio::time::timeout(life, talk).await.ok().flatten();
-    if answer.is_none() {
+    // One that has answered ends with its input, and writes what it has recorded.
+    if answer.is_none() || tokio::time::timeout(TIMEOUT, child.wait()).await.is_err() {
         let _ = child.kill().await;
         world.note(Event::Killed { server: run.key.clone(), at: Instant::now() });
     }
