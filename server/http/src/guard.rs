@@ -190,6 +190,7 @@ pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next
 ///
 /// # Errors
 /// The response if there is none.
+#[expect(clippy::result_large_err, reason = "the response is passed on as it is")]
 pub fn seat(request: &Request, client: Client) -> Result<(), Response> {
     match request.extensions().get::<Seat>() {
         Some(seat) if !seat.take(client) => {

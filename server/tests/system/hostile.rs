@@ -196,6 +196,7 @@ async fn values_of_answers_are_not_made_unless_somebody_wants_them() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 #[ignore = "SKIPPED: it takes long, and prints figures"]
+#[expect(clippy::print_stdout, reason = "it is for its figures")]
 async fn measured_answers_of_many_values() {
     let (before, after, mut times) = answers_of_many_values(16, 15 << 20).await;
     times.sort_unstable();

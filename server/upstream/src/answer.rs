@@ -12,6 +12,7 @@ use rmcp::model::{CustomResult, ServerResult};
 const MAX_PARSED_BYTES: usize = 64 << 20;
 
 /// The answer to a request.
+#[expect(clippy::large_enum_variant, reason = "an answer is taken apart at once")]
 pub enum Answer {
     /// Any result.
     Result(ServerResult),

@@ -20,7 +20,7 @@ fn action(program: &[sock_filter], arch: u32, number: u32, arguments: [u64; 6]) 
         match offset {
             0 => number,
             4 => arch,
-            16.. if offset % 8 == 0 => u32::try_from(arguments[index] & 0xffff_ffff).expect("32 bits"),
+            16.. if offset.is_multiple_of(8) => u32::try_from(arguments[index] & 0xffff_ffff).expect("32 bits"),
             16.. => u32::try_from(arguments[index] >> 32).expect("32 bits"),
             _ => panic!("no filter reads {offset}"),
         }

@@ -192,7 +192,7 @@ async fn several(journals: &SqlJournals, keys: &KeyRing, run: &JournaledRun) {
         }
     }
     let third = Hold { id: ids[0].clone(), fence: 3 };
-    assert_eq!(claim(&one).await, [third.clone()]);
+    assert_eq!(claim(&one).await, std::slice::from_ref(&third));
     journals.pause(&one, &third, Spent::default(), None).await.expect("paused");
     assert_eq!(claim(&one).await, []);
     for id in &ids {

@@ -82,6 +82,7 @@ async fn a_filter_finds_a_tool_by_each_spelling() {
         summary: RunSummary { id: id.repeat(32), status: "ok".into(), ..RunSummary::default() },
         tools: vec![tool.to_owned()],
         ended_us: 1_000_000 + i64::from(id.as_bytes()[0]),
+        fence: 0,
         detail: "{}".into(),
     })
     .collect();
