@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// How deep JSON may be nested: the limit of serde_json.
 pub const MAX_DEPTH: usize = 128;
+/// Maximum size of JSON that is processed in place, in bytes: it takes less than a millisecond.
+pub const INLINE_LIMIT: usize = 64 * 1024;
 /// Maximum memory of the values that a text of others becomes, in bytes.
 pub const MAX_PARSED_BYTES: usize = 512 << 20;
 
@@ -163,9 +165,68 @@ pub fn size(value: &Value) -> usize {
     }
 }
 
+/// Estimates the size of a value as JSON, in bytes. Counting stops above [`INLINE_LIMIT`].
+#[must_use]
+pub fn weight(value: &Value) -> usize {
+    let mut bytes = 0;
+    weigh(value, &mut bytes);
+    bytes
+}
+
+/// Estimates the size of an object as JSON, in bytes, like [`weight`].
+#[must_use]
+pub fn weight_of<'a>(members: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
+    let mut bytes = 0;
+    for (key, member) in members {
+        bytes += key.len() + 4;
+        weigh(member, &mut bytes);
+        if bytes > INLINE_LIMIT {
+            break;
+        }
+    }
+    bytes
+}
+
+/// Adds the size of a value. It may recurse, because JSON parsers limit the depth of values.
+fn weigh(value: &Value, bytes: &mut usize) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => *bytes += 8,
+        Value::String(text) => *bytes += text.len() + 2,
+        Value::Array(items) => {
+            *bytes += 2;
+            for item in items {
+                weigh(item, bytes);
+                if *bytes > INLINE_LIMIT {
+                    return;
+                }
+            }
+        }
+        Value::Object(members) => {
+            *bytes += 2;
+            for (key, member) in members {
+                *bytes += key.len() + 4;
+                weigh(member, bytes);
+                if *bytes > INLINE_LIMIT {
+                    return;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn counting_stops_above_the_limit() {
+        assert_eq!(weight(&json!(null)), 8);
+        let small = json!({"a": [1, "two", {"b": null}]});
+        assert!((20..60).contains(&weight(&small)), "{}", weight(&small));
+        assert!(weight(&json!(vec![1; 1_000_000])) < 2 * INLINE_LIMIT);
+        assert!(weight(&json!("x".repeat(INLINE_LIMIT))) > INLINE_LIMIT);
+    }
 
     #[test]
     fn values_that_take_too_much_memory_are_not_made() {

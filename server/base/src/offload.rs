@@ -4,17 +4,15 @@
 //! Work cannot be interrupted, so the caller limits it first. [`crate::schema`] does that for validation, whose time
 //! does not follow from the size of the data.
 
+pub use crate::json::{INLINE_LIMIT, weight, weight_of};
 use crate::priority::Thread;
 use crate::tool::ErrorCode;
-use serde_json::Value;
 use std::panic::resume_unwind;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Maximum size of JSON that is processed in place, in bytes: it takes less than a millisecond.
-pub const INLINE_LIMIT: usize = 64 * 1024;
 /// Native stack of the threads, in bytes: JSON parsers recurse up to their depth limit.
 const STACK_BYTES: usize = 8 << 20;
 /// How long large work waits for a permit.
@@ -92,68 +90,9 @@ async fn acquire_permits(bytes: usize) -> Result<[OwnedSemaphorePermit; 2], Busy
     permits.map_err(|_| Busy)
 }
 
-/// Estimates the size of a value as JSON, in bytes. Counting stops above [`INLINE_LIMIT`].
-#[must_use]
-pub fn weight(value: &Value) -> usize {
-    let mut bytes = 0;
-    weigh(value, &mut bytes);
-    bytes
-}
-
-/// Estimates the size of an object as JSON, in bytes, like [`weight`].
-#[must_use]
-pub fn weight_of<'a>(members: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
-    let mut bytes = 0;
-    for (key, member) in members {
-        bytes += key.len() + 4;
-        weigh(member, &mut bytes);
-        if bytes > INLINE_LIMIT {
-            break;
-        }
-    }
-    bytes
-}
-
-/// Adds the size of a value. It may recurse, because JSON parsers limit the depth of values.
-fn weigh(value: &Value, bytes: &mut usize) {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => *bytes += 8,
-        Value::String(text) => *bytes += text.len() + 2,
-        Value::Array(items) => {
-            *bytes += 2;
-            for item in items {
-                weigh(item, bytes);
-                if *bytes > INLINE_LIMIT {
-                    return;
-                }
-            }
-        }
-        Value::Object(members) => {
-            *bytes += 2;
-            for (key, member) in members {
-                *bytes += key.len() + 4;
-                weigh(member, bytes);
-                if *bytes > INLINE_LIMIT {
-                    return;
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn counting_stops_above_the_limit() {
-        assert_eq!(weight(&json!(null)), 8);
-        let small = json!({"a": [1, "two", {"b": null}]});
-        assert!((20..60).contains(&weight(&small)), "{}", weight(&small));
-        assert!(weight(&json!(vec![1; 1_000_000])) < 2 * INLINE_LIMIT);
-        assert!(weight(&json!("x".repeat(INLINE_LIMIT))) > INLINE_LIMIT);
-    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn large_work_does_not_block_the_runtime() {

@@ -5,7 +5,7 @@ use axum::Json;
 use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderName, StatusCode};
+use axum::http::{HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use codecall_base::call::with_client;
@@ -23,6 +23,7 @@ const MAX_PARSED_BYTES: usize = 64 << 20;
 
 /// `POST /v1/evaluate`: takes one step of a run. The status is 200 if the step was taken, even if the run has failed.
 pub async fn evaluate(State(hub): State<LiveHub>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
+    check_values(&body)?;
     let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
     let (cancel, _guard) = super::cancel_on_drop();
     let hub = hub.get();
@@ -111,9 +112,14 @@ pub fn check_values(body: &[u8]) -> Result<(), ErrorResponse> {
 
 /// Refuses a message of MCP whose values would take too much memory: rmcp parses what it gets. `most`: the longest body, in bytes.
 pub async fn limit_values(State(most): State<usize>, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
     let (head, body) = request.into_parts();
-    let length = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    if length <= offload::INLINE_LIMIT {
+    let length = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (least, longest) = (length(body.size_hint().lower()), body.size_hint().upper().map_or(usize::MAX, length));
+    // Of a body that says that it is too long, nothing is read.
+    if longest <= offload::INLINE_LIMIT || least > most {
         return next.run(Request::from_parts(head, body)).await;
     }
     let body = match axum::body::to_bytes(body, most).await {

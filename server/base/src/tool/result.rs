@@ -4,7 +4,6 @@ mod long;
 
 use super::{ErrorCode, ToolError};
 use crate::json::{self as text, Unread};
-use crate::offload;
 pub use long::LongResult;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -29,7 +28,7 @@ impl From<Value> for ToolResult {
 
 impl ToolResult {
     /// Returns the whole result as JSON, to look into it or to change it. A long one is parsed, which is work for
-    /// [`offload::run`].
+    /// `offload::run`.
     ///
     /// # Errors
     /// It is long, and its values would take too much memory.
@@ -65,11 +64,11 @@ impl ToolResult {
         }
     }
 
-    /// Estimates its size as JSON, in bytes, like [`offload::weight`].
+    /// Estimates its size as JSON, in bytes, like [`text::weight`].
     #[must_use]
     pub fn weight(&self) -> usize {
         match self {
-            Self::Data(value) | Self::Mcp(value) => offload::weight(value),
+            Self::Data(value) | Self::Mcp(value) => text::weight(value),
             Self::Long(long) => long.text().len(),
         }
     }
@@ -129,7 +128,7 @@ impl ToolResult {
 
     /// Writes it as text again if it is long, after somebody has read it.
     pub fn write_long(&mut self) {
-        if self.weight() <= offload::INLINE_LIMIT {
+        if self.weight() <= text::INLINE_LIMIT {
             return;
         }
         let written = match self {

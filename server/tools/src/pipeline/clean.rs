@@ -9,6 +9,7 @@ use codecall_base::shape::Shape;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall_upstream::Upstream;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Maximum number of oddities of an upstream that are named to clients.
@@ -84,7 +85,11 @@ impl Pipeline {
         let weight = result.weight().max(if failed { weight(sent) } else { 0 });
         let redactor = self.secrets.redactor();
         let clean = || match &mut result {
-            ToolResult::Long(long) => long.redact(&redactor),
+            ToolResult::Long(long) => {
+                if let Cow::Owned(clean) = redactor.redact_json(long.text()) {
+                    long.set_text(clean);
+                }
+            }
             ToolResult::Data(value) | ToolResult::Mcp(value) => {
                 // Before the paths: without a part that is one, the rest of a secret is not found.
                 redactor.redact_value(value);

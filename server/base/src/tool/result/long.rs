@@ -2,9 +2,7 @@
 //! into them has them, and only for that time.
 
 use super::{ToolResult, data_of_text};
-use crate::json::{self, Unread};
-use crate::offload::INLINE_LIMIT;
-use crate::redact::Redactor;
+use crate::json::{self, INLINE_LIMIT, Unread};
 use crate::text::truncate;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -118,11 +116,9 @@ impl LongResult {
         format!("{}… [cut: {} bytes in all]", truncate(&self.text, MAX_SHOWN_BYTES), self.text.len())
     }
 
-    /// Redacts it.
-    pub fn redact(&mut self, redactor: &Redactor) {
-        if let Cow::Owned(clean) = redactor.redact_json(&self.text) {
-            self.text = clean;
-        }
+    /// Replaces the text by another form of it, such as a redacted one: JSON.
+    pub fn set_text(&mut self, text: String) {
+        self.text = text;
     }
 
     /// Parses it.

@@ -120,8 +120,9 @@ mod tests {
         for (at, form) in forms.iter().enumerate() {
             let message = form["message"].as_str().expect("a text");
             let expected = format!(
-                "Allow this call?\nTool: mail:send\nSHA-256: ab12\nLong members: \"body\" (10002 bytes)\nInput, page {} of 3, 10027 bytes in all: ",
-                at + 1
+                "Allow this call?\nTool: mail:send\nSHA-256: ab12\nLong members: \"body\" (10002 bytes)\nInput, page {} of 3, {} bytes in all: ",
+                at + 1,
+                input.len()
             );
             assert!(message.starts_with(&expected), "{message}");
             let decisions = &form["requestedSchema"]["properties"]["decision"]["enum"];
