@@ -218,7 +218,9 @@ impl Dialect {
             ("texts_key", Self::Postgres) => "key",
             // A table whose rows need not survive the crash of the database, so that no write waits for the disk.
             ("unlogged", Self::Postgres) => "UNLOGGED",
-            // Locks the rows of a query apart from those that others have locked. A file has one writer.
+            // Lets others read the rows of a query, but not change them, until the end of the transaction. A file has one writer.
+            ("for_share", Self::Postgres) => " FOR SHARE",
+            // Locks the rows of a query apart from those that others have locked.
             ("skip_locked", Self::Postgres) => " FOR UPDATE SKIP LOCKED",
             // A message wakes its recipient, which listens ([`Database::listen`]).
             ("announce_messages", Self::Postgres) => {

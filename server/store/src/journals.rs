@@ -436,11 +436,12 @@ impl SqlJournals {
     }
 }
 
-/// Returns the statement that adds an entry, and returns a row only if the process holds the run. Repeated, it does the same.
+/// Returns the statement that adds an entry, and returns a row only if the process holds the run, which nobody takes over
+/// meanwhile. Repeated, it does the same.
 fn entry_of(lease: &Lease, hold: &Hold, number: u64, sealed: Value) -> Statement {
     let sql = "INSERT INTO journal_entries (run, number, sealed) \
                SELECT id, CAST($1 AS BIGINT), CAST($2 AS {bytes}) FROM journaled_runs \
-               WHERE id = $3 AND owner = $4 AND fence = $5 AND state = 'running' \
+               WHERE id = $3 AND owner = $4 AND fence = $5 AND state = 'running'{for_share} \
                ON CONFLICT (run, number) DO UPDATE SET number = excluded.number RETURNING number";
     let values = [number.into(), sealed, hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
     Statement::new(sql, values)
@@ -636,7 +637,11 @@ impl JournalStore for SqlJournals {
                           WHERE id = $3 AND owner = $4 AND fence = $5 RETURNING id";
             let held: [Value; 3] = [hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
             let values: Vec<Value> = [keep_until_ms.into(), outcome].into_iter().chain(held.clone()).collect();
+            // In Postgres each statement sees what others have committed before it: the run is locked first, or its entries would
+            // be deleted although another process takes it over before the last statement.
+            let lock = "UPDATE journaled_runs SET fence = fence WHERE id = $1 AND owner = $2 AND fence = $3";
             let statements = vec![
+                Statement::new(lock, held.clone()),
                 Statement::new(delete, held.clone()),
                 Statement::new(WITHDRAW, held),
                 Statement::new(update, values),
