@@ -2,9 +2,9 @@
 
 use super::error::{ErrorResponse, HttpError};
 use axum::Json;
-use axum::body::{Bytes, HttpBody as _};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -116,18 +116,17 @@ pub async fn limit_values(State(most): State<usize>, request: Request, next: Nex
         return next.run(request).await;
     }
     let (head, body) = request.into_parts();
-    let length = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let (least, longest) = (length(body.size_hint().lower()), body.size_hint().upper().map_or(usize::MAX, length));
-    // Of a body that says that it is too long, nothing is read.
-    if longest <= offload::INLINE_LIMIT || least > most {
-        return next.run(Request::from_parts(head, body)).await;
+    let too_long = || HttpError::TooLarge(format!("The body is longer than {most} bytes ('http.maxBodyBytes')"));
+    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    match length {
+        Some(length) if length <= offload::INLINE_LIMIT => return next.run(Request::from_parts(head, body)).await,
+        // Nothing of it is read.
+        Some(length) if length > most => return too_long().into_response(),
+        Some(_) | None => {}
     }
     let body = match axum::body::to_bytes(body, most).await {
         Ok(body) => body,
-        Err(error) if is_too_long(&error) => {
-            return HttpError::TooLarge(format!("The body is longer than {most} bytes ('http.maxBodyBytes')"))
-                .into_response();
-        }
+        Err(error) if is_too_long(&error) => return too_long().into_response(),
         Err(_) => return ErrorResponse::invalid("The body did not arrive").into_response(),
     };
     let checked = offload::run_without_permit(body.len(), || check_values(&body));

@@ -194,8 +194,8 @@ pub enum Dialect {
 
 impl Dialect {
     /// The words that differ.
-    const WORDS: [&str; 8] =
-        ["bytes", "key", "compact", "texts", "texts_key", "unlogged", "announce_messages", "skip_locked"];
+    const WORDS: [&str; 9] =
+        ["bytes", "key", "compact", "texts", "texts_key", "unlogged", "announce_messages", "for_share", "skip_locked"];
 
     /// Returns what stands for a word in braces.
     fn word(self, word: &str) -> &'static str {
