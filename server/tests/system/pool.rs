@@ -113,7 +113,9 @@ async fn crowd(count: usize, max_runs: usize, max_queue: usize) -> BTreeMap<Stri
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_runs_at_once() {
     let counts = crowd(1_000, 32, 100).await;
-    assert_eq!(counts, BTreeMap::from([("ok".to_owned(), 132), ("runtime_error QUEUE_FULL".to_owned(), 868)]));
+    // One that ends while others still come makes room for one more.
+    let (ok, refused) = (counts["ok"], counts["runtime_error QUEUE_FULL"]);
+    assert!((132..200).contains(&ok) && ok + refused == 1_000, "{counts:?}");
     assert_eq!(crowd(300, 32, 1_000).await, BTreeMap::from([("ok".to_owned(), 300)]));
 }
 
