@@ -18,7 +18,7 @@ pub const SPARSE_ITEM: usize = 40;
 /// Bytes of a leaf of a tree: eleven items, and how they are linked.
 const LEAF: usize = 11 * (size_of::<u32>() + size_of::<Value>()) + 16;
 
-/// What a sparse array costs beside its items: a place among the trees, and the leaf of a tree that has few items.
+/// The memory of a sparse array beside its items, in bytes: a place among the trees, and the leaf of a tree that has few items.
 pub const SPARSE_ARRAY: usize = hash_cost::<(u32, BTreeMap<u32, Value>)>() + block(LEAF);
 
 /// An item that is set this far behind the end makes an array sparse.

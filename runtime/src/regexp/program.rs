@@ -170,7 +170,7 @@ impl Program {
         ];
         let lists: usize = lists.into_iter().map(block).sum();
         let bytes = lists + ranges + names + self.memo.as_ref().map_or(0, Memo::bytes) + self.start.bytes();
-        // What compiling needs for a moment leaves holes between what stays.
+        // Temporary blocks of the compiler leave holes between the blocks of the pattern.
         bytes + bytes / 6
     }
 }

@@ -10,7 +10,7 @@ pub const INLINE_LIMIT: usize = 64 * 1024;
 /// Maximum memory of the values that a text of others becomes, in bytes.
 pub const MAX_PARSED_BYTES: usize = 512 << 20;
 
-/// What the values of JSON take beside their texts, in bytes: a value is 72, a member with its name and hash 104, and lists
+/// The memory of the values of JSON beside their texts, in bytes: a value is 72, a member with its name and hash 104, and lists
 /// grow by doubling.
 const ITEM_BYTES: usize = 108;
 const LIST_BYTES: usize = 288;

@@ -17,7 +17,7 @@ pub struct ApprovalConfig {
     /// When calls of other tools have to be approved that may destroy something: those that say neither that they only
     /// read (`readOnlyHint`) nor that they destroy nothing (`destructiveHint: false`).
     pub destructive: Approval,
-    /// Who may decide. The default is `"operator"` for clients with tokens of their own where somebody has the token of
+    /// The role that decides about calls. The default is `"operator"` for clients with tokens of their own where somebody has the token of
     /// an operator, else `"client"`.
     #[schemars(extend("x-default" = "by tokens"))]
     pub decided_by: Option<DecidedBy>,
@@ -32,7 +32,7 @@ pub struct ApprovalConfig {
     pub max_waiting: u64,
 }
 
-/// Who may decide about calls that wait.
+/// The role that decides about calls that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DecidedBy {
