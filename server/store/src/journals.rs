@@ -5,9 +5,15 @@
 //! a run whose lease has lapsed is taken over by another process. Whoever takes a run over raises its fence: what a process
 //! writes with an earlier one is refused, also if the same process has taken the run over again.
 
+mod sealing;
+mod statements;
+
 use crate::database::{Database, Problem, Row, Statement, Value};
-use crate::sealed::{KeyRing, Place, SealError};
+use crate::sealed::{KeyRing, SealError};
 use crate::{BoxFuture, Room, StoreError, VaultError, now_us};
+use sealing::{open, seal};
+use statements::entry_of;
+pub(crate) use statements::{CANCELLED, READY, RETAIN, WITHDRAW, renew, take};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -258,27 +264,6 @@ pub struct SqlJournals {
 /// A run that nobody holds has a lease that ended so long before it was let go of, in milliseconds: the clocks of other servers
 /// may be late by that. Runs are taken over in the order in which their leases have ended.
 const LAPSED_MS: i64 = 60_000;
-/// Runs that can go on, and the number of the reason. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
-/// a cross join.
-pub(crate) const READY: &str = "SELECT id, CAST(0 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
-    LIMIT $1) AS cancelled \
-    UNION ALL SELECT id, CAST(1 AS BIGINT) FROM (SELECT r.id FROM approval_requests a CROSS JOIN journaled_runs r \
-    WHERE r.id = a.run AND r.state = 'waiting' AND a.used = 0 AND a.state <> 'waiting' AND a.state <> 'withdrawn' \
-    LIMIT $1) AS decided \
-    UNION ALL SELECT id, CAST(2 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'running' AND lease < $2 \
-    ORDER BY lease LIMIT $1) AS lapsed \
-    UNION ALL SELECT id, CAST(3 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND lease < $2 \
-    ORDER BY lease LIMIT $1) AS due";
-/// The runs of a process that somebody has cancelled.
-pub(crate) const CANCELLED: &str =
-    "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
-/// Withdraws what a run of a process has asked. It names the states that have ended, or SQLite would go through all requests that
-/// wait.
-pub(crate) const WITHDRAW: &str = "UPDATE approval_requests SET state = 'withdrawn' \
-    WHERE run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2 AND fence = $3) \
-    AND state NOT IN ('approved', 'denied', 'expired', 'withdrawn')";
-/// Deletes runs that are no longer kept.
-pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
 /// How many reasons there are for which a run can go on.
 const REASONS: usize = 4;
 /// How many runs are read of those that can go on for one reason.
@@ -286,29 +271,10 @@ const MAX_READY: usize = 100;
 /// How many leases one statement renews.
 const MAX_RENEWED: usize = 256;
 
-/// Shorter texts are not compressed, in bytes: they would hardly be smaller, and the memory of a compressor is hundreds of kilobytes.
-const MIN_COMPRESSED: u16 = 256;
-
 /// The parts of a run, as places of what is sealed.
 const HEADER: &str = "journal header";
 const OUTCOME: &str = "journal outcome";
 const ENTRY: &str = "journal entry";
-
-/// Renews leases. Only a run that is running has an owner; if the statement named the state, SQLite would go through all runs in
-/// it, those that were submitted and nobody has begun included.
-pub(crate) fn renew(places: &str) -> String {
-    format!("UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND id IN ({places}) RETURNING id, fence")
-}
-
-/// Takes over those of a list of runs that wait, or whose lease has lapsed. It says which states they do not have, or SQLite would
-/// go through all runs that wait.
-pub(crate) fn take(places: &str) -> String {
-    format!(
-        "UPDATE journaled_runs SET state = 'running', owner = $1, lease = $2, fence = fence + 1 \
-         WHERE id IN (SELECT id FROM journaled_runs \
-         WHERE state <> 'ended' AND (state <> 'running' OR lease < $3) AND id IN ({places}){{skip_locked}}) RETURNING id, fence"
-    )
-}
 
 /// Returns the places of a list of texts in a statement, from a number on, and its values. Lists of similar lengths have the same
 /// statement, as each text of one is prepared once: the last value is repeated.
@@ -317,32 +283,6 @@ fn list<T: AsRef<str>>(texts: &[T], first: usize) -> (String, Vec<Value>) {
     let places: Vec<String> = (first..first + count).map(|at| format!("${at}")).collect();
     let last = texts.last().into_iter().cycle();
     (places.join(", "), texts.iter().chain(last).take(count).map(|text| Value::from(text.as_ref())).collect())
-}
-
-fn seal(keys: &KeyRing, table: &str, id: &str, name: &str, text: &str) -> Result<Value, SealError> {
-    Ok(keys.seal(Place { table, owner: id, name }, &packed(text))?.into())
-}
-
-/// Packs a text as zlib does: a short one as a block that is stored as it is (RFC 1950, RFC 1951).
-fn packed(text: &str) -> Vec<u8> {
-    let length = match u16::try_from(text.len()) {
-        Ok(length) if length < MIN_COMPRESSED => length,
-        _ => return miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 1),
-    };
-    // No sum exceeds its type, as the text is short.
-    let (a, b) = text.bytes().fold((1_u32, 0_u32), |(a, b), byte| (a + u32::from(byte), b + a + u32::from(byte)));
-    let checksum = ((b % 65_521) << 16) | (a % 65_521);
-    let mut packed = vec![0x78, 0x01, 0x01];
-    packed.extend(length.to_le_bytes());
-    packed.extend((!length).to_le_bytes());
-    packed.extend(text.as_bytes());
-    packed.extend(checksum.to_be_bytes());
-    packed
-}
-
-fn open(keys: &KeyRing, table: &str, id: &str, name: &str, sealed: &Value) -> Result<String, SealError> {
-    let packed = keys.open(Place { table, owner: id, name }, sealed.bytes())?;
-    crate::runs::inflated(&packed).ok_or(SealError::Tampered)
 }
 
 /// Returns the runs of [`READY`], apart from some. Each reason has its turn: where many calls are decided, runs whose server has died
@@ -434,17 +374,6 @@ impl SqlJournals {
         let open = open.first().and_then(|row| u64::try_from(row[0].int()).ok());
         Ok(self.room.counted(open.unwrap_or_default(), max_open))
     }
-}
-
-/// Returns the statement that adds an entry, and returns a row only if the process holds the run, which nobody takes over
-/// meanwhile. Repeated, it does the same.
-fn entry_of(lease: &Lease, hold: &Hold, number: u64, sealed: Value) -> Statement {
-    let sql = "INSERT INTO journal_entries (run, number, sealed) \
-               SELECT id, CAST($1 AS BIGINT), CAST($2 AS {bytes}) FROM journaled_runs \
-               WHERE id = $3 AND owner = $4 AND fence = $5 AND state = 'running'{for_share} \
-               ON CONFLICT (run, number) DO UPDATE SET number = excluded.number RETURNING number";
-    let values = [number.into(), sealed, hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
-    Statement::new(sql, values)
 }
 
 impl JournalStore for SqlJournals {
@@ -741,22 +670,5 @@ impl JournalStore for SqlJournals {
 
     fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.batch(vec![Statement::new(RETAIN, [self.now_ms().into()])]).await.map(drop) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_of_all_lengths_are_packed() {
-        for text in ["", "a", "\u{e4}\u{20ac}"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain((250..260).map(|length| "\u{7f}".repeat(length)))
-        {
-            assert_eq!(crate::runs::inflated(&packed(&text)).as_deref(), Some(&*text));
-        }
-        assert!(packed(&"a".repeat(10_000)).len() < 1_000);
     }
 }
