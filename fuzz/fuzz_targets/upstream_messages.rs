@@ -47,6 +47,7 @@ fuzz_target!(|data: &[u8]| block_on(true, async {
                 run: None,
                 client: Default::default(),
                 sink: Default::default(),
+                sent: Default::default(),
             };
             // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does
             // not answer either.

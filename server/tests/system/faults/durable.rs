@@ -6,13 +6,13 @@
 //!
 //! | variable | |
 //! |---|---|
-//! | `CODECALL_FAULTS_SECONDS` | after which time no more attempts begin (40) |
-//! | `CODECALL_FAULTS_SEED` | the seed of the first attempt of each fault; by default by chance |
-//! | `CODECALL_FAULTS_ONLY` | names of faults, with commas |
-//! | `CODECALL_FAULTS_LANES` | how many attempts there are at once (4) |
-//! | `CODECALL_FAULTS_PROGRAM` | the program, in place of the one that was built |
-//! | `CODECALL_FAULTS_OTHER` | another version of it, on the same store |
-//! | `CODECALL_FAULTS_KEEP` | a folder for the files of all attempts |
+//! | `FAULTS_SECONDS` | after which time no more attempts begin (40) |
+//! | `FAULTS_SEED` | the seed of the first attempt of each fault; by default by chance |
+//! | `FAULTS_ONLY` | names of faults, with commas |
+//! | `FAULTS_LANES` | how many attempts there are at once (4) |
+//! | `FAULTS_PROGRAM` | the program, in place of the one that was built |
+//! | `FAULTS_OTHER` | another version of it, on the same store |
+//! | `FAULTS_KEEP` | a folder for the files of all attempts |
 
 mod bank;
 mod check;
@@ -42,7 +42,7 @@ const RUNS: u64 = 4;
 
 /// After which time no more attempts begin.
 fn seconds() -> u64 {
-    number("CODECALL_FAULTS_SECONDS", 40)
+    number("FAULTS_SECONDS", 40)
 }
 
 fn number(variable: &str, default: u64) -> u64 {
@@ -58,7 +58,7 @@ async fn in_a_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "SKIPPED: takes a minute, and needs Postgres: bash .ci/run"]
 async fn in_postgres() {
-    if !cfg!(feature = "postgres") && std::env::var_os("CODECALL_FAULTS_PROGRAM").is_none() {
+    if !cfg!(feature = "postgres") && std::env::var_os("FAULTS_PROGRAM").is_none() {
         return skipped("durable runs in Postgres under faults: the program is built without Postgres");
     }
     all("Postgres", true).await;
@@ -67,8 +67,8 @@ async fn in_postgres() {
 /// Tries all faults until the time is over, and checks that nothing is wrong after any.
 async fn all(store: &str, has_database: bool) {
     let by_chance = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_millis());
-    let seed = number("CODECALL_FAULTS_SEED", (by_chance % 1_000_000) as u64);
-    let only = std::env::var("CODECALL_FAULTS_ONLY").unwrap_or_default();
+    let seed = number("FAULTS_SEED", (by_chance % 1_000_000) as u64);
+    let only = std::env::var("FAULTS_ONLY").unwrap_or_default();
     let mut faults = Vec::new();
     for fault in Fault::ALL {
         if !only.is_empty() && !only.split(',').any(|name| name == fault.name()) {
@@ -80,7 +80,7 @@ async fn all(store: &str, has_database: bool) {
             Some(why) => skipped(&format!("{}: {why}", fault.name())),
         }
     }
-    assert!(!faults.is_empty(), "CODECALL_FAULTS_ONLY names no fault of this store");
+    assert!(!faults.is_empty(), "FAULTS_ONLY names no fault of this store");
     let next = AtomicUsize::new(0);
     let tallies: Mutex<BTreeMap<Fault, Tally>> = Mutex::default();
     let lane = || async {
@@ -98,12 +98,12 @@ async fn all(store: &str, has_database: bool) {
             *tallies.lock().unwrap_or_else(PoisonError::into_inner).entry(fault).or_default() += tally;
         }
     };
-    futures_util::future::join_all((0..number("CODECALL_FAULTS_LANES", 4)).map(|_| lane())).await;
+    futures_util::future::join_all((0..number("FAULTS_LANES", 4)).map(|_| lane())).await;
     let tallies = tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
     let violations: u64 = tallies.values().map(Tally::violations).sum();
     let table = table(&tallies);
-    let _ = writeln!(std::io::stdout(), "Faults of durable runs in {store}, CODECALL_FAULTS_SEED={seed}\n\n{table}");
-    assert_eq!(violations, 0, "CODECALL_FAULTS_SEED={seed}");
+    let _ = writeln!(std::io::stdout(), "Faults of durable runs in {store}, FAULTS_SEED={seed}\n\n{table}");
+    assert_eq!(violations, 0, "FAULTS_SEED={seed}");
 }
 
 /// One attempt: servers on a new store, clients and people, and a fault at a random moment.

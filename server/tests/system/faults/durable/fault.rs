@@ -139,7 +139,7 @@ impl Fault {
                 | Self::DatabaseRefused
         );
         match self {
-            Self::Versions if super::world::other_program().is_none() => Some("CODECALL_FAULTS_OTHER names no program"),
+            Self::Versions if super::world::other_program().is_none() => Some("FAULTS_OTHER names no program"),
             Self::ClockJump | Self::ClockSkew if find_libfaketime().is_none() => Some("libfaketime is not installed"),
             _ if is_of_files && has_database || is_of_databases && !has_database => Some("it is of the other store"),
             _ => None,

@@ -82,12 +82,12 @@ pub struct World {
 
 /// The program under test, or the other one.
 pub fn program() -> PathBuf {
-    std::env::var_os("CODECALL_FAULTS_PROGRAM").map_or_else(|| PROGRAM.into(), PathBuf::from)
+    std::env::var_os("FAULTS_PROGRAM").map_or_else(|| PROGRAM.into(), PathBuf::from)
 }
 
 /// Another version of the program.
 pub fn other_program() -> Option<PathBuf> {
-    std::env::var_os("CODECALL_FAULTS_OTHER").map(PathBuf::from)
+    std::env::var_os("FAULTS_OTHER").map(PathBuf::from)
 }
 
 impl World {
@@ -264,12 +264,6 @@ impl World {
         let database = databases.last().map_or("", String::as_str);
         command.env("FAULTS_SERVER", name).env("FAULTS_PORT", port.to_string()).env("FAULTS_DATABASE", database);
         command.env_remove("RUST_LOG");
-        // Those of this test are no keys of the configuration.
-        for (variable, _) in
-            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CODECALL_FAULTS_"))
-        {
-            command.env_remove(variable);
-        }
     }
 
     /// The files of the store.
@@ -364,7 +358,7 @@ impl Drop for World {
         if self.needs.small_disk {
             let _ = std::process::Command::new("umount").args(["-l", &self.folder.path("state")]).status();
         }
-        if let Some(kept) = std::env::var_os("CODECALL_FAULTS_KEEP") {
+        if let Some(kept) = std::env::var_os("FAULTS_KEEP") {
             let _ = std::process::Command::new("cp").args(["-r", &self.folder.path("")]).arg(kept).status();
         }
     }
