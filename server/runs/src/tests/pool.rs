@@ -3,10 +3,10 @@
 use super::*;
 use tokio::sync::Semaphore;
 
-/// Waits until the pool has so many runs that wait.
+/// Waits until the pool has at least so many runs that wait.
 async fn wait_for_waiting(runs: &Runs, count: usize) {
     let waits = async {
-        while runs.load().waiting != count {
+        while runs.load().waiting < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
