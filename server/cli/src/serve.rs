@@ -41,11 +41,17 @@ impl Serve {
     /// Does the same, and gives the first address of the page to `first`.
     pub(super) async fn serve(self, first: Option<FirstLink>) -> Result<CommandStatus, CommandError> {
         crate::allocator::spawn_trimmer();
-        let RunningHub { hub, cancel, .. } = self.sources.serve()?;
+        let config = self.sources.load()?;
+        // Before the servers start: an address in use ends nothing else, and they cannot take the last descriptor.
+        let http = match &self.http {
+            Some(address) => Some(HttpServer::bind(address, &config.http).await?),
+            None => None,
+        };
+        let RunningHub { hub, cancel, .. } = self.sources.serve(config)?;
         if let Some(history) = hub.history().cloned() {
             tokio::spawn(async move { history.probe().await });
         }
-        if self.http.is_some() {
+        if http.is_some() {
             match cancel.run_until_cancelled(hub.join_replicas()).await {
                 Some(joined) => joined?,
                 None => return Ok(CommandStatus::Success),
@@ -56,9 +62,8 @@ impl Serve {
         live.watch_store(&cancel);
         codecall_hub::meta::resume_runs(&live, &cancel);
         let _offer = running::offer(&self.sources, &live, &cancel);
-        let served = match &self.http {
-            Some(address) => {
-                let mut server = HttpServer::bind(address, &live.get().config().http).await?;
+        let served = match http {
+            Some(mut server) => {
                 // The system may have chosen the port.
                 notice(&format!("listening on http://{}", server.address()));
                 if self.ui || live.get().config().http.ui {

@@ -139,9 +139,9 @@ impl Sources {
         self.start(|_| (), false, true)
     }
 
-    /// Does the same for a server, which SIGHUP does not end.
-    pub fn serve(&self) -> Result<RunningHub, CommandError> {
-        self.start(|_| (), false, false)
+    /// Starts a hub with all MCP servers for a server, which SIGHUP does not end. [`Sources::load`] gives the configuration.
+    pub fn serve(&self, config: Config) -> Result<RunningHub, CommandError> {
+        self.start_hub(config, false, false)
     }
 
     /// Whether the tools are those of the configuration, which processes can share.
@@ -162,6 +162,10 @@ impl Sources {
             config.max_inline_bytes = u64::MAX;
         }
         adjust(&mut config);
+        self.start_hub(config, start_lazily, ends_at_hangup)
+    }
+
+    fn start_hub(&self, config: Config, start_lazily: bool, ends_at_hangup: bool) -> Result<RunningHub, CommandError> {
         let fixture = self.mock_tools.as_deref().map(Fixture::load).transpose()?;
         let mut upstreams: Vec<Arc<dyn Upstream>> = Vec::new();
         if let Some(fixture) = &fixture {

@@ -86,12 +86,14 @@ impl Victim {
         command.stdin(Stdio::null()).stderr(Stdio::piped()).env_remove("RUST_LOG").kill_on_drop(true);
         let mut child = command.spawn().expect("starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let mut printed = Vec::new();
         let url = loop {
             let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("says where").expect("text");
-            let line = line.expect("it does not end before it listens");
+            let Some(line) = line else { panic!("it ended before it listened: {printed:#?}") };
             if let Some(url) = line.strip_prefix("codecall: listening on ") {
                 break url.to_owned();
             }
+            printed.push(line);
         };
         // Later output must be read, or the server would block.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });

@@ -204,11 +204,15 @@ async fn addresses() {
     assert!(open.stderr.contains("set 'http.token' in the configuration"), "{}", open.stderr);
     let taken = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    let taken = codecall(&["serve", "--http", &address]).await;
+    let folder = Folder::new();
+    let start = format!("echo started > {}; sleep 1000", folder.path("started"));
+    let servers = json!({"mcpServers": {"app": {"command": "sh", "args": ["-c", start]}}});
+    let config = folder.file("servers.json", servers.to_string());
+    let taken = codecall(&["serve", "--http", &address, "--config", &config]).await;
     assert!(taken.code == Some(2) && taken.stderr.contains("in use"), "{taken:?}");
+    assert!(!Path::new(&folder.path("started")).exists(), "a server is started at an address in use");
     let nonsense = codecall(&["serve", "--http", "nowhere"]).await;
     assert!(nonsense.code == Some(2) && nonsense.stderr.contains("--http nowhere"), "{nonsense:?}");
-    let folder = Folder::new();
     for (http, problem) in [
         (json!({"token": "short"}), "http.token: must have at least 16 characters"),
         (json!({"allowedOrigins": ["app.example.com"]}), "http.allowedOrigins: an origin is written as"),
