@@ -332,8 +332,7 @@ impl Pipeline {
             // If it is still not known, `find` says why.
             let _ = tokio::time::timeout(call.context.timeout, known).await;
         }
-        let mut snapshot = self.catalogue.snapshot();
-        let mut found = length.and_then(|()| self.find(&snapshot, &call).cloned());
+        let (mut snapshot, mut found) = self.find_now(&call);
         // The server of a durable call may be there again soon.
         let is_durable = call.context.run.as_ref().is_some_and(|run| run.hold.is_some());
         let until = Instant::now() + reach::UNSENT_WAIT.min(call.context.timeout / 2);
@@ -342,9 +341,9 @@ impl Pipeline {
             if again.await.is_none() {
                 break;
             }
-            snapshot = self.catalogue.snapshot();
-            found = self.find(&snapshot, &call).cloned();
+            (snapshot, found) = self.find_now(&call);
         }
+        let found = length.and(found);
         let found = found.as_ref().map_err(Clone::clone);
         let mut begun = self.enter(&snapshot, found, call).await?;
         begun.passing.is_learned = true;

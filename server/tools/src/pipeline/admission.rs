@@ -34,7 +34,26 @@ impl Pipeline {
     /// Whether no server has a tool of this name, and none that is starting may have it.
     #[must_use]
     pub fn is_unknown(&self, name: &str) -> bool {
-        self.catalogue.snapshot().lookup(name).is_none() && self.catalogue.unknown_owner(name).is_none()
+        // In this order: the tools of a server may become known in between.
+        let is_owner_known = self.catalogue.unknown_owner(name).is_none();
+        self.catalogue.catch_up();
+        is_owner_known && self.catalogue.snapshot().lookup(name).is_none()
+    }
+
+    /// Returns the tool that a call names, and the snapshot that has it or does not.
+    pub(super) fn find_now(&self, call: &ToolCall) -> (Arc<Snapshot>, Result<Arc<Entry>, ToolError>) {
+        let find = || {
+            let snapshot = self.catalogue.snapshot();
+            let found = self.find(&snapshot, call).cloned();
+            (snapshot, found)
+        };
+        let now = find();
+        if now.1.is_ok() {
+            return now;
+        }
+        // The tools of a server may have become known since the snapshot.
+        self.catalogue.catch_up();
+        find()
     }
 
     /// Returns the tool that a call names.
