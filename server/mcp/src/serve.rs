@@ -66,9 +66,14 @@ where
     // The instructions, which are written for the first message, name the tools that are known.
     hub.get().recalled().await;
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
-    let handler = Handler { is_only, ..Handler::new(hub) };
+    let handler = Handler { is_only, ..Handler::new(hub.clone()) };
     let (suspended, tasks) = (Arc::clone(&handler.suspended), handler.tasks.clone());
-    let served = match handler.serve(LineTransport::new(from, to, stop)).await {
+    let mut transport = LineTransport::new(from, to, stop);
+    if is_only {
+        // The client is gone, but has cancelled nothing: a durable run goes on in another process.
+        transport = transport.with_end_of_work(move || hub.end_runs());
+    }
+    let served = match handler.serve(transport).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
         // A client that disconnects before its first message is no error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

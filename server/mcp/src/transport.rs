@@ -48,6 +48,8 @@ pub struct LineTransport<R, W> {
     stop: CancellationToken,
     /// Until when open requests may be answered after the end of the input; `None`: it has not ended.
     end: Option<Instant>,
+    /// Ends what open requests wait for, if that takes longer than [`GRACE_PERIOD`].
+    end_work: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
@@ -55,7 +57,13 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     pub fn new(from: R, to: W, stop: CancellationToken) -> Self {
         let reader = BufReader::with_capacity(64 << 10, from);
         let (writer, open) = (Arc::new(Mutex::new(Some(to))), watch::Sender::default());
-        Self { reader, line: Vec::new(), skips: false, writer, open, answer: None, stop, end: None }
+        Self { reader, line: Vec::new(), skips: false, writer, open, answer: None, stop, end: None, end_work: None }
+    }
+
+    /// Has `end_work` called when requests are still open some time after the end of the input. They can be answered then,
+    /// before they are cancelled.
+    pub fn with_end_of_work(self, end_work: impl FnOnce() + Send + 'static) -> Self {
+        Self { end_work: Some(Box::new(end_work)), ..self }
     }
 
     /// Reads to the end of a line. Returns `false` at the end of the input. Cancelling it loses nothing.
@@ -157,7 +165,13 @@ where
             None => {
                 let end = *self.end.get_or_insert_with(|| Instant::now() + GRACE_PERIOD);
                 let mut open = self.open.subscribe();
-                let _ = tokio::time::timeout_at(end, open.wait_for(HashSet::is_empty)).await;
+                let is_late = tokio::time::timeout_at(end, open.wait_for(HashSet::is_empty)).await.is_err();
+                if is_late
+                    && let Some(end_work) = self.end_work.take()
+                {
+                    end_work();
+                    let _ = tokio::time::timeout(GRACE_PERIOD, open.wait_for(HashSet::is_empty)).await;
+                }
             }
         }
         message

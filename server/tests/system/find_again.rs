@@ -5,8 +5,10 @@ use crate::model_server::{HttpProcess, http_client};
 use crate::support::*;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 const KEY: &str = "codecall/idempotencyKey";
@@ -89,6 +91,36 @@ async fn a_request_with_a_key_begins_one_run() {
     let argument = json!({"script": SLOW, "context": {"n": 7}, "idempotencyKey": "order-2"});
     assert_eq!(server.ask("codecall_execute", argument).await["result"], json!([7, 2]));
     assert_eq!(ledger.begun().len(), 4);
+}
+
+/// The end of a client over stdio cancels nothing: the run goes on in the next process.
+#[tokio::test]
+async fn a_run_outlives_its_client() {
+    let (folder, ledger) = (Folder::new(), Ledger::default());
+    let config = config(&folder, &ledger.start().await, json!({}));
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--config", &config]).stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
+    let mut server = command.spawn().expect("starts");
+    let mut stdin = server.stdin.take().expect("piped");
+    let script = SLOW.replace("1500", "12_000");
+    let client =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let call = json!({"name": "codecall_execute", "arguments": {"script": script, "context": {"n": 7}}, "_meta": {KEY: "order-1"}});
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
+    ] {
+        stdin.write_all(format!("{message}\n").as_bytes()).await.expect("it reads");
+    }
+    until("it has paid", || ledger.begun().len() == 1).await;
+    drop(stdin);
+    let ended = tokio::time::timeout(Duration::from_secs(20), server.wait()).await;
+    assert!(ended.expect("it ends with its input").is_ok_and(|status| status.success()));
+    let server = Server::start(&["--config", &config]).await;
+    let again = data(&server.call_with(request(&script, Some("order-1"))).await.expect("an answer"));
+    assert_eq!((&again["status"], &again["result"]), (&json!("ok"), &json!([7, 2])), "{again}");
+    assert_eq!(ledger.begun().len(), 2, "nothing is paid twice");
 }
 
 /// A key of a request is that of `POST /v1/runs` too.

@@ -215,12 +215,17 @@ pub async fn over_stdio(world: &World, mut random: Random, life: Option<Duration
         Some(answer)
     };
     let life = life.unwrap_or(TIMEOUT);
-    let answer = tokio::time::timeout(life, talk).await.ok().flatten();
-    // One that has answered ends with its input, and writes what it has recorded.
-    if answer.is_none() || tokio::time::timeout(TIMEOUT, child.wait()).await.is_err() {
-        let _ = child.kill().await;
-        world.note(Event::Killed { server: run.key.clone(), at: Instant::now() });
-    }
+    let answer = {
+        // It is dropped after the kill: an unanswered request that is dropped is cancelled.
+        let mut talk = std::pin::pin!(talk);
+        let answer = tokio::time::timeout(life, &mut talk).await.ok().flatten();
+        // One that has answered ends with its input, and writes what it has recorded.
+        if answer.is_none() || tokio::time::timeout(TIMEOUT, child.wait()).await.is_err() {
+            let _ = child.kill().await;
+            world.note(Event::Killed { server: run.key.clone(), at: Instant::now() });
+        }
+        answer
+    };
     // A text says that the run was not begun.
     run.outcome = answer.filter(|answer| answer["status"].is_string() && answer["status"] != "waiting");
     run
