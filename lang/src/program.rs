@@ -67,12 +67,29 @@ pub struct Program<'p> {
     pub iterated: Vec<Span>,
     /// How many object literals there are; each has a number below this.
     pub object_sites: u32,
+    /// What gives its result.
+    pub result: ResultSource,
     /// Whether values of the script may be iterable: it has generators, or writes `Symbol.iterator` or
     /// `Symbol.asyncIterator`. Where it has none, iterating runs no function of the script.
     pub iterables: bool,
     /// For each text, whether the script writes a property of that name that may hold a function:
     /// such a method call may run a function of the script.
     pub written: Vec<bool>,
+}
+
+/// What gives the result of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultSource {
+    /// Nothing: it has no `return`, and ends with no expression.
+    Nothing,
+    /// Its only `return`.
+    Return(Span),
+    /// One of several.
+    Returns,
+    /// Its last statement.
+    Last(Span),
+    /// The function that is called at its end.
+    Entry(Span),
 }
 
 /// The constant parts of one tagged template.

@@ -34,7 +34,7 @@ mod tests;
 use crate::ast::{self, Arena};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::options::Options;
-use crate::program::{BindingId, Function, FunctionId, Program, Slot, Stmt, TemplateSite, TextId};
+use crate::program::{BindingId, Function, FunctionId, Program, ResultSource, Slot, Stmt, TemplateSite, TextId};
 use crate::regexp;
 use crate::span::Span;
 use function::Running;
@@ -143,6 +143,8 @@ struct Resolver<'a, 'p> {
     holders: refuse::Holders,
     /// The property that is read of `this`.
     member_of_this: Option<String>,
+    /// What gives the result of the script.
+    result: ResultSource,
     /// Whether the main function contains a `return`.
     has_return: bool,
     /// Where the value of the statement that comes next goes, if it is the result of the script.
@@ -194,6 +196,7 @@ impl<'a, 'p> Resolver<'a, 'p> {
             in_generator: false,
             holders: refuse::Holders::default(),
             member_of_this: None,
+            result: ResultSource::Nothing,
             has_return: false,
             tail: None,
             initialized_in_case: Vec::new(),

@@ -144,7 +144,7 @@ impl Vm {
             After::Nested => Waiter::Nobody,
             After::Async(..) | After::Generator(..) | After::AsyncGenerator(..) => return after,
         };
-        After::Async(self.heap.new_promise(), waiter)
+        After::Async(self.promise_of_call(true), waiter)
     }
 
     /// Call any callable value: the value where no frame has to be executed, else the frame.

@@ -45,7 +45,7 @@ known! {
     NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
     INDEX = "index", INPUT = "input", GROUPS = "groups", INDICES = "indices", LAST_INDEX = "lastIndex",
-    PUSH = "push", NEXT = "next", RETURN = "return", THROW = "throw",
+    PUSH = "push", CATCH = "catch", FINALLY = "finally", NEXT = "next", RETURN = "return", THROW = "throw",
     SYMBOL_ITERATOR = "Symbol(Symbol.iterator)", SYMBOL_ASYNC_ITERATOR = "Symbol(Symbol.asyncIterator)",
 }
 

@@ -85,6 +85,7 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
             })
             .collect(),
         object_sites: first_site + program.object_sites,
+        result: program.result,
         iterables,
         texts: Arc::new(texts),
     }

@@ -8,7 +8,7 @@ use crate::spare::{self, Spares};
 use crate::stack::Window;
 use crate::value::Value;
 use agentscript_lang::Span;
-use agentscript_lang::program::Slot;
+use agentscript_lang::program::{ResultSource, Slot};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -71,6 +71,8 @@ pub struct Code {
     pub iterated: Vec<Span>,
     /// One more than the highest number of an object literal.
     pub object_sites: u32,
+    /// What gives the result.
+    pub result: ResultSource,
     /// Whether values of the script may be iterable: see [`Program::iterables`](agentscript_lang::program::Program).
     pub iterables: bool,
 }

@@ -4,6 +4,7 @@ use crate::atom::known;
 use crate::heap::InternalSlots;
 use crate::numeric::{NumberText, small_integer, text_number};
 use crate::thrown::Result;
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::code_points;
@@ -63,6 +64,10 @@ impl Vm {
             Kind::String => self.heap.str(value).bytes != 0,
             Kind::BigInt => self.heap.bigints[value.index()] != BigInt::ZERO,
             Kind::Undefined | Kind::Null | Kind::Empty => false,
+            Kind::Promise => {
+                self.note_use(value, PromiseUse::Test, None);
+                true
+            }
             _ => true,
         }
     }
@@ -160,6 +165,9 @@ impl Vm {
         if let Some(InternalSlots::Timeout(id)) = self.heap.internal_slots_of(value) {
             return Ok(Value::number(f64::from(*id)));
         }
+        if value.is(Kind::Promise) {
+            self.note_use(value, PromiseUse::Primitive, None);
+        }
         let order = match hint {
             // 21.4.4.45: the default hint of a date is string.
             Hint::Default if matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Date(_))) => {
@@ -212,6 +220,9 @@ impl Vm {
             return self.same_long_content(left, right);
         }
         if !left.is(Kind::BigInt) || !right.is(Kind::BigInt) {
+            if left.is(Kind::Promise) || right.is(Kind::Promise) {
+                self.note_compared(left, right, None);
+            }
             return Ok(false);
         }
         let (a, b) = (&self.heap.bigints[left.index()], &self.heap.bigints[right.index()]);

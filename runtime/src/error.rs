@@ -15,6 +15,7 @@ use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, cut_m
 use crate::promise::State;
 use crate::suggest::Notation;
 use crate::thrown::{Cause, Result, Thrown};
+use crate::unawaited::Origin;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::lossy;
@@ -214,7 +215,8 @@ impl Vm {
         if place.0.is_prelude() {
             return;
         }
-        let data = &self.heap.promises[promise.index()];
+        let data = &mut self.heap.promises[promise.index()];
+        data.origin = Origin::call(offset, false);
         if let State::Rejected = data.state {
             let reason = data.value;
             if self.error_class(reason).is_some() {
@@ -229,6 +231,16 @@ impl Vm {
     pub fn place(&self) -> Option<(FunctionRef, u32)> {
         let frame = self.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
         Some((frame.code, self.offset_of(frame)))
+    }
+
+    /// A new promise of the call that is executed. `may_be_callback`: a built-in that is executed has called a function for it.
+    pub fn promise_of_call(&mut self, may_be_callback: bool) -> Value {
+        let promise = self.heap.new_promise();
+        if let Some((_, offset)) = self.place() {
+            let is_callback = may_be_callback && self.stack.frames.last().is_some_and(|frame| frame.code.is_prelude());
+            self.heap.promises[promise.index()].origin = Origin::call(offset, is_callback);
+        }
+        promise
     }
 
     /// Set the location of what was thrown to the operation that is executed, unless it is set.

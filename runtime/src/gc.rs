@@ -73,7 +73,7 @@ impl Vm {
                 Job::Call(value) | Job::Throw(value) => marker.mark(heap, suspended, [value]),
             }
         }
-        let rejected = self.rejected.iter().copied().chain(self.uncaught);
+        let rejected = self.rejected.iter().copied().chain(self.uncaught).chain(self.unawaited.values());
         marker.mark(heap, suspended, self.schedule.values().chain(rejected));
         let seen: Vec<bool> = (0..suspended.len()).map(|number| marker.has_frame(number)).collect();
         self.heap.sweep(marker);

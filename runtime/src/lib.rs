@@ -121,6 +121,8 @@ mod suggest;
 mod support;
 mod thrown;
 mod timer;
+mod unawaited;
+mod undefined_result;
 mod value;
 mod vm;
 mod wtf8;

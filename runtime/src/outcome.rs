@@ -24,8 +24,8 @@ const TAIL: usize = 96;
 pub struct Outcome {
     /// The result as JSON text, or what went wrong.
     pub result: Result<String, Box<Failure>>,
-    /// What of the result its JSON text does not hold: each says where, what, and how it is written. Bounded in number
-    /// and length; empty for failures.
+    /// What the author of the script should know, bounded in number and length: first promises that are used as if they were
+    /// their results, each with the place of the missing `await`; then what of the result its JSON text does not hold.
     pub warnings: Vec<String>,
     /// Whether the result is `undefined`, whose text is `null`.
     pub is_undefined: bool,

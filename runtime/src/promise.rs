@@ -3,6 +3,7 @@
 use crate::atom::known;
 use crate::heap::{Action, block};
 use crate::thrown::Result;
+use crate::unawaited::Origin;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -28,11 +29,19 @@ pub struct Promise {
     pub reactions: Reactions,
     /// Whether somebody handles its rejection: `[[PromiseIsHandled]]`.
     pub handled: bool,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 impl Default for Promise {
     fn default() -> Self {
-        Self { state: State::Pending, value: Value::UNDEFINED, reactions: Reactions::None, handled: false }
+        Self {
+            state: State::Pending,
+            value: Value::UNDEFINED,
+            reactions: Reactions::None,
+            handled: false,
+            origin: Origin::default(),
+        }
     }
 }
 

@@ -375,7 +375,10 @@ impl Run {
             return Ok(None);
         }
         let Stage::Drain(result) = std::mem::replace(&mut self.stage, Stage::Done) else { return Ok(None) };
-        let (json, warnings) = result?;
+        let (json, mut warnings) = result?;
+        if self.is_undefined {
+            warnings.push(self.vm.undefined_result_text());
+        }
         Ok(Some(self.done(Ok(json), warnings)))
     }
 
@@ -502,6 +505,8 @@ impl Run {
     }
 
     fn done(&mut self, result: Result<String, Box<Failure>>, warnings: Vec<String>) -> Progress {
+        let unawaited = self.vm.unawaited_texts(result.is_ok());
+        let warnings = unawaited.into_iter().chain(warnings).collect();
         let (logs, stats) = (self.take_logs(), self.stats());
         let awaited = self.vm.open_calls(|search, vm, promise| self.is_held() || search.is_awaited(vm, promise));
         let unanswered = self.vm.host.calls.take_unanswered(MAX_UNANSWERED).into_iter().zip(awaited);

@@ -14,8 +14,10 @@ use crate::builtins::registry::registry;
 use crate::dialect::Dialect;
 use crate::error::Missing;
 use crate::node::OpKind;
+use crate::property::PropertyKey;
 use crate::script::FENCE_TAGS;
 use crate::thrown::{Cause, Thrown};
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Span;
@@ -31,10 +33,15 @@ impl Vm {
     /// The error for a callee that is no function, given its value and receiver.
     #[cold]
     pub fn not_a_function(&mut self, callee: Span, function: Value, this: Value) -> Thrown {
+        self.note_use(function, PromiseUse::Call, Some(callee.start));
         if self.stack.current.is_prelude() {
             return self.not_a_callback(function);
         }
         let text = self.callee_text(callee);
+        if let Some((_, name)) = text.rsplit_once('.').filter(|_| this.is(Kind::Promise)) {
+            let key = PropertyKey::Name(self.intern_text(name));
+            self.note_use(this, PromiseUse::Method(key), Some(callee.start));
+        }
         let message = self.not_a_function_text(callee);
         let thrown = self.type_error(&message);
         let Some((owner, name)) = text.rsplit_once('.') else { return thrown };

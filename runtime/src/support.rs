@@ -10,6 +10,7 @@ use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::timer::timed_out;
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::ForEach;
@@ -216,6 +217,7 @@ impl Vm {
     /// The error for an expression whose value is not iterable.
     #[cold]
     pub fn not_iterable_at(&mut self, value: Value, span: Span, walk: Walk) -> Thrown {
+        self.note_use(value, PromiseUse::Iterate, Some(span.start));
         let text = match self.stack.current.is_prelude() {
             true => None,
             false => agentscript_lang::iterable_text(self.realm.script.source(), span, walk),
@@ -235,6 +237,7 @@ impl Vm {
                 if self.is_iterable(value) {
                     return self.iterate(value);
                 }
+                self.note_use(value, PromiseUse::Iterate, Some(span.start));
                 let thrown = if value.is_nullish() {
                     self.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
                 } else {
@@ -250,6 +253,9 @@ impl Vm {
     pub fn copy_properties(&mut self, source: Value, target: Value, taken: &[PropertyKey]) -> Result<()> {
         if !source.is_object() && !source.is_string() {
             return Ok(());
+        }
+        if source.is(Kind::Promise) {
+            self.note_use(source, PromiseUse::Properties, None);
         }
         let keys = self.charged_keys(source, false)?;
         self.work(keys.len() / 8 * taken.len())?;

@@ -19,6 +19,7 @@ use crate::script::Script;
 use crate::stress::Stress;
 use crate::thrown::{Result, Thrown};
 use crate::timer::Timer;
+use crate::unawaited::Unawaited;
 use crate::value::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct Vm {
     pub(crate) schedule: Schedule,
     /// Promises that were rejected while nobody handled them, since the microtasks were last done.
     pub(crate) rejected: Vec<Value>,
+    /// Uses of promises as if they were their results.
+    pub(crate) unawaited: Unawaited,
     /// What the computation of a double has thrown ([`Value::THROWN`]).
     pub(crate) pending: Option<Thrown>,
     /// What a callback of the host has thrown: the end of the run.
@@ -89,6 +92,7 @@ impl Vm {
             gc: Gc::default(),
             schedule: Schedule::new(inputs.clock.flow(), policy.timers),
             rejected: Vec::new(),
+            unawaited: Unawaited::default(),
             pending: None,
             uncaught: None,
             timer: Timer::new(inputs.clock, inputs.slice),

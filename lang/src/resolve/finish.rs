@@ -71,6 +71,7 @@ impl<'p> Resolver<'_, 'p> {
             templates: self.templates,
             iterated: self.iterated,
             object_sites: self.object_sites,
+            result: self.result,
             iterables,
             written,
         }
@@ -159,7 +160,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     /// A name as the caller knows names; those it can know are UTF-8.
-    fn name(&self, id: TextId) -> &str {
+    pub(super) fn name(&self, id: TextId) -> &str {
         std::str::from_utf8(self.texts.get(id)).unwrap_or("")
     }
 }

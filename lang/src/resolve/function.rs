@@ -64,6 +64,9 @@ impl<'p> Resolver<'_, 'p> {
         self.statements(run, &mut body);
         if !self.has_return && !self.call_entry(statements, exported, &mut body) {
             self.call_result(run, &mut body);
+            if let Some(last) = run.iter().rfind(|statement| !is_empty(statement)) {
+                self.result = ResultSource::Last(last.span);
+            }
         }
         self.leave_into(&mut body, 0);
         self.functions[0].slots = self.current.slots;
@@ -79,6 +82,7 @@ impl<'p> Resolver<'_, 'p> {
         let Some(binding) = binding else { return false };
         let Some(span) = find_function(statements, entry) else { return false };
         discard_result(self.arena, body);
+        self.result = ResultSource::Entry(span);
         let function = Variable { reference: binding.into(), name, checked: false };
         let value = self.call_without_arguments(expr(ExprKind::Read(function), span));
         body.push(stmt(StmtKind::Return(Some(value)), span));
@@ -357,7 +361,12 @@ impl<'p> Resolver<'_, 'p> {
                 catch.iter().for_each(|catch| self.declare_vars(catch.body, own, out));
                 finally.iter().for_each(|finally| self.declare_vars(finally, own, out));
             }
-            S::Return(_) => self.has_return |= self.current.id == 0,
+            S::Return(_) if self.current.id == 0 => {
+                self.result =
+                    if self.has_return { ResultSource::Returns } else { ResultSource::Return(statement.span) };
+                self.has_return = true;
+            }
+            S::Return(_) => {}
             S::Break(_)
             | S::Continue(_)
             | S::Declare(Declares::Const | Declares::Let, _)

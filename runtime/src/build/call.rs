@@ -108,7 +108,8 @@ impl Lowering<'_, '_> {
                 return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
             }
             let row = &registry().natives[native as usize];
-            let located = row.construct.is_some() || row.name == "callTool";
+            let located =
+                row.construct.is_some() || matches!(row.name, "callTool" | "all" | "allSettled" | "any" | "race");
             return arguments!(self, call.arguments, arguments => {
                 Built::from_node(NativeCall { function, this, arguments, at, located })
             });

@@ -18,6 +18,7 @@ use crate::charge::Buffer;
 use crate::heap::Yields;
 use crate::property::PropertyKey;
 use crate::thrown::Result;
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -492,6 +493,9 @@ pub fn length_of(vm: &mut Vm, this: Value) -> Result<f64> {
     }
     if this.is_nullish() {
         return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
+    if this.is(Kind::Promise) {
+        vm.note_use(this, PromiseUse::Iterate, None);
     }
     let length = vm.get(this, known::LENGTH)?;
     Ok(vm.to_integer(length)?.clamp(0.0, generic::MAX_SAFE))

@@ -21,6 +21,7 @@ use crate::numeric::number_text;
 use crate::promise::State;
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -285,7 +286,10 @@ impl Inspector<'_> {
             },
             Kind::Map => plain("Map", format!("Map({}) {{", size(self.vm)), Parts::Map), // bounded: a number
             Kind::Set => plain("Set", format!("Set({}) {{", size(self.vm)), Parts::Set), // bounded: a number
-            Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
+            Kind::Promise => {
+                self.vm.note_use(object, PromiseUse::Log, None);
+                plain("Promise", "Promise {".into(), Parts::Promise)
+            }
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
                 let name = super::iterator::tag(iterator.family);

@@ -11,6 +11,7 @@ use crate::heap::{Entry, InternalSlots, Iterator, Yields};
 use crate::node::{Walker, Wrapping};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
@@ -210,6 +211,7 @@ impl Vm {
     /// The error for a value that is not iterable, where its source text is not known.
     #[cold]
     pub fn not_iterable(&mut self, value: Value) -> Thrown {
+        self.note_use(value, PromiseUse::Iterate, None);
         let what = self.describe_typed(value);
         self.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
     }

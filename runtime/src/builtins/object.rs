@@ -12,6 +12,7 @@ use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -264,7 +265,10 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",
         Kind::Set => "Set",
-        Kind::Promise => "Promise",
+        Kind::Promise => {
+            vm.note_use(this, PromiseUse::Text, None);
+            "Promise"
+        }
         Kind::InternalSlots => vm.heap.internal_slots[this.index()].tag(),
         Kind::ArrayBuffer => "ArrayBuffer",
         Kind::Uint8Array => "Uint8Array",
@@ -303,6 +307,9 @@ fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 impl Vm {
     /// Append the own property names of a value as strings: the enumerable ones, or `all`.
     pub fn push_keys(&mut self, value: Value, all: bool, names: &mut Buffer<Value>) -> Result<()> {
+        if value.is(Kind::Promise) {
+            self.note_use(value, PromiseUse::Properties, None);
+        }
         let keys = self.charged_keys(value, all)?;
         names.room(self, keys.len())?;
         for key in keys {
@@ -341,6 +348,8 @@ fn object(vm: &mut Vm, value: Value) -> Result {
 pub fn pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
     if value.is(Kind::Object) {
         vm.work(1 + vm.heap.own_len(value))?;
+    } else if value.is(Kind::Promise) {
+        vm.note_use(value, PromiseUse::Properties, None);
     }
     counted_pairs(vm, value)
 }

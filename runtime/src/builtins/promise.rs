@@ -12,6 +12,7 @@ use crate::heap::{Action, Class};
 use crate::promise::Reaction;
 use crate::property::PropertyKey;
 use crate::thrown::Result;
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::borrow::Cow;
@@ -165,6 +166,7 @@ fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if vm.is_script_iterable(value) || vm.is_iterable(value) {
         return Ok(value);
     }
+    vm.note_use(value, PromiseUse::Iterate, None);
     let what: Cow<'_, str> = match value.kind() {
         Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
         Kind::Null => "object null".into(),
@@ -242,7 +244,7 @@ fn method(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$combinator()`: the state of a combinator that gets its items one by one. One value is missing until the end.
 fn combinator(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    let result = vm.heap.new_promise();
+    let result = vm.promise_of_call(false);
     let (resolves, rejects) = vm.combinator_functions(result);
     let collected = vm.heap.new_array(vec![]); // bounded: empty
     Ok(vm.heap.new_array(vec![result, collected, Value::number(1.0), resolves, rejects])) // bounded: five
@@ -328,7 +330,7 @@ const PIECE: usize = 1 << 12;
 /// Subscribe to all items.
 fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
     let items = vm.charged_items_copy(items)?;
-    let result = vm.heap.new_promise();
+    let result = vm.promise_of_call(false);
     let mut collected = Buffer::with_capacity(vm, items.len())?;
     for piece in items.chunks(PIECE) {
         vm.work(piece.len() / 8)?;

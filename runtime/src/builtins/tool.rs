@@ -333,7 +333,7 @@ impl Vm {
                 format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"); // bounded: a number
             return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
         }
-        let promise = self.heap.new_promise();
+        let promise = self.promise_of_call(true);
         let open = Open { tool, input: input.as_str().into(), promise, style, place: self.place() };
         self.heap.meter.keep_bytes(open.cost());
         self.host.calls.add(name, input, timeout_ms, open);

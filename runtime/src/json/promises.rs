@@ -15,7 +15,8 @@ impl Vm {
     /// The first promise in a value, in the order of its JSON text, that is not fulfilled. A result is written when
     /// there is none. All of them are awaited, so a rejection of any is handled.
     pub fn pending_promise_in(&mut self, value: Value) -> Result<Option<Value>> {
-        if self.heap.unfulfilled == 0 {
+        // Whether a promise is awaited counts for what is noted of it.
+        if self.heap.unfulfilled == 0 && self.unawaited.is_empty() {
             return Ok(None);
         }
         let mut seen = HashSet::new();

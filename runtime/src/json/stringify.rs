@@ -14,6 +14,7 @@ use crate::heap::Held;
 use crate::promise::State;
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::wtf8_pieces;
@@ -309,6 +310,9 @@ impl<'a> Writer<'a> {
 
     fn prepared_object(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
         let value = if self.is_result { self.vm.settled(value) } else { value };
+        if value.is(Kind::Promise) {
+            self.vm.note_use(value, PromiseUse::Json, None);
+        }
         if self.strict {
             return self.plain(value);
         }

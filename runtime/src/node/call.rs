@@ -8,6 +8,7 @@ use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::execute::function_of;
 use crate::thrown::{Result, Thrown};
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Span, Walk};
@@ -47,6 +48,7 @@ impl Spread {
     /// The error for a value that is not iterable.
     #[cold]
     pub fn not_iterable(self, vm: &mut Vm, value: Value) -> Thrown {
+        vm.note_use(value, PromiseUse::Iterate, None);
         match self {
             Self::Element(span) => vm.not_iterable_at(value, span, Walk::Spread),
             Self::Last(span) if value.is_nullish() => {
@@ -185,7 +187,7 @@ pub struct NativeCall<A> {
     pub arguments: A,
     /// Offset in the source.
     pub at: u32,
-    /// Whether the result is a new error or the promise of a tool call, to be located here.
+    /// Whether the result is a new error, or the promise of a tool call or of several promises, to be located here.
     pub located: bool,
 }
 

@@ -10,6 +10,7 @@ use crate::heap::{Captures, Closure, SMALL};
 use crate::numeric::NumberText;
 use crate::regexp::Program;
 use crate::thrown::Result;
+use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use crate::wtf8::splits_pair;
@@ -114,6 +115,9 @@ impl Template {
             if value.is_number() {
                 text.add(vm, NumberText::default().format(value.as_number()).as_bytes())?;
             } else {
+                if value.is(Kind::Promise) {
+                    vm.note_use(value, PromiseUse::Text, Some(self.at));
+                }
                 let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
                 text.string(vm, string)?;
             }
@@ -203,7 +207,13 @@ pub struct ToText {
 impl Node for ToText {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = self.value.eval(vm, fp)?;
-        if value.is_number() { Ok(value) } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at)) }
+        if value.is_number() {
+            return Ok(value);
+        }
+        if value.is(Kind::Promise) {
+            vm.note_use(value, PromiseUse::Text, Some(self.at));
+        }
+        vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))
     }
 }
 

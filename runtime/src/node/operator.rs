@@ -6,7 +6,8 @@ use super::{
 };
 use crate::operator::{compare, quick_arithmetic, quick_integer_arithmetic};
 use crate::thrown::Result;
-use crate::value::Value;
+use crate::unawaited::PromiseUse;
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Logical, Unary};
 use std::marker::PhantomData;
@@ -155,11 +156,33 @@ fn is_truthy(vm: &mut Vm, double: f64) -> Result<bool> {
 /// The result for operands of any type.
 #[inline(never)]
 fn slow(vm: &mut Vm, operator: Binary, left: Value, right: Value, at: u32) -> Result {
+    if left.is(Kind::Promise) || right.is(Kind::Promise) {
+        note_operand(vm, operator, left, right, at);
+    }
     let result = match operator {
         Binary::Add => vm.add(left, right),
         operator => vm.binary(operator, left, right),
     };
     result.map_err(|thrown| thrown.at(vm, at))
+}
+
+#[cold]
+fn note_operand(vm: &Vm, operator: Binary, left: Value, right: Value, at: u32) {
+    let what = PromiseUse::Operand(operator);
+    match operator {
+        Binary::Instanceof => {}
+        Binary::In => vm.note_use(right, what, Some(at)),
+        Binary::Equal | Binary::NotEqual if left.is_object() != right.is_object() => {
+            // Compared with nothing, the promise is not converted.
+            if !left.is_nullish() && !right.is_nullish() {
+                [left, right].into_iter().for_each(|operand| vm.note_use(operand, what, Some(at)));
+            }
+        }
+        Binary::Equal | Binary::NotEqual | Binary::StrictEqual | Binary::StrictNotEqual => {
+            vm.note_compared(left, right, Some(at));
+        }
+        _ => [left, right].into_iter().for_each(|operand| vm.note_use(operand, what, Some(at))),
+    }
 }
 
 /// `left operator right`, not built into a node yet.
@@ -178,7 +201,10 @@ pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
             return asked(left, Nullish, negated);
         }
         (Binary::StrictEqual | Binary::StrictNotEqual, &Built::Constant(Constant(value))) if !value.is_number() => {
-            return asked(left, Identical(value), negated);
+            return match value.is_bool() {
+                true => asked(left, IdenticalFlag(value), negated),
+                false => asked(left, Identical(value), negated),
+            };
         }
         _ => {}
     }
@@ -242,13 +268,32 @@ impl Question for Identical {
     }
 }
 
+/// Whether it is that value, where a promise is no value of its kind.
+struct IdenticalFlag(Value);
+
+impl Question for IdenticalFlag {
+    #[inline(always)]
+    fn ask(&self, vm: &Vm, value: Value) -> bool {
+        if value.is(Kind::Promise) {
+            vm.note_use(value, PromiseUse::Equal, None);
+        }
+        value == self.0
+    }
+}
+
 /// Whether it is a string with these bytes.
 struct SameText(Box<[u8]>);
 
 impl Question for SameText {
     #[inline(always)]
     fn ask(&self, vm: &Vm, value: Value) -> bool {
-        value.is_string() && vm.heap.str(value).bytes as usize == self.0.len() && vm.heap.bytes(value) == &*self.0
+        if !value.is_string() {
+            if value.is(Kind::Promise) {
+                vm.note_use(value, PromiseUse::Equal, None);
+            }
+            return false;
+        }
+        vm.heap.str(value).bytes as usize == self.0.len() && vm.heap.bytes(value) == &*self.0
     }
 }
 
@@ -491,6 +536,8 @@ impl<E: Node> Node for Prefix<E> {
                 Unary::Decrement => return Ok(Value::number(number - 1.0)),
                 _ => {}
             }
+        } else if value.is(Kind::Promise) && !matches!(self.operator, Unary::Not | Unary::Void | Unary::Typeof) {
+            vm.note_use(value, PromiseUse::Primitive, Some(self.at));
         }
         vm.unary(self.operator, value).map_err(|thrown| thrown.at(vm, self.at))
     }

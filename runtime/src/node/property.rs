@@ -3,6 +3,7 @@
 use super::{Built, Expression, Form, Leaf, Local, Node, Slots, User, operand};
 use crate::atom::{Atom, known};
 use crate::heap::object::Hint;
+use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -75,6 +76,9 @@ impl<E: Node> Node for Length<E> {
 
 #[inline(never)]
 fn get(vm: &mut Vm, object: Value, name: Atom, at: u32) -> Result {
+    if object.is(Kind::Promise) {
+        vm.note_read(object, PropertyKey::Name(name), at);
+    }
     vm.get(object, name).map_err(|thrown| thrown.at(vm, at))
 }
 
@@ -122,7 +126,17 @@ impl<E: Node, K: Node> Node for Index<E, K> {
 
 #[inline(never)]
 fn get_index(vm: &mut Vm, object: Value, key: Value, at: u32) -> Result {
+    if object.is(Kind::Promise) {
+        return get_of_promise(vm, object, key, at).map_err(|thrown| thrown.at(vm, at));
+    }
     vm.get_index(object, key).map_err(|thrown| thrown.at(vm, at))
+}
+
+#[cold]
+fn get_of_promise(vm: &mut Vm, promise: Value, key: Value, at: u32) -> Result {
+    let key = vm.to_property_key(key)?;
+    vm.note_read(promise, key, at);
+    vm.get_key(promise, key)
 }
 
 struct SetMember<E, V> {

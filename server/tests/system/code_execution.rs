@@ -289,7 +289,11 @@ fn examples() -> Vec<Example> {
 fn check(name: &str, answer: &Value, gives: &Result<Value, (&str, &[&str])>) {
     match gives {
         // `undefined` is no value.
-        Ok(_) if name == "no value" => assert_eq!(answer, &json!({"ok": true})),
+        Ok(_) if name == "no value" => {
+            assert_eq!((&answer["ok"], answer.get("value")), (&json!(true), None), "{answer}");
+            let why = answer["warnings"][0].as_str().expect("a warning");
+            assert!(why.contains("the result is undefined"), "{answer}");
+        }
         Ok(value) => assert_eq!(answer, &json!({"ok": true, "value": value}), "{name}"),
         Err((code, parts)) => {
             let error = &answer["error"];

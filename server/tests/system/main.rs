@@ -79,5 +79,6 @@ mod telemetry;
 mod third_party;
 mod upstream_server;
 mod waiting;
+mod warnings;
 #[cfg(unix)]
 mod tool_directory;

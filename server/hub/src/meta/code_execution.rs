@@ -220,6 +220,9 @@ fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
         "stack": failure.stack.unwrap_or_default(),
     });
     let mut answer = json!({"ok": false, "error": error});
+    if !outcome.warnings.is_empty() {
+        answer["warnings"] = json!(outcome.warnings);
+    }
     if !calls.is_empty() {
         (answer["toolCalls"], answer["calls"]) = (tool_calls.into(), calls.into());
     }
