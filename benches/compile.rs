@@ -56,6 +56,7 @@ const LANGUAGE_ONLY: Options<'_> = Options {
     plain_call: &|_, _| false,
     apps: &|_| false,
     provided: &|_| false,
+    own_tool: &|_, _| None,
 };
 
 criterion_group!(benches, realistic);

@@ -49,6 +49,7 @@ fuzz_target!(|data: &[u8]| {
             calls_result: source.len() % 3 == 0,
             apps: &|name| name == "fetch",
             provided: &|_| false,
+            own_tool: &|_, _| None,
             alternative: &|_| None,
             globals: &|name| matches!(name, "Math" | "JSON" | "Object" | "console"),
             plain_call: &|_, _| source.len() % 2 == 0,

@@ -15,6 +15,8 @@ pub enum Code {
     LoopNotAllowed,
     /// The text is longer than the options allow.
     ScriptTooLarge,
+    /// A call of a tool of the host itself.
+    SelfReferenceBlocked,
 }
 
 impl Code {
@@ -26,6 +28,7 @@ impl Code {
             Self::ValidationError => "VALIDATION_ERROR",
             Self::LoopNotAllowed => "LOOP_NOT_ALLOWED",
             Self::ScriptTooLarge => "SCRIPT_TOO_LARGE",
+            Self::SelfReferenceBlocked => "SELF_REFERENCE_BLOCKED",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Refusal;
 use crate::refused::Missing;
+use std::borrow::Cow;
 
 /// Which language a script is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +51,9 @@ pub struct Options<'a> {
     pub apps: &'a dyn Fn(&str) -> bool,
     /// Whether the host provides a global that the language refuses otherwise, such as `fetch`.
     pub provided: &'a dyn Fn(&str) -> bool,
+    /// The tool of the host itself that a call of a free name calls, by the constant texts that its arguments begin with, such as
+    /// `callTool('codecall:search')`; absent: it calls another one.
+    pub own_tool: &'a dyn Fn(&str, &[Cow<'_, [u8]>]) -> Option<String>,
     /// Names of built-in globals: they are no reason for a suggestion and cannot be assigned to.
     pub globals: &'a dyn Fn(&str) -> bool,
     /// Whether a call can be evaluated without leaving the expression it is part of: it never runs

@@ -80,6 +80,7 @@ impl ScriptCache {
                 .iter()
                 .chain(&options.disabled_globals)
                 .chain(&options.apps)
+                .chain(&options.reserved_apps)
                 .map(String::capacity)
                 .sum::<usize>();
         if bytes > self.max_bytes || self.max_scripts == 0 {

@@ -1,5 +1,8 @@
 //! The two dialects of the host's interface to scripts. The language is the same in both; every difference is here.
 
+use crate::wtf8::lossy;
+use std::borrow::Cow;
+
 /// How a script calls tools, what its input is called, and what it may give back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -43,6 +46,18 @@ impl Dialect {
     /// such a function is a result, which cannot be written.
     pub(crate) fn calls_result(self) -> bool {
         self == Self::Async
+    }
+
+    /// The tool that a call of a global calls, by the constant texts that its arguments begin with.
+    pub(crate) fn called_tool(self, function: &str, texts: &[Cow<'_, [u8]>]) -> Option<String> {
+        match (self, function, texts) {
+            (Self::Async, "callTool", [name, ..]) => Some(lossy(name).into_owned()),
+            (Self::Sync, "call_tool", [app, rest @ ..]) => {
+                let tool = rest.first().map(|tool| lossy(tool)).unwrap_or_default();
+                Some(format!("{}:{tool}", lossy(app))) // bounded: texts of the script
+            }
+            _ => None,
+        }
     }
 
     /// How a tool is called, for hints.

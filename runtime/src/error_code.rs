@@ -227,7 +227,13 @@ mod tests {
 
     #[test]
     fn codes_of_diagnostics_are_among_them() {
-        for code in [Code::SyntaxError, Code::ValidationError, Code::LoopNotAllowed, Code::ScriptTooLarge] {
+        for code in [
+            Code::SyntaxError,
+            Code::ValidationError,
+            Code::LoopNotAllowed,
+            Code::ScriptTooLarge,
+            Code::SelfReferenceBlocked,
+        ] {
             assert!(ErrorCode::parse(code.as_str()).is_some_and(|of| of.origin() == Origin::Script), "{code:?}");
         }
     }

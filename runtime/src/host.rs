@@ -61,11 +61,22 @@ pub trait Tools: Send + Sync {
         let _ = name;
         None
     }
-    /// Whether `name` is one of the host's own tools, which a script must not call.
-    fn is_reserved(&self, name: &str) -> bool {
-        let _ = name;
-        false
+    /// The apps of the host's own tools, which a script must not call under any spelling of their names. Default: none.
+    fn reserved_apps(&self) -> Vec<String> {
+        Vec::new()
     }
+    /// Whether `name` is one of those tools.
+    fn is_reserved(&self, name: &str) -> bool {
+        self.reserved_apps().iter().any(|app| is_tool_of(app, name))
+    }
+}
+
+/// Whether a name is that of a tool of an app, in any spelling: `app:tool`, `app.tool`, `app_tool`, `App/tool`.
+#[must_use]
+pub fn is_tool_of(app: &str, name: &str) -> bool {
+    let name = name.trim_start();
+    name.get(..app.len()).is_some_and(|start| start.eq_ignore_ascii_case(app))
+        && name[app.len()..].starts_with([':', '.', '_', '/'])
 }
 
 /// No tools at all.

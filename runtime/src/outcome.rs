@@ -204,7 +204,7 @@ impl Failure {
         };
         let status = match first.diagnostic.code {
             Code::SyntaxError | Code::ScriptTooLarge => Status::SyntaxError,
-            Code::ValidationError | Code::LoopNotAllowed => Status::IllegalAccess,
+            Code::ValidationError | Code::LoopNotAllowed | Code::SelfReferenceBlocked => Status::IllegalAccess,
         };
         Self {
             refusal: first.diagnostic.refusal,

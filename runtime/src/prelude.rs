@@ -56,6 +56,7 @@ fn compile(origin: Origin<'_>) -> Code {
         alternative: &|_| None,
         apps: &|_| false,
         provided: &|_| false,
+        own_tool: &|_, _| None,
         globals: &|name| registry.global(name).is_some(),
         plain_call: &|call, iterables| match call {
             PlainCall::Variable(name) => origin == Origin::Leaves && CALLBACKS.contains(&name),

@@ -5,10 +5,10 @@ use crate::builtins::intl;
 use crate::builtins::registry::registry;
 use crate::builtins::tool::fetch;
 use crate::code::Code;
-use crate::host::{Inputs, Tools};
+use crate::host::{Inputs, Tools, is_tool_of};
 use crate::limits::Policy;
 use crate::linker::Linker;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, MAX_NAME_BYTES, cut_text};
 use crate::prelude::plain_call;
 use crate::run::Run;
 use crate::spare::{self, Spares};
@@ -39,6 +39,8 @@ pub struct CompileOptions {
     pub disabled_builtins: Vec<String>,
     /// Globals refused on top of the language's own list.
     pub disabled_globals: Vec<String>,
+    /// The apps of the host's own tools: a call of one by a constant name is refused.
+    pub reserved_apps: Vec<String>,
     /// Apps of the host whose names the language refuses as globals: a script may read members of them, as in `fetch.get(…)`.
     pub apps: Vec<String>,
 }
@@ -57,6 +59,7 @@ impl CompileOptions {
             max_bytes: policy.limits.max_script_bytes,
             disabled_builtins: policy.disabled_builtins.clone(),
             disabled_globals: policy.disabled_globals.clone(),
+            reserved_apps: Vec::new(),
             apps: Vec::new(),
         }
     }
@@ -67,6 +70,7 @@ impl CompileOptions {
         if self.linker.dialect().has_apps() {
             self.apps = refused::globals().filter(|name| tools.is_app(name)).map(str::to_owned).collect();
         }
+        self.reserved_apps = tools.reserved_apps();
         self
     }
 }
@@ -145,6 +149,10 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             false => options.linker.dialect().alternative(refused),
         },
         apps: &is_app,
+        own_tool: &|function, texts| {
+            let name = options.linker.dialect().called_tool(function, texts)?;
+            options.reserved_apps.iter().any(|app| is_tool_of(app, &name)).then(|| cut_text(&name, MAX_NAME_BYTES))
+        },
         provided: &|name| options.fetch && name == fetch::NAME,
         globals: &|name| {
             registry.global(name).is_some()

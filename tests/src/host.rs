@@ -121,9 +121,8 @@ impl Tools for Fixture {
         Vec::new()
     }
 
-    fn is_reserved(&self, name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        ["codecall:", "codecall.", "codecall_"].iter().any(|prefix| name.starts_with(prefix))
+    fn reserved_apps(&self) -> Vec<String> {
+        vec!["codecall".into()]
     }
 }
 

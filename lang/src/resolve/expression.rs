@@ -425,6 +425,9 @@ impl<'p> Resolver<'_, 'p> {
     ) -> Expr<'p> {
         let callee_span = callee.span;
         let callee = self.callee(callee, Some(arguments), optional, guards);
+        if let Callee::Value(Expr { kind: ExprKind::Global(name), .. }) = callee {
+            self.check_own_tool(name, arguments);
+        }
         let arguments = self.arguments(arguments);
         self.call_of(callee, arguments, callee_span, span)
     }

@@ -347,6 +347,25 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
+    // ---- Tools of the host itself ---------------------------------------------------------------
+
+    /// Refuses a call of a tool of the host itself by a constant name; a computed one ends the run.
+    pub(super) fn check_own_tool(&mut self, function: TextId, arguments: &[ast::Expr<'_>]) {
+        let Some(first) = arguments.first() else { return };
+        let texts: Vec<Cow<'_, [u8]>> = arguments.iter().map_while(|argument| constant_text(argument)).take(2).collect();
+        if texts.is_empty() {
+            return;
+        }
+        let Some(tool) = (self.options.own_tool)(self.name(function), &texts) else { return };
+        self.refuse(Diagnostic {
+            code: Code::SelfReferenceBlocked,
+            refusal: Some(Refusal::IllegalBuiltinAccess),
+            message: format!("Tool '{tool}' cannot be called from a script").into(),
+            span: first.span,
+            hint: Some("search for tools before the script; in it, `getTool(name)` describes a tool".into()),
+        });
+    }
+
     // ---- Loops ---------------------------------------------------------------------------------
 
     /// Checks that the policy allows a loop.

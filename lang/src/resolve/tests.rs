@@ -28,6 +28,7 @@ fn options<'a>() -> Options<'a> {
         calls_result: true,
         apps: &|name| name == "Deno",
         provided: &|_| false,
+        own_tool: &|_, _| None,
         alternative: &|refused| (refused == "fetch").then(|| "call `ask`".into()),
         globals: &|name| BUILT_INS.contains(&name),
         plain_call: &plain,

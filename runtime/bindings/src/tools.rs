@@ -84,7 +84,6 @@ impl Toolset {
                 members.entry(function).or_insert_with(|| tool.name.clone());
             }
         }
-        let reserved = reserved.into_iter().map(|app| app.to_lowercase()).collect();
         Ok(Self { tools, by_name, functions, apps, reserved })
     }
 
@@ -167,11 +166,8 @@ impl Tools for Toolset {
         Self::nearest(name, self.apps.keys().map(String::as_str)).into_iter().next()
     }
 
-    fn is_reserved(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        let after =
-            |app: &String| name.strip_prefix(app.as_str()).is_some_and(|rest| rest.starts_with([':', '.', '_']));
-        self.reserved.iter().any(after)
+    fn reserved_apps(&self) -> Vec<String> {
+        self.reserved.clone()
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A directory does not decide which tools exist, nor whether a call is allowed.
 
-use super::{ToolDescription, ToolLookups, ToolNames, is_reserved, similar_app_key};
+use super::{OWN_SOURCE, ToolDescription, ToolLookups, ToolNames, similar_app_key};
 use agentscript::Tools;
 use agentscript::stateless::ClientTools;
 use serde::{Deserialize, Serialize};
@@ -147,8 +147,8 @@ impl Tools for ToolDirectory {
         recorded().or_else(|| self.names.similar_app(name))
     }
 
-    fn is_reserved(&self, name: &str) -> bool {
-        self.has_meta_tools && is_reserved(name)
+    fn reserved_apps(&self) -> Vec<String> {
+        self.has_meta_tools.then(|| OWN_SOURCE.to_owned()).into_iter().collect()
     }
 }
 

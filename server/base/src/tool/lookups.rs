@@ -125,7 +125,7 @@ impl Tools for LookupRecorder {
         Some(app)
     }
 
-    fn is_reserved(&self, name: &str) -> bool {
-        self.directory.is_reserved(name)
+    fn reserved_apps(&self) -> Vec<String> {
+        self.directory.reserved_apps()
     }
 }

@@ -41,8 +41,5 @@ pub const OWN_SOURCE: &str = "codecall";
 /// Whether `name` belongs to a meta-tool in any style.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
-    const OWN: &str = "codecall";
-    let name = name.trim_start();
-    name.get(..OWN.len()).is_some_and(|app| app.eq_ignore_ascii_case(OWN))
-        && name[OWN.len()..].starts_with([':', '.', '_', '/'])
+    agentscript::is_tool_of(OWN_SOURCE, name)
 }

@@ -141,7 +141,7 @@ async fn every_call_is_in_the_log() {
         ("throw new Error('x')", Status::RuntimeError),
         ("await users.nothing({})", Status::RuntimeError),
         ("await callTool('users:nothing', {})", Status::ToolError),
-        ("await callTool('codecall:search', {})", Status::IllegalAccess),
+        ("const name = 'codecall:search'; await callTool(name, {})", Status::IllegalAccess),
     ] {
         let finished = run(&format!("await users.get({{}}); {end}")).await;
         assert_eq!(finished.outcome.status(), status, "{:?}", finished.outcome);

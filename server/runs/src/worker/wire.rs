@@ -122,7 +122,8 @@ const STATUSES: [Status; 6] =
     [Status::Ok, Status::SyntaxError, Status::IllegalAccess, Status::RuntimeError, Status::ToolError, Status::Timeout];
 const REFUSALS: [Refusal; 4] =
     [Refusal::IllegalBuiltinAccess, Refusal::DisallowedGlobal, Refusal::DisallowedSyntax, Refusal::DisallowedProperty];
-const CODES: [Code; 4] = [Code::SyntaxError, Code::ValidationError, Code::LoopNotAllowed, Code::ScriptTooLarge];
+const CODES: [Code; 5] =
+    [Code::SyntaxError, Code::ValidationError, Code::LoopNotAllowed, Code::ScriptTooLarge, Code::SelfReferenceBlocked];
 
 /// Returns the index of a variant in the list of all variants.
 fn encode_variant<T: PartialEq + Copy>(all: &[T], variant: T) -> u8 {
