@@ -233,12 +233,25 @@ async function parallel(host, first, second, third) {
   if (failed.length === 0) return results;
   failed.sort(([a], [b]) => a - b);
   // Only now: a reason whose conversion throws is an error of the whole, which its caller handles.
-  const lines = failed.map(([index, reason]) => `  [${index}]: ${reason?.message ?? String(reason)}`);
+  const groups = new Map();
+  for (const [index, reason] of failed) {
+    const message = String(reason?.message ?? reason);
+    const group = groups.get(message);
+    if (group) group.count += 1;
+    else groups.set(message, { index, count: 1 });
+  }
+  const line = ([message, { index, count }]) => (count === 1 ? `  [${index}]: ${message}` : `  ${count} × ${message}, first at [${index}]`);
+  const lines = [...groups].map(line);
   const error = new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...lines].join('\n'));
   const [[, cause]] = failed;
   if (types.isNativeError(cause)) {
     for (const key of ['code', 'toolName', 'details']) if (Object.hasOwn(cause, key)) error[key] = cause[key];
     if (host.failures.has(cause)) host.failures.set(error, { ...host.failures.get(cause), code: error.code, message: error.message });
+  }
+  if (failed.length < work.length) {
+    for (const [index] of failed) results[index] = null;
+    const details = error.details;
+    error.details = { ...(details && typeof details === 'object' && !Array.isArray(details) ? details : {}), results };
   }
   throw error;
 }

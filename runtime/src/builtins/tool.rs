@@ -167,8 +167,8 @@ fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(width.min(arg(arguments, 1).as_number())))
 }
 
-/// `$parallel_failed(failures, count)`: the error of those, which are pairs of index and reason. It is a failure of the
-/// tool whose failure the first reason is, and was made where that one was.
+/// `$parallel_failed(failures, results)`: the error of those, which are pairs of index and reason. It is a failure of the
+/// tool whose failure the first reason is, and was made where that one was. The results of the others are in its details.
 fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut failures = Vec::new(); // bounded: by MAX_PARALLEL
     for pair in vm.charged_items_copy(arg(arguments, 0))? {
@@ -178,26 +178,70 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         failures.push((index.as_number() as usize, vm.to_string(message)?, reason));
     }
     failures.sort_by_key(|&(index, ..)| index);
-    let first = failures.first().map(|&(.., reason)| reason);
-    let count = arg(arguments, 1).as_number();
+    let mut results = vm.charged_items_copy(arg(arguments, 1))?;
     let mut text = Buffer::new();
     // bounded: two numbers
-    let start = format!("{} of {count} parallel operations failed:", failures.len());
+    let start = format!("{} of {} parallel operations failed:", failures.len(), results.len());
     text.extend_from_slice(vm, start.as_bytes())?;
-    for (index, message, _) in failures {
-        text.extend_from_slice(vm, format!("\n  [{index}]: ").as_bytes())?; // bounded: a number
+    for (index, message, count) in vm.equal_failures(&failures)? {
+        let start = if count == 1 { format!("\n  [{index}]: ") } else { format!("\n  {count} × ") }; // bounded: a number
+        text.extend_from_slice(vm, start.as_bytes())?;
         vm.charged_append(message, &mut text)?;
+        if count > 1 {
+            text.extend_from_slice(vm, format!(", first at [{index}]").as_bytes())?; // bounded: a number
+        }
     }
     let error = vm.new_error(Class::Error, "");
     let text = vm.string_of(text);
     vm.heap.set_own(error, known::MESSAGE, text);
-    if let Some(first) = first {
+    if let Some(&(.., first)) = failures.first() {
         vm.describe_as(error, first)?;
+    }
+    if failures.len() < results.len() {
+        for &(index, ..) in &failures {
+            if let Some(result) = results.get_mut(index) {
+                *result = Value::NULL;
+            }
+        }
+        let results = vm.array_of(results);
+        vm.add_results(error, results)?;
     }
     Ok(error)
 }
 
 impl Vm {
+    /// The failures with different messages: the first index, the message, and how many there are.
+    fn equal_failures(&mut self, failures: &[(usize, Value, Value)]) -> Result<Vec<(usize, Value, usize)>> {
+        let mut groups: Vec<(usize, Value, usize)> = Vec::new(); // bounded: by MAX_PARALLEL
+        for &(index, message, _) in failures {
+            let mut known = None;
+            for (at, &(_, other, _)) in groups.iter().enumerate() {
+                self.work(1)?;
+                if self.strict_equals(message, other)? {
+                    known = Some(at);
+                    break;
+                }
+            }
+            match known {
+                Some(at) => groups[at].2 += 1,
+                None => groups.push((index, message, 1)),
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Add the results of the operations that did not fail to the details of an error.
+    fn add_results(&mut self, error: Value, results: Value) -> Result<()> {
+        let details = self.heap.new_object();
+        if let Some(own) = self.own(error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
+            self.copy_properties(own, details, &[])?;
+        }
+        let key = self.intern_text("results");
+        self.heap.set_own(details, key, results);
+        self.heap.set_own(error, known::DETAILS, details);
+        Ok(())
+    }
+
     /// The value of `codecallContext`, or of `input`.
     pub fn context_value(&mut self) -> Result {
         if let Some(context) = self.realm.input {

@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::event::{EventSink, RunId};
+use crate::rates::RunRates;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -58,6 +59,8 @@ pub struct RunScope {
     pub pause: Option<Arc<CallPause>>,
     /// The hold of its process on it; `None`: no other process can take it over.
     pub hold: Option<Arc<dyn RunHold>>,
+    /// How its calls obey the rate limits of tools; `None`: a refused call fails.
+    pub rates: Option<Arc<RunRates>>,
 }
 
 /// The hold of a process on a run that others take over if it lets its lease lapse.

@@ -75,6 +75,11 @@ pub enum RunEvent {
         /// Sequence number of the call in this process.
         call: u64,
     },
+    /// The tool has refused a call because there were too many, and the call is made again.
+    CallRetried {
+        /// Sequence number of the call in this process.
+        call: u64,
+    },
     /// A tool call has ended.
     CallEnded {
         /// The tool's full name; for an unknown tool, the name that the caller used.

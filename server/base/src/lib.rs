@@ -13,6 +13,7 @@ pub mod hidden;
 pub mod json;
 pub mod offload;
 pub mod priority;
+pub mod rates;
 pub mod redact;
 pub mod sandbox;
 pub mod schema;

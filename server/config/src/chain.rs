@@ -5,11 +5,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What happens at every tool call.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ChainConfig {
     /// How often tools may be called.
     pub rate_limits: Vec<RateLimit>,
+    /// How often a call of a script is made again if its tool refuses it because there were too many calls and says when it
+    /// can be called again. Only tools with `readOnlyHint` or `idempotentHint` are, and only within the time of the run.
+    #[schemars(range(min = 0, max = 100))]
+    pub rate_limit_retries: u32,
     /// How many calls may be active at once.
     pub concurrency_limits: Vec<ConcurrencyLimit>,
     /// What happens with a result that does not match the output schema of its tool.
@@ -22,6 +26,20 @@ pub struct ChainConfig {
     /// Where all tool calls are recorded.
     #[schemars(extend("x-default" = "off"))]
     pub audit: Option<AuditConfig>,
+}
+
+impl Default for ChainConfig {
+    fn default() -> Self {
+        Self {
+            rate_limits: Vec::new(),
+            rate_limit_retries: 5,
+            concurrency_limits: Vec::new(),
+            check_output: CheckOutput::default(),
+            pii: None,
+            cache: CacheConfig::default(),
+            audit: None,
+        }
+    }
 }
 
 impl ChainConfig {

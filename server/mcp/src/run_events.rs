@@ -105,7 +105,7 @@ pub fn event_sink(
     let sink: EventSink = Some(Arc::new(move |event| {
         let is_wanted = match &event {
             RunEvent::Started { .. } | RunEvent::Message(Message::Notify { .. }) => true,
-            RunEvent::CallReached { .. } => false,
+            RunEvent::CallReached { .. } | RunEvent::CallRetried { .. } => false,
             RunEvent::Message(Message::Log { .. }) => has_log,
             RunEvent::Durable { .. }
             | RunEvent::CallStarted { .. }
@@ -157,7 +157,7 @@ impl Forwarder {
                 self.run = Some(run);
                 None
             }
-            RunEvent::CallReached { .. } => None,
+            RunEvent::CallReached { .. } | RunEvent::CallRetried { .. } => None,
             RunEvent::Durable { run } => {
                 let text = format!("the outcome of this run is kept; its handle is {run}");
                 step = self.step(text).map(|progress| with_run(progress, &run));

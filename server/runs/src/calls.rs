@@ -28,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 const MAX_LOGGED: usize = 100;
 /// Maximum number of calls in the log of a dry run, which is its answer.
 const MAX_LOGGED_DRY_RUN: usize = 1_000;
+/// Maximum number of calls beside an error.
+const MAX_SUMMARY: usize = 20;
 /// Maximum size of an input in the log, in bytes. A larger one is truncated.
 const MAX_INPUT_BYTES: usize = 2_048;
 /// Maximum length of the message of an error in the log, in bytes.
@@ -148,6 +150,7 @@ impl Calls {
             match &event {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 RunEvent::CallReached { .. } => log.reach(),
+                RunEvent::CallRetried { .. } => log.retry(id),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
                 RunEvent::Started { .. }
                 | RunEvent::Durable { .. }
@@ -227,6 +230,8 @@ struct Rows {
     total: u64,
     /// Number of all calls that have reached their tool.
     reached: u64,
+    /// How often calls were made again because their tools had refused them.
+    retries: u64,
 }
 
 /// A call in the log.
@@ -239,6 +244,8 @@ struct Record {
     began: Instant,
     duration: Option<Duration>,
     error: Option<ToolError>,
+    /// How often it was made again because its tool had refused it.
+    retries: u32,
     /// In a dry run: whether the result follows from the output schema of the tool.
     is_result_known: bool,
 }
@@ -262,6 +269,8 @@ pub struct LoggedCall {
     pub status: &'static str,
     /// The error of one that has failed.
     pub error: Option<ToolError>,
+    /// How often it was made again because its tool had refused it.
+    pub retries: u32,
 }
 
 /// The log of a dry run.
@@ -289,13 +298,22 @@ impl CallLog {
         if rows.calls.len() < self.max_calls {
             let (tool, input) = (truncate(tool, MAX_NAME_BYTES).to_owned(), truncate_input(input));
             let began = Instant::now();
-            let record = Record { number, tool, input, began, duration: None, error: None, is_result_known: false };
+            let record =
+                Record { number, tool, input, began, duration: None, error: None, retries: 0, is_result_known: false };
             rows.calls.insert(id, Box::new(record));
         }
     }
 
     fn reach(&self) {
         self.rows().reached += 1;
+    }
+
+    fn retry(&self, id: CallId) {
+        let mut rows = self.rows();
+        rows.retries += 1;
+        if let Some(record) = rows.calls.get_mut(&id) {
+            record.retries += 1;
+        }
     }
 
     /// Adds a call that was answered before the run went on. `input` is masked.
@@ -323,10 +341,32 @@ impl CallLog {
         self.rows().reached
     }
 
+    /// Returns how often calls were made again because their tools had refused them.
+    pub fn retries(&self) -> u64 {
+        self.rows().retries
+    }
+
     /// Returns name, status and duration of the first calls, as JSON, and the number of further ones.
     pub fn summary(&self) -> (Vec<Value>, u64) {
         let rows = self.rows();
         (rows.calls.values().map(|record| record.to_summary()).collect(), rows.omitted())
+    }
+
+    /// Returns name, status and duration of the calls that matter most, as JSON, and the number of further ones: those that
+    /// have failed or have no answer first, then those of tools that may write, then the others.
+    pub fn error_summary(&self, only_reads: &dyn Fn(&str) -> bool) -> (Vec<Value>, u64) {
+        let rows = self.rows();
+        let rank = |record: &Record| match record.status().0 {
+            "ok" if only_reads(&record.tool) => 2,
+            "ok" => 1,
+            _ => 0,
+        };
+        let mut calls: Vec<(u8, &Record)> = rows.calls.values().map(|record| (rank(record), &**record)).collect();
+        calls.sort_by_key(|(rank, _)| *rank);
+        calls.truncate(MAX_SUMMARY);
+        let calls: Vec<Value> = calls.into_iter().map(|(_, record)| record.to_summary()).collect();
+        let omitted = rows.total - calls.len() as u64;
+        (calls, omitted)
     }
 
     /// Returns the first calls of a run that began then, and the number of further ones.
@@ -343,6 +383,7 @@ impl CallLog {
                 duration: record.duration.unwrap_or_else(|| record.began.elapsed()),
                 status,
                 error: error.cloned(),
+                retries: record.retries,
             }
         };
         (rows.calls.iter().map(|(id, record)| call(id, record)).collect(), rows.omitted())
@@ -430,6 +471,9 @@ impl Record {
         });
         if let Some(error) = error {
             call["error"] = error_json(error);
+        }
+        if self.retries > 0 {
+            call["retries"] = self.retries.into();
         }
         call
     }

@@ -120,7 +120,7 @@ impl Runs {
         // The engine has the queue.
         let permit = self.admission.wait(self.client).await.map_err(refused)?;
         self.memory.check_available().map_err(refused)?;
-        let scope = RunScope { id: id.clone(), depth: 0, pause: None, hold: None };
+        let scope = RunScope { id: id.clone(), depth: 0, pause: None, hold: None, rates: None };
         let mut hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), None, &log, &self.pipeline).await;
         hooks.pause_when_dropped();
         let context = RunContext::new(scope, Some(permit), &self.memory, &self.pool, None, cancel);
@@ -237,7 +237,8 @@ impl Runs {
     pub async fn make(&self, made: EngineCall, cancel: CancellationToken) -> Made {
         let EngineCall { run, call, is_repeated, allowed_tools, allowed_apps } = made;
         let pause = Arc::new(CallPause::new(call.id.0, is_repeated));
-        let scope = RunScope { id: run, depth: 0, pause: None, hold: None };
+        let rates = self.pipeline.rates(Duration::from_millis(call.timeout_ms));
+        let scope = RunScope { id: run, depth: 0, pause: None, hold: None, rates };
         let context = RunContext::new(scope, None, &self.memory, &self.pool, None, cancel.clone());
         let calls = Arc::new(Calls {
             pipeline: Arc::clone(&self.pipeline),

@@ -43,17 +43,21 @@ impl Finished {
         self.log.reached()
     }
 
-    /// Returns name, status and duration of the first calls, as JSON, and the number of further ones.
+    /// Returns name, status and duration of the calls that matter most beside an error, as JSON, and the number of further ones:
+    /// those that have failed first, then those of tools that may write.
     #[must_use]
-    pub fn calls(&self) -> (Vec<Value>, u64) {
-        self.log.summary()
+    pub fn error_calls(&self) -> (Vec<Value>, u64) {
+        self.log.error_summary(&|tool| self.pipeline.only_reads(tool))
     }
 
     /// Returns the outcome in the format of `codecall_execute`: one line of JSON. Its calls are listed, with their
     /// status and duration: in the error of a run that has failed, else beside the result.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let (calls, omitted) = self.calls();
+        let (calls, omitted) = match self.outcome.result {
+            Ok(_) => self.log.summary(),
+            Err(_) => self.error_calls(),
+        };
         if calls.is_empty() {
             return self.outcome.to_json();
         }
@@ -84,7 +88,10 @@ impl Finished {
     #[must_use]
     pub fn meta(&self) -> Map<String, Value> {
         let redact = |input: &str| redact_input(&self.pipeline, input);
-        let stats = json::parse(&self.outcome.stats.to_json()).unwrap_or_default();
+        let mut stats = json::parse(&self.outcome.stats.to_json()).unwrap_or_default();
+        if self.log.retries() > 0 {
+            stats["rateLimitRetries"] = self.log.retries().into();
+        }
         let calls = self.log.to_json(&self.outcome, &redact);
         let members = [("codecall/run", self.id.as_str().into()), ("codecall/stats", stats), ("codecall/calls", calls)];
         members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

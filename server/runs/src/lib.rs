@@ -55,7 +55,7 @@ pub use queue::{SLICE, STACK};
 pub use request::ExecuteRequest;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -248,7 +248,7 @@ impl Runs {
                 let deadline = Deadline::new(&mut request);
                 // A dry run makes no calls, so its client gets no events of calls.
                 let sink = sink.filter(|_| !request.dry_run);
-                let context = RunContext::new(scope, Some(permit), &self.memory, &self.pool, sink, cancel);
+                let context = RunContext::new(*scope, Some(permit), &self.memory, &self.pool, sink, cancel);
                 let max_bytes = request.policy.limits.max_memory_bytes;
                 let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
                 let trace = begun.span.context();
@@ -273,7 +273,7 @@ impl Runs {
         request: &mut ExecuteRequest,
         log: &Arc<CallLog>,
         cancel: &CancellationToken,
-    ) -> Result<(RunScope, RunPermit, Box<Begun>), Refused> {
+    ) -> Result<(Box<RunScope>, RunPermit, Box<Begun>), Refused> {
         let (mut scope, permit) = self.admit(id, request.parent.as_ref(), cancel).await?;
         let start = request.to_start(&scope);
         // A journal decides on the seed.
@@ -290,7 +290,8 @@ impl Runs {
         }
         let span = Span::begin(SpanKind::Internal, || "run".into());
         let hooks = HookGuard::begin(&self.hooks, start, request.journal.clone(), log, &self.pipeline).await;
-        Ok((scope, permit, Box::new(Begun { span, hooks })))
+        scope.rates = self.pipeline.rates(Duration::from_millis(request.policy.limits.max_duration_ms));
+        Ok((Box::new(scope), permit, Box::new(Begun { span, hooks })))
     }
 
     /// Returns a run that does not begin.
@@ -323,11 +324,11 @@ impl Runs {
             Some(parent) => {
                 let permit = self.admission.nest(self.client, cancel).await?;
                 let (depth, hold) = (parent.depth + 1, parent.hold.clone());
-                (RunScope { id: id.clone(), depth, pause: None, hold }, permit)
+                (RunScope { id: id.clone(), depth, pause: None, hold, rates: None }, permit)
             }
             None => {
                 let permit = self.admission.enter(self.client, cancel).await?;
-                (RunScope { id: id.clone(), depth: 0, pause: None, hold: None }, permit)
+                (RunScope { id: id.clone(), depth: 0, pause: None, hold: None, rates: None }, permit)
             }
         };
         self.memory.check_available()?;

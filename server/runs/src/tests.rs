@@ -1,6 +1,7 @@
 mod calls;
 mod nesting;
 mod pool;
+mod rates;
 mod time;
 
 use super::*;

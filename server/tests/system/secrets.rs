@@ -104,6 +104,7 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
             | RunEvent::Durable { .. }
             | RunEvent::Message(_)
             | RunEvent::CallReached { .. }
+            | RunEvent::CallRetried { .. }
             | RunEvent::CallUpdated { .. } => None,
         })
         .collect();

@@ -18,6 +18,7 @@ mod outside;
 mod pii;
 mod rate;
 mod reach;
+mod retry;
 pub mod sanitize;
 mod trace;
 
@@ -64,6 +65,8 @@ pub struct Pipeline {
     /// What may be called without a script.
     direct_calls: DirectCalls,
     concurrency_limits: Vec<(ToolPattern, Arc<Semaphore>)>,
+    /// How often a call of a script is made again that its tool has refused.
+    rate_limit_retries: u32,
     /// What tools may ask the client of a call.
     interaction: Arc<InteractionConfig>,
     /// Which calls a person has to approve.
@@ -124,6 +127,7 @@ impl Pipeline {
             hooks: Arc::default(),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             concurrency_limits: Vec::new(),
+            rate_limit_retries: ChainConfig::default().rate_limit_retries,
             interaction: Arc::default(),
             approval: Arc::default(),
             approval_requests: None,
@@ -154,12 +158,14 @@ impl Pipeline {
         stores: &Stores,
         more: Vec<Arc<dyn Hook>>,
     ) -> Result<Self, Error> {
-        let ChainConfig { rate_limits, concurrency_limits, check_output, pii, cache, audit } = &config.chain;
+        let ChainConfig { rate_limits, rate_limit_retries, concurrency_limits, check_output, pii, cache, audit } =
+            &config.chain;
         let mut pipeline = Self::new(catalogue, config.sanitization);
         pipeline.sanitizer = Sanitizer::new(config.sanitization, config.paths());
         pipeline.seen = Seen::new(Arc::clone(&stores.shapes), config.server_cache.learn_results);
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
+        pipeline.rate_limit_retries = *rate_limit_retries;
         pipeline.lenient_input = config.lenient_input;
         pipeline.interaction = Arc::new(config.interaction);
         pipeline.approval = Arc::new(config.approval.clone());
@@ -206,6 +212,7 @@ impl Pipeline {
             approval_requests: self.approval_requests.clone(),
             approval_room: Arc::clone(&self.approval_room),
             concurrency_limits: self.concurrency_limits.clone(),
+            rate_limit_retries: self.rate_limit_retries,
             calls: Arc::clone(&self.calls),
             fetcher: self.fetcher.clone(),
             client: Some(name),
@@ -319,7 +326,7 @@ impl Pipeline {
     async fn finish(&self, Begun { mut passing, result }: Begun<'_>) -> Result<ToolResult, ToolError> {
         let result = match result {
             Some(result) => *result,
-            None => self.reach(&mut passing).await,
+            None => Box::pin(self.reach_at_rate(&mut passing)).await,
         };
         Box::pin(self.end(passing, result)).await
     }
@@ -370,8 +377,8 @@ impl Pipeline {
                 return Err(error);
             }
         };
-        let (input, target, passed) = (Map::new(), None, 0);
-        let mut passing = Box::new(Passing { trace, sent, input, target, passed, is_learned: false });
+        let (input, target, passed, retries) = (Map::new(), None, 0, 0);
+        let mut passing = Box::new(Passing { trace, sent, input, target, passed, retries, is_learned: false });
         let result = match found {
             Ok(entry) => self.pass(snapshot, entry, call, &mut passing).await,
             Err(error) => Some(Err(error)),
@@ -462,10 +469,9 @@ impl Pipeline {
     ) -> (usize, Result<Map<String, Value>, Box<Result<ToolResult, ToolError>>>) {
         let Some(known) = passing.for_hooks(self) else { return (0, Ok(input)) };
         for (at, hook) in self.hooks.iter().enumerate() {
-            let begun = offload::run(weight_of(&input), || hook.before(&known, input)).await;
-            let answer = match begun {
-                Ok(answer) => answer.await,
-                Err(busy) => Err(busy.into()),
+            let answer = match hook.limits_rates() {
+                true => self.ask_at_rate(hook, &known, input, passing).await,
+                false => retry::ask(hook, &known, input).await,
             };
             match answer {
                 Ok(Before::Go(changed)) => input = changed,
@@ -513,6 +519,8 @@ struct Passing<'a> {
     target: Option<Target>,
     /// How many hooks have let it pass.
     passed: usize,
+    /// How often it was made again.
+    retries: u32,
     /// Whether the shape of its result is learned.
     is_learned: bool,
 }

@@ -25,7 +25,7 @@ async function tool_parallel(receiver, items, worker, options) {
     await one;
   }
   if (failures.length > 0) {
-    throw $parallel_failed(failures, jobs.length);
+    throw $parallel_failed(failures, results);
   }
   return results;
 }

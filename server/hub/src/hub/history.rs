@@ -325,6 +325,9 @@ impl History {
             "startMs": ms(call.start),
             "durationMs": ms(call.duration),
         });
+        if call.retries > 0 {
+            row["retries"] = call.retries.into();
+        }
         if let Some(error) = &call.error {
             row["error"] = json!({"code": error.code, "message": error.message});
         } else if let Some(output) = tape.and_then(|tape| tape.output(call.id)) {

@@ -183,7 +183,7 @@ pub fn policy(configured: &Policy, settings: Settings) -> Policy {
 
 /// Converts an outcome to the answer of this tool.
 fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
-    let ((calls, omitted), tool_calls) = (finished.calls(), finished.tool_calls());
+    let ((calls, omitted), tool_calls) = (finished.error_calls(), finished.tool_calls());
     let outcome = finished.outcome;
     let logs = outcome.logs;
     let with_logs = |mut answer: Value| {

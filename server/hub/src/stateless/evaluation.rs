@@ -260,16 +260,17 @@ impl Mismatch {
 }
 
 /// Most calls that an error lists.
-const MAX_CALLS: usize = 100;
+const MAX_CALLS: usize = 20;
 
-/// Adds the calls of a journal to an error: their names, and whether they have failed or were cancelled without an answer. How
-/// long they took only the client knows.
+/// Adds the calls of a journal to an error: their names, and whether they have failed or were cancelled without an answer, these
+/// first. How long they took only the client knows.
 fn add_calls(error: &mut Value, journal: &Journal) {
     let answers = journal.rounds.iter().flat_map(|round| &round.answers);
     let answered: BTreeMap<u32, bool> = answers.map(|answer| (answer.call, answer.result.is_ok())).collect();
     let all = (0..).zip(journal.rounds.iter().flat_map(|round| &round.calls));
-    let total = all.clone().count();
-    let calls = all.take(MAX_CALLS).map(|(number, call)| {
+    let (good, others): (Vec<_>, Vec<_>) = all.partition(|(number, _)| answered.get(number) == Some(&true));
+    let total = good.len() + others.len();
+    let calls = others.into_iter().chain(good).take(MAX_CALLS).map(|(number, call): (u32, _)| {
         let status = match answered.get(&number) {
             Some(true) => "ok",
             Some(false) => "error",

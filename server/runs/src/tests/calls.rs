@@ -69,7 +69,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
         apps: None,
         permits: Arc::new(Semaphore::new(1)),
         context: RunContext::new(
-            RunScope { id: RunId::random(), depth: 0, pause: None, hold: None },
+            RunScope { id: RunId::random(), depth: 0, pause: None, hold: None, rates: None },
             None,
             &runs.memory,
             &runs.pool,

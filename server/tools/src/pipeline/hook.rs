@@ -93,6 +93,11 @@ pub trait Hook: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// Whether it refuses calls because there are too many, for a time that its error says.
+    fn limits_rates(&self) -> bool {
+        false
+    }
+
     /// Masks data of a call for notifications, logs and audit records.
     fn mask(&self, value: Arc<Value>) -> Arc<Value> {
         value

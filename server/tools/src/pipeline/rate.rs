@@ -59,6 +59,10 @@ impl Hook for RateLimits {
         "rateLimits"
     }
 
+    fn limits_rates(&self) -> bool {
+        true
+    }
+
     fn before<'a>(&'a self, call: &'a HookCall, input: Map<String, Value>) -> BoxFuture<'a, Result<Before, ToolError>> {
         Box::pin(async move {
             self.count(&call.name, &call.tool).await?;

@@ -11,7 +11,7 @@ use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Maximum size of an input or a result in a span, in bytes.
@@ -80,6 +80,8 @@ pub struct CallTrace<'a> {
     redactor: Redactor,
     began: Instant,
     answered_by: Option<&'static str>,
+    /// Whether it was handed to its tool; a call that is made again counts once.
+    is_reached: AtomicBool,
     ended: bool,
 }
 
@@ -91,9 +93,19 @@ impl<'a> CallTrace<'a> {
         let event_input =
             if context.sink.is_some() { bound::for_event(Arc::clone(&recorded_input)) } else { Arc::default() };
         let (id, began) = (pipeline.calls.fetch_add(1, Ordering::Relaxed), Instant::now());
-        let (answered_by, ended) = (None, false);
-        let trace =
-            Self { pipeline, id, name, context, recorded_input, event_input, redactor, began, answered_by, ended };
+        let trace = Self {
+            pipeline,
+            id,
+            name,
+            context,
+            recorded_input,
+            event_input,
+            redactor,
+            began,
+            answered_by: None,
+            is_reached: AtomicBool::new(false),
+            ended: false,
+        };
         trace.notify(|tool, input| RunEvent::CallStarted { tool, call: id, input });
         trace
     }
@@ -141,8 +153,18 @@ impl<'a> CallTrace<'a> {
 
     /// Sends the event that the call is handed to the tool.
     pub fn reached(&self) {
+        if self.is_reached.swap(true, Ordering::Relaxed) {
+            return;
+        }
         if let Some(sink) = &self.context.sink {
             sink(RunEvent::CallReached { call: self.id });
+        }
+    }
+
+    /// Sends the event that the call is made again.
+    pub fn retried(&self) {
+        if let Some(sink) = &self.context.sink {
+            sink(RunEvent::CallRetried { call: self.id });
         }
     }
 
