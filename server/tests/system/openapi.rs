@@ -568,3 +568,55 @@ async fn charsets_and_odd_descriptions() {
         "{ran:?}"
     );
 }
+
+/// A service that refuses every second request for a second is asked again, by scripts of durable runs too.
+#[tokio::test]
+async fn a_service_that_limits_rates_is_asked_again() {
+    let (asked, written) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (reads, writes) = (Arc::clone(&asked), Arc::clone(&written));
+    let busy = || {
+        let builder = Response::builder().status(429).header("retry-after", "1");
+        builder.body(Body::empty()).expect("a response")
+    };
+    let get = move || async move {
+        if reads.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
+            busy()
+        } else {
+            respond(200, "application/json", "7")
+        }
+    };
+    let post = move || async move {
+        writes.fetch_add(1, Ordering::SeqCst);
+        busy()
+    };
+    let routes = Router::new().route("/value", routing::get(get).post(post));
+    let url = crate::model_server::serve(routes).await;
+    let answers = json!({"200": {"description": "ok"}});
+    let description = json!({
+        "openapi": "3.1.0", "info": {"title": "t", "version": "1"},
+        "paths": {"/value": {
+            "get": {"operationId": "read", "responses": answers}, "post": {"operationId": "write", "responses": answers},
+        }},
+    });
+    let folder = Folder::new();
+    let spec = folder.file("api.json", description.to_string());
+    let address = url.trim_start_matches("http://");
+    for durable in [false, true] {
+        (asked.store(0, Ordering::SeqCst), written.store(0, Ordering::SeqCst));
+        let config = folder.file(
+            "config.json",
+            json!({
+                "openapi": {"api": {"spec": spec, "baseUrl": url, "allowPrivate": [address], "allowWrites": true}},
+                "store": folder.path("store.db"), "durable": {"enabled": durable},
+            })
+            .to_string(),
+        );
+        let server = Server::start(&["--config", &config]).await;
+        let read = server.execute("return [await api.read(), await api.read()]").await;
+        assert_eq!((&read["result"], asked.load(Ordering::SeqCst)), (&json!([7, 7]), 4), "{durable}: {read}");
+        let refused = server.execute("return api.write()").await;
+        assert_eq!(refused["error"]["message"], "HTTP 429 Too Many Requests", "{refused}");
+        assert_eq!((&refused["error"]["toolCalls"], written.load(Ordering::SeqCst)), (&json!(1), 1), "{refused}");
+        server.end().await;
+    }
+}

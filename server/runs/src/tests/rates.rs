@@ -1,7 +1,8 @@
 //! Tools that refuse calls because there were too many.
 
 use super::*;
-use codecall_base::tool::{ToolDefinition, ToolError};
+use agentscript::{Call, Event};
+use codecall_base::tool::{ToolDefinition, ToolError, ToolLookups};
 use codecall_config::{Config, RateLimit};
 use codecall_store::Stores;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -153,6 +154,46 @@ async fn a_call_that_waits_is_cancelled_with_its_run() {
     };
     let (finished, ()) = tokio::join!(running, cancelling);
     assert_eq!((code(&finished.outcome), seen.calls.load(Ordering::SeqCst)), ("EXECUTION_ABORTED", 1));
+}
+
+/// A journal that counts calls and answers.
+#[derive(Debug, Default)]
+struct Counting {
+    calls: AtomicUsize,
+    answers: AtomicUsize,
+}
+
+impl RunJournal for Counting {
+    fn start(&self, start: StartInputs) -> StartInputs {
+        start
+    }
+
+    fn append_lookups(&self, _: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.calls.fetch_add(calls.len(), Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
+        let good = events.iter().filter(|event| matches!(event, Event::Settled { result: Ok(_), .. }));
+        self.answers.fetch_add(good.count(), Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_made_again_is_once_in_the_journal() {
+    let (runs, seen) = limited(2, data!({"retryAfterMs": 20, "status": 429}), Config::default());
+    let journal = Arc::new(Counting::default());
+    let request =
+        ExecuteRequest { journal: Some(Arc::<Counting>::clone(&journal) as _), ..request("return api.read({})") };
+    let finished = runs.execute(request, None, CancellationToken::new()).await;
+    assert_eq!(finished.outcome.result.as_deref().expect("it succeeds"), "{}");
+    let counts = [&seen.calls, &journal.calls, &journal.answers].map(|count| count.load(Ordering::SeqCst));
+    assert_eq!(counts, [3, 1, 1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
