@@ -234,9 +234,11 @@ fn to_answer(finished: Finished, truncated: Option<Value>) -> Answer {
 
 /// Returns one of the six codes of this tool.
 fn code_of(failure: &Failure) -> &'static str {
-    use ErrorCode::{MaxToolCallsExceeded, SerializationError, ServerNotAllowed};
+    use ErrorCode::{MaxToolCallsExceeded, SelfReferenceBlocked, SerializationError, ServerNotAllowed};
     match (failure.status, ErrorCode::parse(&failure.code)) {
         (Status::Timeout, _) => ErrorCode::Timeout.as_str(),
+        // The name of the tool is wrong, not the language.
+        (_, Some(SelfReferenceBlocked)) => RUNTIME_ERROR,
         // The script was refused before it ran, so it is not valid in this language.
         (Status::SyntaxError, _) => ErrorCode::SyntaxError.as_str(),
         (Status::IllegalAccess, _) if !failure.issues.is_empty() => ErrorCode::SyntaxError.as_str(),
