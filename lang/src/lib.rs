@@ -56,6 +56,6 @@ pub use callee::{Walk, callee_text, iterable_text, iterated_callee_text, value_t
 pub use compile::compile;
 pub use diagnostic::{Code, Diagnostic, Failure, Refusal, Rendered};
 pub use hint::allowed_hint;
-pub use options::{Language, Loops, Options, PlainCall};
+pub use options::{Language, Loops, Options, OwnTool, PlainCall};
 pub use span::{Location, Span};
 pub use suggest::names;

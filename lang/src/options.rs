@@ -25,6 +25,9 @@ pub enum Loops {
     All,
 }
 
+/// Finds the tool of the host itself that a call of a free name calls, by the constant texts that its arguments begin with.
+pub type OwnTool<'a> = dyn Fn(&str, &[Cow<'_, [u8]>]) -> Option<String> + 'a;
+
 /// What [`compile`](crate::compile) needs beside the text.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
@@ -51,9 +54,8 @@ pub struct Options<'a> {
     pub apps: &'a dyn Fn(&str) -> bool,
     /// Whether the host provides a global that the language refuses otherwise, such as `fetch`.
     pub provided: &'a dyn Fn(&str) -> bool,
-    /// The tool of the host itself that a call of a free name calls, by the constant texts that its arguments begin with, such as
-    /// `callTool('codecall:search')`; absent: it calls another one.
-    pub own_tool: &'a dyn Fn(&str, &[Cow<'_, [u8]>]) -> Option<String>,
+    /// Finds tools of the host itself, which no script may call: that of `callTool('codecall:search')`.
+    pub own_tool: &'a OwnTool<'a>,
     /// Names of built-in globals: they are no reason for a suggestion and cannot be assigned to.
     pub globals: &'a dyn Fn(&str) -> bool,
     /// Whether a call can be evaluated without leaving the expression it is part of: it never runs

@@ -602,7 +602,8 @@ async fn a_service_that_limits_rates_is_asked_again() {
     let spec = folder.file("api.json", description.to_string());
     let address = url.trim_start_matches("http://");
     for durable in [false, true] {
-        (asked.store(0, Ordering::SeqCst), written.store(0, Ordering::SeqCst));
+        asked.store(0, Ordering::SeqCst);
+        written.store(0, Ordering::SeqCst);
         let config = folder.file(
             "config.json",
             json!({

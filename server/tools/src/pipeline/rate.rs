@@ -30,7 +30,8 @@ impl RateLimits {
             let quota = Quota { limit: rule.limit, window: rule.window };
             let wait = match self.limiter.take(&format!("{number} {name}"), quota).await {
                 Ok(None) => continue,
-                Ok(Some(wait)) => wait.as_millis(),
+                // Rounded up: a call at that time is not refused.
+                Ok(Some(wait)) => wait.as_micros().div_ceil(1_000),
                 Err(error) => {
                     tracing::error!(%error, tool = name, "a rate limit cannot be enforced");
                     continue;

@@ -24,6 +24,8 @@ const TIMES: [(&str, f64); 7] = [
     ("retry_after", 1_000.0),
     ("Retry-After", 1_000.0),
 ];
+/// The shortest time that a call waits, in milliseconds: no call is made again at once.
+const MIN_WAIT_MS: f64 = 10.0;
 /// The longest time that counts, in milliseconds.
 const MAX_WAIT_MS: f64 = 86_400_000.0;
 
@@ -171,7 +173,7 @@ fn retry_time(details: &Value) -> Option<Duration> {
         },
         _ => None,
     })?;
-    (ms.is_finite() && ms >= 0.0).then(|| Duration::from_secs_f64(ms.min(MAX_WAIT_MS) / 1_000.0))
+    (ms.is_finite() && ms >= 0.0).then(|| Duration::from_secs_f64(ms.clamp(MIN_WAIT_MS, MAX_WAIT_MS) / 1_000.0))
 }
 
 #[cfg(test)]
@@ -199,7 +201,7 @@ mod tests {
             ),
             ("TOOL_EXECUTION_ERROR", "busy", json!({"status": 429, "body": {"retry_after": 0.1}}), Some(Some(100))),
             ("TOOL_EXECUTION_ERROR", "HTTP 429 Too Many Requests", Value::Null, Some(None)),
-            ("429", "no", json!({"retryAfter": "Wed, 21 Oct 2015 07:28:00 GMT"}), Some(Some(0))),
+            ("429", "no", json!({"retryAfter": "Wed, 21 Oct 2015 07:28:00 GMT"}), Some(Some(10))),
             ("RATE_LIMIT", "no", json!({"retryAfter": "soon"}), Some(None)),
             ("RATE_LIMIT", "no", json!({"retryAfter": -1}), Some(None)),
             ("RATE_LIMIT", "no", json!({"retryAfter": 1e300}), Some(Some(86_400_000))),
