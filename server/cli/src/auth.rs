@@ -156,6 +156,9 @@ fn row(server: &Value) -> Vec<String> {
 }
 
 fn authorizer(config: &Config, app: &str) -> Result<Authorizer, CommandError> {
+    if let Some(server) = config.unusable.get(app) {
+        return Err(CommandError::new(server.reason.clone()));
+    }
     let Some(server) = config.upstreams.get(app) else {
         let names = config.upstreams.keys().map(String::as_str);
         let near = codecall_base::text::nearest(app, names, 1).first().map(|near| format!("; did you mean '{near}'?"));

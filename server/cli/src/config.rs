@@ -60,6 +60,11 @@ impl Configuration {
                 let name = file.map_or_else(|| "no file".to_owned(), |file| file.display().to_string());
                 let mut lines: Vec<String> =
                     config.warnings.iter().map(|warning| format!("warning: {warning}")).collect();
+                let reasons: Vec<&str> = config.unusable.values().map(|server| &*server.reason).collect();
+                if !reasons.is_empty() {
+                    output::print_lines(&lines)?;
+                    return Err(CommandError::new(format!("{name}: {}", reasons.join("; "))));
+                }
                 lines.push(format!("{name}: valid"));
                 output::print_lines(&lines)?;
             }

@@ -120,6 +120,11 @@ impl Init {
                 let keys = written.different_settings.join(", ");
                 lines.push(format!("not changed, because it has other values: {keys}"));
             }
+            if !self.dry_run {
+                lines.push(
+                    "'codecall servers prefetch' installs the packages of the servers and learns their tools".into(),
+                );
+            }
             for (path, backup) in &changed {
                 lines.push(format!("{}: starts CodeCall; as it was: {}", path.display(), backup.display()));
             }
@@ -144,11 +149,16 @@ impl Init {
     /// What is written can be read. Variables need not be set.
     fn check(&self, path: &Path, text: &str) -> Result<(), CommandError> {
         let lookup = |name: &str| Some(std::env::var(name).unwrap_or_default());
-        match Config::parse(text, codecall_config::Format::Toml, &lookup) {
-            Ok(_) => Ok(()),
+        let problem = match Config::parse(text, codecall_config::Format::Toml, &lookup) {
             // A file of variables may come later.
-            Err(problem) if problem.contains(".envFile: ") => Ok(()),
-            Err(problem) => Err(CommandError::new(format!("{}: {problem}", path.display()))
+            Ok(config) => {
+                config.unusable.into_values().map(|server| server.reason).find(|why| !why.contains(".envFile: "))
+            }
+            Err(problem) => Some(problem),
+        };
+        match problem {
+            None => Ok(()),
+            Some(problem) => Err(CommandError::new(format!("{}: {problem}", path.display()))
                 .with_help("correct this file, or write another one with --output FILE")),
         }
     }

@@ -26,6 +26,7 @@ mod run;
 mod running;
 mod secret;
 mod serve;
+mod servers;
 mod shell;
 mod sources;
 mod status;
@@ -101,6 +102,8 @@ enum Command {
     Config(config::Configuration),
     /// List recorded runs, show one, or replay it.
     History(Box<history::History>),
+    /// Prepare MCP servers for their first use.
+    Servers(servers::Servers),
     /// Store, list and delete secrets, which are encrypted at rest.
     Secret(secret::Secret),
     /// Check the database of the server, shrink it, copy it to a file and back.
@@ -212,6 +215,7 @@ impl CommandLine {
             Command::Auth(auth) => auth.execute().await,
             Command::Config(config) => config.execute(),
             Command::History(history) => history.execute().await,
+            Command::Servers(servers) => servers.execute().await,
             Command::Secret(secret) => secret.execute().await,
             Command::Store(store) => store.execute().await,
             Command::Worker(worker) => worker.execute().await,

@@ -110,7 +110,7 @@ impl Request {
                 run.answer(running, None).await.0
             }
             Self::Status { is_json } => {
-                tokio::join!(running.wait_for(Need::Connection, |_| true), running.hub.look_at_store());
+                tokio::join!(running.wait_for(Need::Attempt, |_| true), running.hub.look_at_store());
                 status::reply(&running.hub.status(), is_json)
             }
         }

@@ -112,7 +112,7 @@ async fn announce(live: LiveHub) {
     }
     hub.started().await;
     let status = hub.status();
-    let is_up = |server: &&ServerStatus| server.state == "up";
+    let is_up = |server: &&ServerStatus| ["up", "idle"].contains(&server.state.as_str());
     let (up, all) = (status.servers.iter().filter(is_up).count(), status.servers.len());
     let tools: usize = status.servers.iter().map(|server| server.tools).sum();
     let of = if up == all { String::new() } else { format!(" of {all}") };

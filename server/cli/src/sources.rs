@@ -124,6 +124,7 @@ impl Sources {
         if self.mock_tools.is_some() {
             config.upstreams.clear();
             config.openapi.clear();
+            config.unusable.clear();
         }
         Ok(config)
     }
@@ -193,6 +194,8 @@ impl Sources {
 pub enum Need {
     /// Its tools, which may be known from an earlier start.
     Tools,
+    /// The end of an attempt to connect, if one is under way.
+    Attempt,
     /// Its connection.
     Connection,
 }
@@ -205,6 +208,7 @@ impl RunningHub {
         self.hub.catalogue().approvals_read().await;
         let mut waiting = std::pin::pin!(join_all(wanted.iter().map(|up| match need {
             Need::Tools => up.tools_known(),
+            Need::Attempt => up.start_ended(),
             Need::Connection => up.first_attempt(),
         })));
         let mut notes = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_NOTE, NEXT_NOTE);

@@ -2,7 +2,7 @@
 
 use super::request::{Output, Reply, Request};
 use super::running::{ServerFlag, Target};
-use super::sources::Sources;
+use super::sources::{Need, Sources};
 use super::{CommandError, CommandStatus};
 use clap::Args;
 use codecall_hub::hub::{BrokenStatus, ServerStatus, Status as Report};
@@ -49,6 +49,7 @@ impl Status {
             return server.ask(request).await?.map_or(Ok(CommandStatus::Failure), Reply::print);
         }
         let running = self.sources.open_all()?;
+        running.wait_for(Need::Connection, |_| true).await;
         let reply = request.answer(&running).await;
         running.hub.close().await;
         reply.print()
@@ -58,7 +59,8 @@ impl Status {
 /// Returns what the command prints. It succeeds if all MCP servers are up, and the store can be used.
 pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
     let store_error = report.store.as_ref().and_then(|store| store.error.as_deref());
-    let is_success = store_error.is_none() && report.servers.iter().all(|server| server.state == "up");
+    let is_success =
+        store_error.is_none() && report.servers.iter().all(|server| ["up", "idle"].contains(&server.state.as_str()));
     let output = if is_json {
         Output::Json(serde_json::to_string(report).unwrap_or_default())
     } else {
@@ -69,8 +71,10 @@ pub(super) fn reply(report: &Report, is_json: bool) -> Reply {
         .servers
         .iter()
         .flat_map(|server| server.oddities.iter().map(|oddity| format!("{}: {oddity}", server.app)));
+    let outputs = report.servers.iter().filter(|server| !server.last_output.is_empty());
+    let outputs = outputs.map(|server| format!("{}: its last output: {}", server.app, server.last_output.join(" | ")));
     let fronts = report.fronts.iter().map(|(client, fronts)| format!("front of {client}: {}", fronts.join(", ")));
-    let notes = oddities.chain(fronts).chain(store_error.map(str::to_owned)).collect();
+    let notes = oddities.chain(outputs).chain(fronts).chain(store_error.map(str::to_owned)).collect();
     Reply { output, notes, is_success }
 }
 

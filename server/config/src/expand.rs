@@ -33,6 +33,16 @@ pub fn expand(value: &mut Value, path: &str, environment: Environment<'_>) -> Re
     Ok(())
 }
 
+/// Does the same, with an empty text in the place of each string that cannot be expanded.
+pub fn expand_known(value: &mut Value, environment: Environment<'_>) {
+    match value {
+        Value::String(text) => *text = expanded(text, "", environment).unwrap_or_default(),
+        Value::Array(items) => items.iter_mut().for_each(|item| expand_known(item, environment)),
+        Value::Object(members) => members.values_mut().for_each(|member| expand_known(member, environment)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 fn expanded(text: &str, path: &str, environment: Environment<'_>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

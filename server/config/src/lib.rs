@@ -48,6 +48,8 @@ mod script_tools;
 mod search;
 mod secrets;
 mod server_cache;
+mod server_entry;
+mod servers;
 mod stateless;
 mod store;
 mod structured;
@@ -97,6 +99,8 @@ pub use script_tools::ScriptToolsConfig;
 pub use search::{SearchConfig, Strategy};
 pub use secrets::Secret;
 pub use server_cache::ServerCache;
+pub use server_entry::UnusableServer;
+pub use servers::{ServersConfig, StartTime};
 pub use stateless::StatelessConfig;
 pub use store::{DEFAULT_WORKSPACE, MASTER_KEY_FILE_VARIABLE, STORE_VARIABLE, StoreConfig};
 pub use structured::Structured;
@@ -116,6 +120,12 @@ pub struct Config {
     #[serde(skip, rename = "mcpServers")]
     #[schemars(!skip)]
     pub upstreams: BTreeMap<String, UpstreamConfig>,
+    /// The servers of `mcpServers` and `openapi` whose entries cannot be used, by the id of their app.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub unusable: BTreeMap<String, UnusableServer>,
+    /// When MCP servers start and stop.
+    pub servers: ServersConfig,
     /// What is remembered of MCP servers between starts.
     pub server_cache: ServerCache,
     /// The folder of what must last: the file of the store, and that of the master key. Default: `codecall` in the user's folder
@@ -244,6 +254,8 @@ impl Default for Config {
         Self {
             schema: Ignored,
             upstreams: BTreeMap::new(),
+            unusable: BTreeMap::new(),
+            servers: ServersConfig::default(),
             server_cache: ServerCache::default(),
             state_dir: None,
             openapi: BTreeMap::new(),
@@ -372,6 +384,12 @@ impl Config {
             .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
         let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
         Ok((text, if json { Format::Json } else { Format::Toml }))
+    }
+
+    /// Whether `mcpServers` or `openapi` has an app, usable or not.
+    #[must_use]
+    pub fn has_server(&self, app: &str) -> bool {
+        self.upstreams.contains_key(app) || self.openapi.contains_key(app) || self.unusable.contains_key(app)
     }
 
     /// Whether the configuration isolates scripts or MCP servers.

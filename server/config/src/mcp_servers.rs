@@ -7,8 +7,9 @@ use super::duration::Milliseconds;
 use super::env_file;
 use super::expand::{Environment, expand};
 use super::read::{read, take_keys};
-use super::schema::{self, Ignored, aliases, properties};
+use super::schema::{self, Ignored, properties};
 use super::secrets::{FoundSecrets, Secret};
+use super::server_entry::{ServerEntry, collect_secrets, has_key, restrictions};
 use super::tools::Quarantine;
 use codecall_base::error::unknown_key;
 use codecall_base::text::{nearest, truncate};
@@ -183,6 +184,10 @@ pub struct StdioConfig {
     /// The folder that it runs in.
     #[schemars(extend("x-default" = "current folder"))]
     pub cwd: Option<PathBuf>,
+    /// After how long without a request the process is stopped; the next call starts it again. `0`: never, for one that keeps
+    /// something in memory, such as an open page.
+    #[schemars(with = "Milliseconds", extend("x-default" = "`servers.idleStopMs`"))]
+    pub idle_stop_ms: Option<u64>,
     /// What the process may do. Without it: the same as the server.
     #[schemars(extend("x-default" = "none"))]
     pub confine: Option<ConfineConfig>,
@@ -222,42 +227,67 @@ static STDIO: LazyLock<Vec<String>> = LazyLock::new(properties::<StdioConfig>);
 static HTTP: LazyLock<Vec<String>> = LazyLock::new(properties::<HttpConfig>);
 
 impl UpstreamConfig {
-    /// Reads the entry of `app`; `None` if it is disabled.
+    /// Reads the entry of `app`.
+    ///
+    /// # Errors
+    /// Its name, or a key that restricts the server, is wrong.
     pub(super) fn read(
         app: &str,
         mut entry: Value,
         environment: Environment<'_>,
         found: &RefCell<FoundSecrets>,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<ServerEntry<Self>, String> {
         let path = format!("mcpServers.{app}");
         check_app(&path, app)?;
         let unknown = take_unknown(&mut entry, &path)?;
-        let ignored = || unknown.iter().map(|(name, _)| format!("{path}: unknown key '{name}' is ignored"));
+        Self::parts(restrictions(&entry, &SCHEMA, &RESTRICTING, &path, environment)?, &path)?;
+        let has = |key: &str| has_key(&entry, &SCHEMA, key);
+        if has("confine") && has("url") && !has("command") {
+            return Err(format!("{path}.confine: only a server that is started with 'command' can be confined"));
+        }
+        let has_target = has("command") || has("url");
         write_numbers(&mut entry);
         let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
-        if is("disabled", true) || is("enabled", false) {
+        let read = if is("disabled", true) || is("enabled", false) {
             // It may refer to variables that are not set.
-            check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default())?;
-            Self::parts(entry, &path)?;
-            warnings.extend(ignored());
-            return Ok(None);
-        }
-        expand(&mut entry, &path, environment)?;
-        add_env_file(&mut entry, &path)?;
-        check(&mut entry, &SCHEMA, &path, &mut found.borrow_mut())?;
+            let checked = check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default());
+            warnings.extend(checked.and_then(|()| Self::parts(entry, &path).map(drop)).err());
+            ServerEntry::Disabled
+        } else {
+            let written = entry.clone();
+            match Self::usable(entry, &path, environment, found) {
+                Ok(server) => ServerEntry::Usable(server),
+                Err(reason) => {
+                    collect_secrets(written, &SCHEMA, &path, environment, found);
+                    let misspelt = unknown.iter().map(|(_, problem)| problem.clone()).find(|_| !has_target);
+                    return Ok(ServerEntry::Unusable(misspelt.unwrap_or(reason)));
+                }
+            }
+        };
+        warnings.extend(unknown.iter().map(|(name, _)| format!("{path}: unknown key '{name}' is ignored")));
+        Ok(read)
+    }
+
+    /// Reads an entry that is not disabled.
+    fn usable(
+        mut entry: Value,
+        path: &str,
+        environment: Environment<'_>,
+        found: &RefCell<FoundSecrets>,
+    ) -> Result<Self, String> {
+        expand(&mut entry, path, environment)?;
+        add_env_file(&mut entry, path)?;
+        check(&mut entry, &SCHEMA, path, &mut found.borrow_mut())?;
         let has = |key: &str| entry.get(key).is_some();
         let (has_command, has_url, has_timeout) = (has("command"), has("url"), has("startTimeoutMs"));
         let used = Entry(entry.clone());
-        let (stdio, http, mut rest) = Self::parts(entry, &path)?;
+        let (stdio, http, mut rest) = Self::parts(entry, path)?;
         let kind = match (has_command, has_url) {
             (true, false) if http.auth.is_some() => {
                 return Err(format!("{path}.auth: only a server with 'url' can be authorized"));
             }
             (true, false) => UpstreamKind::Stdio(stdio),
-            (false, true) if stdio.confine.is_some() => {
-                return Err(format!("{path}.confine: only a server that is started with 'command' can be confined"));
-            }
             (false, true) => {
                 check_url(&format!("{path}.url"), &http.url)?;
                 http.auth.as_ref().map_or(Ok(()), |auth| auth.check(&format!("{path}.auth")))?;
@@ -267,13 +297,17 @@ impl UpstreamConfig {
                 UpstreamKind::Http(http)
             }
             (true, true) => return Err(format!("{path}: give either 'command' or 'url', not both")),
-            (false, false) => {
-                let missing = || format!("{path}: 'command' or 'url' is missing");
-                return Err(unknown.into_iter().next().map_or_else(missing, |(_, problem)| problem));
-            }
+            (false, false) => return Err(format!("{path}: 'command' or 'url' is missing")),
         };
-        warnings.extend(ignored());
-        Ok(Some(Self { kind, entry: used, ..rest }))
+        Ok(Self { kind, entry: used, ..rest })
+    }
+
+    /// Returns after how long without a request its process is stopped; `None`: never. `of_all` is that of servers without their
+    /// own.
+    #[must_use]
+    pub fn idle_stop(&self, of_all: Duration) -> Option<Duration> {
+        let UpstreamKind::Stdio(stdio) = &self.kind else { return None };
+        Some(stdio.idle_stop_ms.map_or(of_all, Duration::from_millis)).filter(|time| !time.is_zero())
     }
 
     fn parts(mut entry: Value, path: &str) -> Result<(StdioConfig, HttpConfig, Self), String> {
@@ -293,12 +327,7 @@ const RESTRICTING: [&str; 6] = ["confine", "enabled", "disabled", "enabledTools"
 /// Takes unknown keys out of an entry: clients have keys of their own. Returns their names, and an error for each.
 fn take_unknown(entry: &mut Value, path: &str) -> Result<Vec<(String, String)>, String> {
     let Some(table) = entry.as_object_mut() else { return Ok(Vec::new()) };
-    let keys = || schema::keys(&SCHEMA).into_iter().flatten();
-    let known: Vec<(&str, &str)> = keys()
-        .flat_map(|(key, schema)| {
-            std::iter::once(key.as_str()).chain(aliases(schema)).map(move |name| (name, key.as_str()))
-        })
-        .collect();
+    let known = super::server_entry::names(&SCHEMA);
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     let unknown: Vec<String> = table.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
     let mut taken = Vec::new();

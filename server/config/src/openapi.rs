@@ -6,6 +6,7 @@ use super::expand::{Environment, expand};
 use super::mcp_servers::{check_app, check_url};
 use super::read::read;
 use super::secrets::{FoundSecrets, Secret};
+use super::server_entry::{ServerEntry, collect_secrets, restrictions};
 use super::tools::Quarantine;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -171,27 +172,53 @@ impl OAuthClientConfig {
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of_type::<OpenApiConfig>);
 
+/// Keys that restrict a service.
+const RESTRICTING: [&str; 6] = ["enabled", "include", "exclude", "quarantine", "allowWrites", "allowPrivate"];
+
 impl OpenApiConfig {
-    /// Reads the entry of `app`; `None` if it is disabled.
+    /// Reads the entry of `app`.
+    ///
+    /// # Errors
+    /// Its name, or a key that restricts the service, is wrong.
     pub(super) fn read(
         app: &str,
         mut entry: Value,
         environment: Environment<'_>,
         found: &RefCell<FoundSecrets>,
-    ) -> Result<Option<Self>, String> {
+        warnings: &mut Vec<String>,
+    ) -> Result<ServerEntry<Self>, String> {
         let path = format!("openapi.{app}");
         check_app(&path, app)?;
-        if entry.get("enabled") == Some(&Value::Bool(false)) {
+        let restricted: Self = read(restrictions(&entry, &SCHEMA, &RESTRICTING, &path, environment)?, &path)?;
+        restricted.check_hosts(&path)?;
+        if !restricted.enabled {
             // It may refer to variables that are not set.
-            check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default())?;
-            read::<Self>(entry, &path)?;
-            return Ok(None);
+            let checked = check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default());
+            warnings.extend(checked.and_then(|()| read::<Self>(entry, &path).map(drop)).err());
+            return Ok(ServerEntry::Disabled);
         }
-        expand(&mut entry, &path, environment)?;
-        check(&mut entry, &SCHEMA, &path, &mut found.borrow_mut())?;
-        let config: Self = read(entry, &path)?;
-        config.check(&path)?;
-        Ok(Some(config))
+        let written = entry.clone();
+        Ok(match Self::usable(entry, &path, environment, found) {
+            Ok(service) => ServerEntry::Usable(service),
+            Err(reason) => {
+                collect_secrets(written, &SCHEMA, &path, environment, found);
+                ServerEntry::Unusable(reason)
+            }
+        })
+    }
+
+    /// Reads an entry that is not disabled.
+    fn usable(
+        mut entry: Value,
+        path: &str,
+        environment: Environment<'_>,
+        found: &RefCell<FoundSecrets>,
+    ) -> Result<Self, String> {
+        expand(&mut entry, path, environment)?;
+        check(&mut entry, &SCHEMA, path, &mut found.borrow_mut())?;
+        let config: Self = read(entry, path)?;
+        config.check(path)?;
+        Ok(config)
     }
 
     fn check(&self, path: &str) -> Result<(), String> {
@@ -211,6 +238,10 @@ impl OpenApiConfig {
                 return Err(format!("{path}: 'auth' has a secret of this scheme too; keep one of them"));
             }
         }
+        Ok(())
+    }
+
+    fn check_hosts(&self, path: &str) -> Result<(), String> {
         if self.allow_private.iter().any(|host| host.is_empty() || host.contains(['/', '*', ' '])) {
             return Err(format!("{path}.allowPrivate: write a host, such as 'localhost' or '10.0.0.5:8080'"));
         }

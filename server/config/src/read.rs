@@ -8,6 +8,7 @@ use super::environment::{self, Override};
 use super::expand::{Environment, SECRET_PREFIX, expand};
 use super::schema::{self, properties};
 use super::secrets::FoundSecrets;
+use super::server_entry::{ServerEntry, UnusableServer};
 use super::vm::VmConfig;
 use super::{ChainConfig, CodeExecution, Config, Format, OpenApiConfig, Sections, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
@@ -34,6 +35,9 @@ pub fn parse(
     let (overrides, warnings) = environment::apply(&mut value, variables);
     let mut config = of_document(value, environment).map_err(|message| from_variable(message, &overrides))?;
     config.warnings.splice(0..0, warnings);
+    for server in config.unusable.values_mut() {
+        server.reason = from_variable(std::mem::take(&mut server.reason), &overrides);
+    }
     Ok(config)
 }
 
@@ -105,21 +109,30 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     config.store.check()?;
     config.script_tools.check()?;
     for (app, entry) in servers {
-        if let Some(server) = UpstreamConfig::read(&app, entry, &environment, &found, &mut config.warnings)? {
-            config.upstreams.insert(app, server);
+        match UpstreamConfig::read(&app, entry, &environment, &found, &mut config.warnings)? {
+            ServerEntry::Usable(server) => drop(config.upstreams.insert(app, server)),
+            ServerEntry::Unusable(reason) => {
+                config.unusable.insert(app, UnusableServer { source: "mcp", reason });
+            }
+            ServerEntry::Disabled => {}
         }
     }
     config.sections = sections;
     for (app, entry) in services {
-        if let Some(service) = OpenApiConfig::read(&app, entry, &environment, &found)? {
-            if config.upstreams.contains_key(&app) {
-                return Err(format!("openapi.{app}: there is an MCP server of this name; choose another"));
+        let read = OpenApiConfig::read(&app, entry, &environment, &found, &mut config.warnings)?;
+        if !matches!(read, ServerEntry::Disabled) && config.has_server(&app) {
+            return Err(format!("openapi.{app}: there is an MCP server of this name; choose another"));
+        }
+        match read {
+            ServerEntry::Usable(service) => drop(config.openapi.insert(app, service)),
+            ServerEntry::Unusable(reason) => {
+                config.unusable.insert(app, UnusableServer { source: "openapi", reason });
             }
-            config.openapi.insert(app, service);
+            ServerEntry::Disabled => {}
         }
     }
     let scripts = &config.script_tools;
-    if scripts.is_used() && (config.upstreams.contains_key(&scripts.app) || config.openapi.contains_key(&scripts.app)) {
+    if scripts.is_used() && config.has_server(&scripts.app) {
         return Err(format!("scriptTools.app: there is another app '{}'; choose another name", scripts.app));
     }
     // Those of files with variables are there, too.

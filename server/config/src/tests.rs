@@ -13,6 +13,15 @@ fn json(text: &str) -> Result<Config, String> {
     Config::parse(text, Format::Json, &|name| (name == "TOKEN").then(|| "s3cret-token".to_owned()))
 }
 
+/// What is wrong with a configuration, or with the only server of it.
+fn mistake(text: &str) -> String {
+    mistake_of(toml(text))
+}
+
+fn mistake_of(read: Result<Config, String>) -> String {
+    read.map_or_else(|message| message, |config| config.unusable.into_values().next().expect("a mistake").reason)
+}
+
 fn stdio(config: &Config, app: &str) -> StdioConfig {
     match &config.upstreams[app].kind {
         UpstreamKind::Stdio(stdio) => stdio.clone(),
@@ -50,6 +59,56 @@ fn secrets_are_known() {
     let told = "k-1234567 production t-1234567 q-1234567 h-1234567 s3cret-token --token";
     let hidden = "[secret] production [secret] [secret] [secret] [secret] --token";
     assert_eq!(config.secrets.redactor().redact_text(told), hidden);
+}
+
+/// An entry that cannot be used switches off its server. A wrong key that restricts the server does not.
+#[test]
+fn one_bad_server_is_one_bad_server() {
+    for (entry, is_fatal) in [
+        ("a.command = \"${NOPE}\"", false),
+        ("a = { command = \"x\", env = { T = \"${NOPE}\" } }", false),
+        ("a = { command = \"x\", args = \"y\" }", false),
+        ("a = { command = \"x\", startTimeoutMs = \"soon\" }", false),
+        ("a = { command = \"x\", url = \"http://x\" }", false),
+        ("a = { comand = \"x\" }", false),
+        ("a = 5", false),
+        ("a = { command = \"x\", enabledTools = \"y\" }", true),
+        ("a = { command = \"x\", allowedTools = [\"${NOPE}\"] }", true),
+        ("a = { command = \"x\", disabledTool = [\"y\"] }", true),
+        ("a = { command = \"${NOPE}\", disabledTools = 3 }", true),
+        ("a = { command = \"x\", disabled = \"yes\" }", true),
+        ("a = { command = \"x\", confine = { reed = [] } }", true),
+        ("a = { url = \"http://x\", confine = {} }", true),
+        ("a = { command = \"x\", quarantine = \"never\" }", true),
+        ("\"a:b\" = { command = \"x\" }", true),
+    ] {
+        let read = toml(&format!("[mcpServers]\n{entry}\nb = {{ command = \"x\" }}"));
+        assert_eq!(read.is_err(), is_fatal, "{entry}: {read:?}");
+        let Ok(config) = read else { continue };
+        assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["b"], "{entry}");
+        assert!(config.unusable["a"].reason.starts_with("mcpServers.a"), "{:?}", config.unusable);
+    }
+    for (entry, is_fatal) in [
+        ("spec = \"${NOPE}\"", false),
+        ("spek = \"x\"", false),
+        ("spec = \"x\"\nallowWrites = \"yes\"", true),
+        ("spec = \"x\"\nexclude = { tags = 3 }", true),
+        ("spec = \"x\"\nallowPrivate = [\"*\"]", true),
+    ] {
+        let read = toml(&format!("[openapi.a]\n{entry}\n[openapi.b]\nspec = \"x\""));
+        assert_eq!(read.is_err(), is_fatal, "{entry}: {read:?}");
+        let Ok(config) = read else { continue };
+        assert!(config.openapi.contains_key("b") && config.unusable["a"].source == "openapi", "{entry}");
+    }
+    // Its secrets are secrets all the same.
+    let config = toml(
+        "[mcpServers.a]\nurl = \"${NOPE}\"\nheaders = { A = \"Bearer h-1234567\", B = \"Bearer ${NOPE}\", C = \"${TOKEN}\" }",
+    );
+    let redacted = config.expect("valid").secrets.redactor().redact_text("h-1234567 s3cret-token Bearer").to_string();
+    assert_eq!(redacted, "[secret] [secret] Bearer");
+    // Two servers cannot share a name, usable or not.
+    let shared = toml("[mcpServers.a]\ncommand = \"${NOPE}\"\n[openapi.a]\nspec = \"x\"").expect_err("shared");
+    assert!(shared.starts_with("openapi.a: there is an MCP server of this name"), "{shared}");
 }
 
 #[test]
@@ -99,7 +158,7 @@ fn services_with_openapi() {
         ),
         ("[openapi.codecall]\nspec = \"x\"", "openapi.codecall: this name is the server's own; choose another"),
     ] {
-        let error = toml(text).expect_err(text);
+        let error = mistake(text);
         assert!(error.starts_with(problem), "{error}");
     }
 }
@@ -212,7 +271,7 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[stateless]\nmaxRound = 9", "stateless: unknown key 'maxRound'; did you mean 'maxRounds'?"),
         ("[audit]\nstderr = false", "audit: give 'file', or 'stderr = true', or both"),
     ] {
-        let message = toml(text).expect_err(text);
+        let message = mistake(text);
         assert!(message.starts_with(expected), "{text}: {message}");
         assert!(!message.contains("s3cret") && !message.contains("12345"), "{message}");
     }
@@ -222,7 +281,7 @@ fn mistakes_name_the_key_and_never_the_value() {
 /// Keys that are valid at a place, as the error for a key that is not tells them. `wrap` puts the
 /// members of an object there.
 fn known(wrap: impl Fn(&str) -> String) -> Vec<String> {
-    let message = json(&wrap("\"\\u0001\": 1")).expect_err("a key that nobody knows");
+    let message = mistake_of(json(&wrap("\"\\u0001\": 1")));
     let (_, names) = message.split_once("known are ").unwrap_or_else(|| panic!("{message}"));
     names.split(", ").map(str::to_owned).collect()
 }

@@ -37,13 +37,17 @@ pub async fn status(State(hub): State<LiveHub>) -> Json<Status> {
 }
 
 /// `GET /readyz`: whether each MCP server has been connected or has failed, and the store can be used; status 503 if not. What is
-/// wrong with the store is for operators.
-pub async fn readiness(State(hub): State<LiveHub>) -> (StatusCode, &'static str) {
+/// wrong with the store, and with a server that does not work, is for operators.
+pub async fn readiness(State(hub): State<LiveHub>) -> (StatusCode, String) {
     let hub = hub.get();
     match hub.store_status() {
-        _ if hub.is_ready() => (StatusCode::OK, "ready\n"),
-        Some(store) if store.error.is_some() => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be used\n"),
-        Some(_) | None => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        _ if hub.is_ready() => {
+            let (failed, all) = hub.failed_upstreams();
+            let failed = if failed == 0 { String::new() } else { format!(": {failed} of {all} servers do not work") };
+            (StatusCode::OK, format!("ready{failed}\n"))
+        }
+        Some(store) if store.error.is_some() => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be used\n".into()),
+        Some(_) | None => (StatusCode::SERVICE_UNAVAILABLE, "starting\n".into()),
     }
 }
 

@@ -388,6 +388,13 @@ impl Upstream for ScriptTools {
         self.tools_known()
     }
 
+    fn recalled(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            self.tools_known().await;
+            false
+        })
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closed.cancel();
         Box::pin(std::future::ready(()))

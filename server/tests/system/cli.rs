@@ -80,7 +80,7 @@ async fn bad_input() {
         (&["run", &ok, "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
         (&["serve", "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
         (&["tools", "--config", &cut], &["cut.json", "line 2, column 4"]),
-        (&["tools", "--config", &server], &["mcpServers.a: unknown key 'comand'; did you mean 'command'?"]),
+        (&["config", "check", &server], &["server.json: mcpServers.a: unknown key 'comand'; did you mean 'command'?"]),
         (
             &["run", &ok, "--mock-tools", &mocks],
             &["mocks.json:2:", "unknown key 'response'; did you mean 'responses'?"],

@@ -67,6 +67,8 @@ mod script_tools;
 mod search;
 #[cfg(unix)]
 mod secrets;
+#[cfg(unix)]
+mod starts;
 mod stateless;
 #[cfg(unix)]
 mod store_loss;

@@ -27,7 +27,9 @@ mod ordered;
 mod pagination;
 mod resources;
 pub mod session;
+pub mod start_queue;
 pub mod stdio;
+pub mod unusable;
 
 use codecall_base::call::RunScope;
 use codecall_base::client::Client;
@@ -41,6 +43,7 @@ pub use futures_util::future::BoxFuture;
 pub use notifications::UpstreamNotification;
 pub use resources::ResourcesAndPrompts;
 use serde_json::{Map, Value};
+pub use start_queue::StartQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -92,9 +95,19 @@ pub trait Upstream: Send + Sync {
         false
     }
 
-    /// Whether the first attempt to connect has not ended yet.
+    /// Whether an attempt to connect that calls wait for is under way, or waits for its turn.
     fn is_starting(&self) -> bool {
         false
+    }
+
+    /// Whether there is no connection, and a call makes one.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
+    /// Returns the last lines of stderr of a process that has ended, for operators; none while it works.
+    fn last_output(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether [`Upstream::tools`] are its tools: those of this connection, or those of an earlier one. If not, it has not
@@ -103,7 +116,8 @@ pub trait Upstream: Send + Sync {
         true
     }
 
-    /// Resolves when what an earlier process has stored of its tools is read. Returns whether there was something.
+    /// Resolves when what an earlier process has stored of its tools is read, or its tools if they are in files. Returns whether
+    /// there was something stored.
     fn recalled(&self) -> BoxFuture<'_, bool> {
         Box::pin(std::future::ready(false))
     }
@@ -118,17 +132,20 @@ pub trait Upstream: Send + Sync {
         None
     }
 
-    /// Resolves when the first attempt to connect begins, which may wait until others have ended, or until it is needed.
+    /// Resolves when an attempt to connect begins, which may wait until others have ended, or until it is needed.
     fn start_begun(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Resolves when the first attempt to connect has succeeded or failed.
+    /// Resolves when no attempt to connect is under way or waits for its turn: it has succeeded or failed, or nobody needs it.
     fn start_ended(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Has the first attempt to connect begin now, and does the same as [`Upstream::start_ended`].
+    /// Has an attempt to connect begin before those of upstreams that nobody needs, unless there is a connection.
+    fn need(&self) {}
+
+    /// Does the same, and resolves when the attempt has succeeded or failed.
     fn first_attempt(&self) -> BoxFuture<'_, ()> {
         self.start_ended()
     }
@@ -196,22 +213,28 @@ impl UpstreamCall {
     }
 }
 
+/// What servers are started with.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// Redacted in what they log.
+    pub secrets: &'a Arc<SecretRegistry>,
+    /// What is known of them, and their tokens.
+    pub stores: &'a Stores,
+    /// Where their processes wait for their turn.
+    pub queue: &'a Arc<StartQueue>,
+    /// Whether a server whose tools are known starts when it is needed.
+    pub is_lazy: bool,
+    /// After how long without a request its process is stopped; `None`: never.
+    pub idle_stop: Option<Duration>,
+}
+
 /// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is
-/// connected, or at once if `stores` know them from an earlier connection. If it does and `is_lazy`, the upstream connects
-/// only when it is needed. `secrets` are redacted in what it logs.
+/// connected, or at once if the stores know them from an earlier connection.
 ///
 /// # Errors
 /// The configured kind of upstream does not exist.
-pub fn connect(
-    app: &str,
-    config: &UpstreamConfig,
-    secrets: &Arc<SecretRegistry>,
-    stores: &Stores,
-    is_lazy: bool,
-) -> Result<Arc<dyn Upstream>, Error> {
+pub fn connect(app: &str, config: &UpstreamConfig, start: &Start<'_>) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
-        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => {
-            Ok(session::McpServer::start(app, config, secrets, stores, is_lazy))
-        }
+        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => Ok(session::McpServer::start(app, config, start)),
     }
 }

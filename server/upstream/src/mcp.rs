@@ -276,8 +276,11 @@ pub fn has_responded(error: &DynamicTransportError) -> bool {
     )
 }
 
-/// Whether nothing of a message has left this process: there was no connection.
+/// Whether a message has not been sent as a whole: there was no connection. A process reads a message when its line is whole.
 pub fn is_unsent(error: &DynamicTransportError) -> bool {
+    if let Some(error) = error.error.downcast_ref::<std::io::Error>() {
+        return matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::NotConnected);
+    }
     match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => error.is_connect(),
         Some(_) | None => false,

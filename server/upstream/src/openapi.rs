@@ -147,6 +147,8 @@ impl Upstream for OpenApi {
     fn unavailable_reason(&self) -> Option<String> {
         match &*self.shared.state.borrow() {
             State::Ready => None,
+            // A file is read in a moment.
+            State::Starting if !self.shared.config.is_remote() => None,
             State::Starting => Some(format!("The description of '{}' is still being read", self.shared.app)),
             State::Failed(reason) => Some(reason.clone()),
         }
@@ -167,6 +169,15 @@ impl Upstream for OpenApi {
 
     fn tools_known(&self) -> BoxFuture<'_, ()> {
         self.start_ended()
+    }
+
+    fn recalled(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            if !self.shared.config.is_remote() {
+                self.start_ended().await;
+            }
+            false
+        })
     }
 
     fn start_ended(&self) -> BoxFuture<'_, ()> {

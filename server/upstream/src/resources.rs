@@ -96,6 +96,7 @@ impl ResourcesAndPrompts for McpServer {
         client: Client,
     ) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
         Box::pin(async move {
+            let _active = self.active();
             let request = |responses, state| {
                 let mut params = ReadResourceRequestParams::new(uri);
                 (params.input_responses, params.request_state) = (responses, state);
@@ -116,6 +117,7 @@ impl ResourcesAndPrompts for McpServer {
         client: Client,
     ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>> {
         Box::pin(async move {
+            let _active = self.active();
             let request = |responses, state| {
                 let mut params = GetPromptRequestParams::new(name);
                 params.arguments.clone_from(&arguments);
@@ -132,6 +134,7 @@ impl ResourcesAndPrompts for McpServer {
 
     fn complete(&self, params: CompleteRequestParams) -> BoxFuture<'_, Result<CompleteResult, ErrorData>> {
         Box::pin(async move {
+            let _active = self.active();
             let peer = self.peer()?;
             if peer.peer_info().is_some_and(|info| info.capabilities.completions.is_none()) {
                 return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
@@ -151,6 +154,7 @@ impl ResourcesAndPrompts for McpServer {
 
     fn set_subscribed<'a>(&'a self, uri: &'a str, subscribed: bool) -> BoxFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
+            let _active = self.active();
             let peer = self.peer()?;
             let info = peer.peer_info();
             let can_subscribe = info.as_ref().and_then(|info| info.capabilities.resources.as_ref()?.subscribe);
@@ -193,6 +197,7 @@ impl McpServer {
         T: Serialize,
         Asked: Future<Output = Result<Page<T>, ServiceError>>,
     {
+        let _active = self.active();
         let peer = self.peer()?;
         if peer.peer_info().is_some_and(|info| !has(&info.capabilities)) {
             return Ok(Vec::new());

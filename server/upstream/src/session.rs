@@ -1,14 +1,15 @@
 //! The connection to an MCP server, over any transport.
 //!
 //! A task for each server connects, lists the tools, and reconnects with exponential backoff when the connection ends.
-//! Until the first attempt to connect has ended, calls wait for it, and the tools are those of the last connection that
-//! the store knows of. While there is no connection later, calls fail at once with the reason.
+//! A server whose tools the store knows is connected when a call needs it. Calls wait for the attempt; they also have a connection
+//! made again that was lost. When an attempt has failed, calls fail at once with the reason until another one succeeds.
 
+mod activity;
 mod connect;
 mod exchange;
 mod notifications;
 mod record;
-mod stagger;
+mod state;
 mod task;
 
 use super::answer::Answer;
@@ -18,18 +19,22 @@ use super::mend;
 use super::negotiate::Plan;
 use super::notifications::NotificationRouter;
 use super::oauth::Authorizer;
+use super::start_queue::StartQueue;
 use super::*;
+pub(super) use activity::Active;
+use activity::Activity;
 use codecall_base::client::Client;
 use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::{ErrorCode, ToolResult};
-use codecall_config::{Lifecycle, UpstreamConfig, UpstreamKind};
-use codecall_store::{CredentialStore, MemoryCredentials, MemoryServers, ServerStore, Stores};
+use codecall_config::{Config, Lifecycle, UpstreamConfig, UpstreamKind};
+use codecall_store::Stores;
 pub(super) use exchange::{Exchange, Failure};
 use record::Remembered;
 pub use record::identity;
 use rmcp::model::*;
 use rmcp::service::{Peer, ServiceError};
 use rmcp::{ErrorData, RoleClient};
+use state::{Connection, ConnectionState, Wake};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -59,7 +64,8 @@ pub struct Shared {
     task_tools: RwLock<BTreeSet<String>>,
     /// The server's name for itself.
     title: RwLock<Option<String>>,
-    started: Instant,
+    /// The last lines of stderr of the process that has ended last, while there is no other one.
+    last_output: RwLock<Vec<String>>,
     state: watch::Sender<ConnectionState>,
     /// Whether `tools` are those of a connection, this one or an earlier one.
     are_tools_known: AtomicBool,
@@ -70,8 +76,12 @@ pub struct Shared {
     remembered: Remembered,
     /// Has the tokens of a server over HTTP.
     authorizer: Option<Result<Arc<Authorizer>, String>>,
-    /// Cancelled when somebody waits for the connection.
-    needed: CancellationToken,
+    /// The requests in progress.
+    activity: Activity,
+    /// Where the process waits for its turn to start.
+    queue: Arc<StartQueue>,
+    /// After how long without a request the process is stopped.
+    idle_stop: Option<Duration>,
     /// Increases with each change of `tools`.
     tools_version: watch::Sender<u64>,
     pub(super) notifications: Arc<NotificationRouter>,
@@ -86,52 +96,11 @@ pub struct Shared {
     closing: CancellationToken,
 }
 
-#[derive(Clone)]
-enum ConnectionState {
-    /// It is connected when it is needed.
-    Idle,
-    /// It is connected when it is its turn, or when it is needed.
-    Queued,
-    /// The first attempt to connect is under way.
-    Starting,
-    /// Calls can be made.
-    Connected(Connection),
-    /// Calls fail with this reason.
-    Disconnected(String),
-}
-
-/// A connection to a server.
-#[derive(Clone)]
-pub struct Connection {
-    pub peer: Peer<RoleClient>,
-    /// Cancelled when the server turns out to be gone: all calls fail then.
-    lost: CancellationToken,
-}
-
-impl ConnectionState {
-    /// Whether the first attempt to connect has begun.
-    fn has_begun(&self) -> bool {
-        !matches!(self, Self::Idle | Self::Queued)
-    }
-
-    /// Whether the first attempt to connect has ended.
-    fn is_decided(&self) -> bool {
-        matches!(self, Self::Connected(_) | Self::Disconnected(_))
-    }
-}
-
 impl McpServer {
-    /// Starts the connection task. `stores` have what is known of the server, and its tokens. If its tools are known and `is_lazy`, the
-    /// task connects when [`Upstream::first_attempt`] or a call waits for it.
-    pub fn start(
-        app: &str,
-        config: &UpstreamConfig,
-        secrets: &Arc<SecretRegistry>,
-        stores: &Stores,
-        is_lazy: bool,
-    ) -> Arc<dyn Upstream> {
-        let shared = Self::shared(app, config, secrets, Arc::clone(&stores.servers), &stores.credentials);
-        let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed(is_lazy));
+    /// Starts the connection task.
+    pub fn start(app: &str, config: &UpstreamConfig, start: &Start<'_>) -> Arc<dyn Upstream> {
+        let shared = Self::shared(app, config, start);
+        let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed(start.is_lazy));
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
@@ -142,8 +111,10 @@ impl McpServer {
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         // There is no child whose stderr could contain a secret.
-        let credentials: Arc<dyn CredentialStore> = Arc::new(MemoryCredentials::default());
-        let shared = Self::shared(app, config, &Arc::default(), Arc::new(MemoryServers::default()), &credentials);
+        let stores = Stores::in_memory(&Config::default());
+        let (secrets, queue) = (Arc::default(), Arc::default());
+        let start = Start { secrets: &secrets, stores: &stores, queue: &queue, is_lazy: false, idle_stop: None };
+        let shared = Self::shared(app, config, &start);
         shared.recalled.send_replace(Some(false));
         let (task, max_bytes) = (Arc::clone(&shared), config.max_message_bytes);
         let connection_task = tokio::spawn(async move {
@@ -154,16 +125,11 @@ impl McpServer {
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
-    fn shared(
-        app: &str,
-        config: &UpstreamConfig,
-        secrets: &Arc<SecretRegistry>,
-        store: Arc<dyn ServerStore>,
-        credentials: &Arc<dyn CredentialStore>,
-    ) -> Arc<Shared> {
+    fn shared(app: &str, config: &UpstreamConfig, start: &Start<'_>) -> Arc<Shared> {
+        let Start { secrets, stores, queue, idle_stop, .. } = *start;
         let authorizer = match &config.kind {
             UpstreamKind::Http(http) => {
-                let authorizer = Authorizer::new(app, http, Arc::clone(credentials), Arc::clone(secrets));
+                let authorizer = Authorizer::new(app, http, Arc::clone(&stores.credentials), Arc::clone(secrets));
                 Some(authorizer.map(Arc::new))
             }
             UpstreamKind::Stdio(_) => None,
@@ -176,14 +142,16 @@ impl McpServer {
             oddities: RwLock::default(),
             task_tools: RwLock::default(),
             title: RwLock::default(),
-            started: Instant::now(),
-            state: watch::Sender::new(ConnectionState::Starting),
+            last_output: RwLock::default(),
+            state: watch::Sender::new(ConnectionState::Starting(Instant::now())),
             are_tools_known: AtomicBool::new(false),
             tools_announced: watch::Sender::new(false),
             recalled: watch::Sender::new(None),
-            remembered: Remembered::new(app, config, store),
+            remembered: Remembered::new(app, config, Arc::clone(&stores.servers)),
             authorizer,
-            needed: CancellationToken::new(),
+            activity: Activity::default(),
+            queue: Arc::clone(queue),
+            idle_stop,
             tools_version: watch::Sender::new(0),
             notifications: Arc::default(),
             were_lists_missed: AtomicBool::new(false),
@@ -199,26 +167,32 @@ impl McpServer {
         &self.shared.app
     }
 
+    /// Begins a request: until the guard is dropped, the server is not idle. It comes before the request for a connection.
+    pub(super) fn active(&self) -> Active<'_> {
+        self.shared.activity.begin()
+    }
+
     /// Returns the peer, for requests that do not wait until the server has started.
     ///
     /// # Errors
     /// There is no connection: the reason.
     pub(super) fn peer(&self) -> Result<Peer<RoleClient>, ErrorData> {
-        let reason = match &*self.shared.state.borrow() {
-            ConnectionState::Connected(connection) => return Ok(connection.peer.clone()),
-            ConnectionState::Disconnected(reason) => reason.clone(),
-            ConnectionState::Idle | ConnectionState::Queued | ConnectionState::Starting => self.shared.starting(),
+        let reason = {
+            let state = self.shared.state.borrow();
+            if let ConnectionState::Connected(connection) = &*state {
+                return Ok(connection.peer.clone());
+            }
+            state.wake();
+            self.shared.starting(&state)
         };
-        self.shared.needed.cancel();
         self.shared.were_lists_missed.store(true, Ordering::Relaxed);
         Err(ErrorData::internal_error(reason, None))
     }
 
-    /// Waits for the first attempt to connect and returns the connection.
+    /// Waits for an attempt to connect and returns the connection.
     async fn connection(&self) -> Result<Connection, ToolError> {
-        self.shared.needed.cancel();
         let mut state = self.shared.state.subscribe();
-        let state = state.wait_for(ConnectionState::is_decided).await;
+        let state = state.wait_for(ConnectionState::wake_until_decided).await;
         match state.map(|state| state.clone()) {
             Ok(ConnectionState::Connected(connection)) => Ok(connection),
             Ok(ConnectionState::Disconnected(reason)) => {
@@ -226,14 +200,23 @@ impl McpServer {
                 let code = if needs_login { ErrorCode::LoginRequired } else { ErrorCode::ServerUnavailable };
                 Err(ToolError::new(code, reason))
             }
-            Ok(ConnectionState::Idle | ConnectionState::Queued | ConnectionState::Starting) | Err(_) => {
-                Err(ToolError::new(ErrorCode::ServerStarting, self.shared.starting()))
-            }
+            Ok(state) => Err(ToolError::new(ErrorCode::ServerStarting, self.shared.starting(&state))),
+            Err(_) => Err(ToolError::new(ErrorCode::ServerUnavailable, self.shared.closed())),
         }
     }
 
-    /// Calls a tool once the first attempt to connect has ended.
+    /// Calls a tool once there is a connection. If it turns out to be lost before the call was sent, there is another one.
     async fn call_tool(&self, call: UpstreamCall) -> Result<ToolResult, ToolError> {
+        let _active = self.active();
+        let answer = self.call_once(&call).await;
+        let is_unavailable = answer.as_ref().is_err_and(|error| error.code == ErrorCode::ServerUnavailable);
+        if is_unavailable && !call.sent.load(Ordering::Relaxed) && self.shared.state.borrow().is_lost() {
+            return self.call_once(&call).await;
+        }
+        answer
+    }
+
+    async fn call_once(&self, call: &UpstreamCall) -> Result<ToolResult, ToolError> {
         call.set_sent(false);
         let Connection { peer, lost } = self.connection().await?;
         call.set_sent(true);
@@ -248,7 +231,7 @@ impl McpServer {
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
         let needs_task = self.shared.task_tools.read().unwrap_or_else(PoisonError::into_inner).contains(&name);
-        let exchange = self.exchange(&peer, call.sink, call.client);
+        let exchange = self.exchange(&peer, call.sink.clone(), call.client.clone());
         let mut span = Span::begin(SpanKind::Client, || format!("tools/call {name}"));
         exchange::describe_call(&mut span, &self.shared.config, app, &name, &peer);
         let answered = async {
@@ -340,11 +323,11 @@ impl Upstream for McpServer {
     }
 
     fn unavailable_reason(&self) -> Option<String> {
-        match &*self.shared.state.borrow() {
-            ConnectionState::Idle | ConnectionState::Connected(_) => None,
-            ConnectionState::Queued | ConnectionState::Starting => Some(self.shared.starting()),
-            ConnectionState::Disconnected(reason) => Some(reason.clone()),
-        }
+        self.shared.state.borrow().unavailable_reason(&self.shared.app)
+    }
+
+    fn last_output(&self) -> Vec<String> {
+        self.shared.last_output.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn needs_login(&self) -> bool {
@@ -352,7 +335,11 @@ impl Upstream for McpServer {
     }
 
     fn is_starting(&self) -> bool {
-        !self.shared.state.borrow().is_decided()
+        self.shared.state.borrow().is_starting()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.shared.state.borrow().is_idle()
     }
 
     fn are_tools_known(&self) -> bool {
@@ -372,7 +359,7 @@ impl Upstream for McpServer {
             let mut state = self.shared.state.subscribe();
             tokio::select! {
                 _ = known.wait_for(|known| *known) => {}
-                _ = state.wait_for(ConnectionState::is_decided) => {}
+                _ = state.wait_for(|state| !state.is_starting()) => {}
             }
         })
     }
@@ -385,12 +372,22 @@ impl Upstream for McpServer {
     }
 
     fn start_ended(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.shared.decided())
+        Box::pin(async move {
+            let mut state = self.shared.state.subscribe();
+            let _ = state.wait_for(|state| !state.is_starting()).await;
+        })
+    }
+
+    fn need(&self) {
+        self.shared.state.borrow().wake();
     }
 
     fn first_attempt(&self) -> BoxFuture<'_, ()> {
-        self.shared.needed.cancel();
-        self.start_ended()
+        self.need();
+        Box::pin(async move {
+            let mut state = self.shared.state.subscribe();
+            let _ = state.wait_for(ConnectionState::wake_until_decided).await;
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -405,12 +402,10 @@ impl Upstream for McpServer {
 }
 
 impl Shared {
-    /// Resolves when the first attempt to connect has ended.
-    fn decided(&self) -> impl Future<Output = ()> + Send + use<> {
+    /// Resolves when the next attempt to connect has ended.
+    fn attempt_ended(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut state = self.state.subscribe();
-        async move {
-            let _ = state.wait_for(ConnectionState::is_decided).await;
-        }
+        async move { while state.changed().await.is_ok() && state.borrow_and_update().is_starting() {} }
     }
 
     fn disconnected(&self, reason: String) {
@@ -436,10 +431,14 @@ impl Shared {
         }
     }
 
-    /// Says that the server is still starting.
-    fn starting(&self) -> String {
-        let (app, seconds) = (&self.app, self.started.elapsed().as_secs());
-        format!("The MCP server '{app}' is still starting, for {seconds} s so far")
+    /// Says why there is no connection yet.
+    fn starting(&self, state: &ConnectionState) -> String {
+        let starting = || format!("The MCP server '{}' is still starting", self.app);
+        state.unavailable_reason(&self.app).unwrap_or_else(starting)
+    }
+
+    fn closed(&self) -> String {
+        format!("The MCP server '{}' is closed", self.app)
     }
 
     fn set_tools(&self, title: Option<String>, tools: Vec<Tool>, oddities: Vec<String>) {

@@ -143,8 +143,11 @@ fn null_is_the_same_as_nothing() {
 
 #[test]
 fn a_key_and_its_other_name_are_one() {
-    let problem = json(r#"{"mcpServers": {"a": {"url": "http://x", "httpUrl": "http://y"}}}"#).expect_err("twice");
-    assert_eq!(problem, "mcpServers.a.httpUrl: 'url' is given twice, as 'httpUrl' is another name of it");
+    let config = json(r#"{"mcpServers": {"a": {"url": "http://x", "httpUrl": "http://y"}}}"#).expect("another server");
+    assert_eq!(
+        config.unusable["a"].reason,
+        "mcpServers.a.httpUrl: 'url' is given twice, as 'httpUrl' is another name of it"
+    );
     // Clients write several of these at once.
     json(r#"{"mcpServers": {"a": {"command": "x", "autoApprove": [], "timeout": 60}}}"#).expect("ignored");
 }

@@ -12,6 +12,8 @@ pub fn show(visit: &Visit) -> Response {
     let state = |state: &str| {
         if state == "up" {
             status("ok")
+        } else if state == "idle" {
+            html! { span.dim { (state) } }
         } else {
             html! { span.status.failed { (state) } }
         }
@@ -36,6 +38,7 @@ pub fn show(visit: &Visit) -> Response {
                 td.right { @if let Some(ms) = server.start_ms { (ms) " ms" } }
                 td.title {
                     (visit.clean(server.error.as_deref().unwrap_or_default()))
+                    @for line in &server.last_output { div { code { (visit.clean(line)) } } }
                     @for oddity in &server.oddities { div { (visit.clean(oddity)) } }
                     @for tool in &server.broken { div { (visit.clean(&tool.error)) } }
                 }

@@ -5,7 +5,7 @@
 
 use super::{Hub, Principal};
 use codecall_base::error::Error;
-use codecall_config::Config;
+use codecall_config::{Config, UnusableServer};
 use futures_util::future::join_all;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub struct Changes {
     pub restarted: Vec<String>,
     /// Apps that are gone.
     pub removed: Vec<String>,
+    /// Why further servers are switched off.
+    pub switched_off: Vec<String>,
 }
 
 impl Changes {
@@ -58,6 +60,7 @@ impl std::fmt::Display for Changes {
             ("started", &self.added),
             ("started again", &self.restarted),
             ("ended", &self.removed),
+            ("switched off", &self.switched_off),
             ("changed", &self.sections),
             ("used after a restart", &self.after_restart),
         ];
@@ -202,6 +205,10 @@ fn changes(old: &Config, new: &Config) -> Changes {
             Some(_) => {}
         }
     }
-    changes.removed = old.upstreams.keys().filter(|app| !new.upstreams.contains_key(*app)).cloned().collect();
+    let is_new = |(app, server): &(&String, &UnusableServer)| old.unusable.get(*app) != Some(*server);
+    changes.switched_off = new.unusable.iter().filter(is_new).map(|(_, server)| server.reason.clone()).collect();
+    let was_off = old.unusable.keys().filter(|app| !new.has_server(app));
+    changes.removed =
+        old.upstreams.keys().filter(|app| !new.upstreams.contains_key(*app)).chain(was_off).cloned().collect();
     changes
 }

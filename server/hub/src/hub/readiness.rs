@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// How long after the start of the process requests that concern all upstreams wait for those whose tools are not known.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long after the start of the process a search that finds nothing waits for servers whose tools are not known.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(8);
 
 impl Hub {
     /// Starts all upstreams. Waits until every one has connected or failed for the first time, at most `timeout`.
@@ -40,11 +42,19 @@ impl Hub {
         }
     }
 
-    /// Waits until there are tools to search: nobody waits if some are known from an earlier start, whatever the others do.
-    pub async fn wait_for_search(&self) {
-        if !self.recalled().await {
-            self.wait_for_tools().await;
-        }
+    /// Waits until there are tools to search: those that are known from an earlier start, those of local upstreams, and those
+    /// of the servers that texts mention, which start before others.
+    pub async fn wait_for_search(&self, texts: &[&str]) {
+        self.recalled().await;
+        let left = SEARCH_TIMEOUT.saturating_sub(self.started.elapsed());
+        let _ = tokio::time::timeout(left, self.catalogue.wait_for_mentioned(texts)).await;
+    }
+
+    /// Waits until the tools of one more server are known, up to [`SEARCH_TIMEOUT`] after the start of the hub. Returns whether
+    /// there may be new ones.
+    pub async fn wait_for_one_more(&self) -> bool {
+        let left = SEARCH_TIMEOUT.saturating_sub(self.started.elapsed());
+        !left.is_zero() && tokio::time::timeout(left, self.catalogue.wait_for_one_more()).await == Ok(true)
     }
 
     /// Waits for the connections of all upstreams, up to [`STARTUP_TIMEOUT`] after the start of the hub.

@@ -11,7 +11,7 @@ use crate::stateless::Stateless;
 use codecall_base::client::Client;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolFilter;
-use codecall_config::{Config, StdioConfig, UpstreamConfig, UpstreamKind};
+use codecall_config::{Config, StartTime, StdioConfig, UpstreamConfig, UpstreamKind};
 use codecall_runs::{LogRuns, RunHook, Runs};
 use codecall_scripts::{ScriptTools, Stored, StoredSecrets};
 use codecall_store::{Database, NO_STORE, SqlRuns, SqlScriptTools, Stores};
@@ -21,7 +21,8 @@ use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
 use codecall_upstream::fetch::Fetcher;
 use codecall_upstream::openapi::OpenApi;
-use codecall_upstream::{Upstream, connect};
+use codecall_upstream::unusable::Unusable;
+use codecall_upstream::{Start, StartQueue, Upstream, connect};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -74,6 +75,8 @@ pub(super) struct Kept {
     /// The replicas of this server, once it has joined them.
     pub(super) replicas: Arc<OnceLock<Arc<Replicas>>>,
     pub(super) start_lazily: bool,
+    /// Where MCP servers wait for their turn to start.
+    pub(super) start_queue: Arc<StartQueue>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) telemetry: Option<Arc<Telemetry>>,
     pub(super) fetcher: Option<Fetcher>,
@@ -117,6 +120,7 @@ impl Hub {
             durable,
             replicas: Arc::default(),
             start_lazily,
+            start_queue: Arc::default(),
             metrics,
             telemetry,
             fetcher,
@@ -146,6 +150,7 @@ impl Hub {
             Some(previous) => Arc::clone(&previous.search),
             None => Arc::new(Engine::open(&config.search, &kept.stores)?),
         };
+        kept.start_queue.set_places(config.servers.start_at_once);
         let Connected { upstreams, configured, confined, script_tools, is_new } =
             Connected::of(&config, &kept, previous)?;
         let watch = change_watch(&config, &kept)?;
@@ -248,12 +253,27 @@ impl Connected {
                 previous.configured.get(app).filter(|_| before.entry == upstream.entry)
             });
             this.confined.extend(confinement(app, upstream)?);
-            let connect = || connect(app, upstream, &config.secrets, &kept.stores, kept.start_lazily);
+            // A server over HTTP starts no process.
+            let is_process = matches!(upstream.kind, UpstreamKind::Stdio(_));
+            let start = Start {
+                secrets: &config.secrets,
+                stores: &kept.stores,
+                queue: &kept.start_queue,
+                is_lazy: kept.start_lazily || (is_process && config.servers.start == StartTime::Demand),
+                idle_stop: upstream.idle_stop(config.servers.idle_stop),
+            };
+            let connect = || connect(app, upstream, &start);
             this.add(app, running, upstream.tools(), connect)?;
+        }
+        for (app, server) in &config.unusable {
+            let same = previous.filter(|previous| previous.config.unusable.get(app) == Some(server));
+            let running = same.and_then(|previous| previous.configured.get(app));
+            this.add(app, running, ToolFilter::default(), || Ok(Unusable::start(app, server)))?;
         }
         let same_services = unchanged(config, previous, "openapi");
         for (app, service) in &config.openapi {
-            let running = same_services.and_then(|previous| previous.configured.get(app));
+            let is_same = |previous: &&Hub| previous.config.openapi.contains_key(app);
+            let running = same_services.filter(is_same).and_then(|previous| previous.configured.get(app));
             let connect = || Ok(OpenApi::start(app, service, &config.secrets));
             this.add(app, running, ToolFilter::default(), connect)?;
         }

@@ -40,7 +40,7 @@ pub struct ServerStatus {
     pub app: String,
     /// Its kind: `mcp`, `openapi`, `inline`, ….
     pub source: String,
-    /// `starting`, `up` or `failed`.
+    /// `starting`, `up`, `idle` (a call starts it) or `failed`.
     pub state: String,
     /// How many of its tools scripts can call.
     pub tools: usize,
@@ -51,6 +51,9 @@ pub struct ServerStatus {
     pub start_ms: Option<u64>,
     /// Why its tools are unavailable.
     pub error: Option<String>,
+    /// The last lines of stderr of its process, which has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_output: Vec<String>,
     /// Oddities of its tools: parts that are left out or mended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<String>,
@@ -105,10 +108,11 @@ impl Hub {
             .map(|upstream| {
                 let is_starting = upstream.start_ended().now_or_never().is_none();
                 let error = upstream.unavailable_reason().map(clean);
-                let state = match (is_starting, &error) {
-                    (true, _) => "starting",
-                    (false, None) => "up",
-                    (false, Some(_)) => "failed",
+                let state = match &error {
+                    _ if is_starting => "starting",
+                    Some(_) => "failed",
+                    None if upstream.is_idle() => "idle",
+                    None => "up",
                 };
                 let broken = upstream.broken_tools().into_iter().map(|tool| BrokenStatus {
                     error: clean(tool.reason),
@@ -127,6 +131,7 @@ impl Hub {
                     pending: snapshot.pending().iter().filter(|tool| tool.app() == upstream.app()).count(),
                     start_ms: start_ms.filter(|_| !is_starting),
                     error,
+                    last_output: upstream.last_output().into_iter().map(clean).collect(),
                     oddities: upstream.oddities().into_iter().map(clean).collect(),
                     broken: broken.collect(),
                 }
@@ -154,6 +159,13 @@ impl Hub {
     #[must_use]
     pub fn are_upstreams_started(&self) -> bool {
         self.catalogue.upstreams().all(|upstream| upstream.start_ended().now_or_never().is_some())
+    }
+
+    /// Returns how many upstreams do not work, and how many there are.
+    #[must_use]
+    pub fn failed_upstreams(&self) -> (usize, usize) {
+        let failed = self.catalogue.upstreams().filter(|upstream| upstream.unavailable_reason().is_some());
+        (failed.count(), self.catalogue.upstreams().count())
     }
 
     /// Returns the load of each pool of scripts, by name.

@@ -117,10 +117,8 @@ impl MetaTool for Search {
                 .and_then(|arguments| Criteria::new(self, request.hub, arguments))
             {
                 Ok(criteria) => {
-                    if request.cancel.run_until_cancelled(request.hub.wait_for_search()).await.is_none() {
-                        return Answer::cancelled();
-                    }
-                    search(request.hub, &criteria).await
+                    let searched = request.cancel.run_until_cancelled(search_started(request.hub, &criteria));
+                    searched.await.unwrap_or_else(Answer::cancelled)
                 }
                 Err(invalid) => invalid.into(),
             }
@@ -209,7 +207,20 @@ impl Criteria {
     }
 }
 
-async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
+/// Searches, and again while nothing fits and there may be new tools: a server that is starting may have what is wanted.
+async fn search_started(hub: &Hub, criteria: &Criteria) -> Answer {
+    let texts: Vec<&str> = criteria.queries.iter().chain(criteria.apps.iter().flatten()).map(String::as_str).collect();
+    hub.wait_for_search(&texts).await;
+    loop {
+        let (answer, fits) = search(hub, criteria).await;
+        if fits || !hub.wait_for_one_more().await {
+            return answer;
+        }
+    }
+}
+
+/// Returns the answer, and whether something fits each query.
+async fn search(hub: &Hub, criteria: &Criteria) -> (Answer, bool) {
     let snapshot = hub.catalogue().snapshot();
     let rows = snapshot.rows();
     let found = match criteria.queries.as_slice() {
@@ -230,18 +241,25 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
         criteria.excluded.iter().filter_map(|name| snapshot.lookup(name)).map(|entry| entry.name.as_str()).collect();
     let mut lists: Vec<Vec<Hit>> = Vec::new();
     let mut worth_reading: HashSet<usize> = HashSet::new();
+    let (mut fits_all, starting) = (true, hub.catalogue().starting_apps().len());
     for (number, (query, hits)) in criteria.queries.iter().zip(found.hits).enumerate() {
         let selected: Vec<Hit> =
             hits.iter().copied().filter(|(at, _)| criteria.selects(&rows[*at], &excluded)).collect();
         let good: Vec<Hit> = selected.iter().copied().filter(|(_, score)| *score >= criteria.min_score).collect();
-        if good.is_empty() {
+        if good.is_empty() && starting > 0 {
+            let query = codecall_base::text::truncate(query, MAX_QUERY_BYTES);
+            warnings.push(format!("No tool fits '{query}' yet: {}. Search again soon", count_starting(starting)));
+        } else if good.is_empty() {
             let below = found.below.get(number).copied().flatten();
             warnings.push(no_match(query, rows.len(), hits.len(), selected.first(), below));
         }
         let fits = found.fits.any(number, &good);
+        fits_all &= fits;
         if !fits && !good.is_empty() {
             let query = codecall_base::text::truncate(query, MAX_QUERY_BYTES);
-            warnings.push(format!("Nothing fits '{query}'; the nearest tools only share a word with it"));
+            let soon =
+                if starting > 0 { format!("; {}. Search again soon", count_starting(starting)) } else { String::new() };
+            warnings.push(format!("Nothing fits '{query}'; the nearest tools only share a word with it{soon}"));
         }
         worth_reading.extend(good.iter().take(if fits { usize::MAX } else { MAX_NEAREST }).map(|(at, _)| *at));
         lists.push(good);
@@ -273,6 +291,7 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
         let selected = (0..rows.len()).filter(|at| criteria.selects(&rows[*at], &excluded)).map(|at| (at, 1.0));
         let selected: Vec<Hit> = selected.collect();
         all = selected.len();
+        fits_all = all > 0;
         selected.into_iter().skip(criteria.offset).take(criteria.top_k).collect()
     } else {
         interleave(lists).into_iter().take(criteria.top_k).collect()
@@ -297,7 +316,12 @@ async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
         hub.pipeline().seen().load(app).await;
     }
     let text = Found { snapshot: &snapshot, entries, next, with_others: !is_list, warnings: &warnings }.to_text(hub);
-    Answer::with_text(value, text)
+    (Answer::with_text(value, text), fits_all)
+}
+
+/// Says how many servers are starting.
+fn count_starting(servers: usize) -> String {
+    if servers == 1 { "a server is still starting".to_owned() } else { format!("{servers} servers are still starting") }
 }
 
 /// Returns warnings about names of a filter that do not exist.

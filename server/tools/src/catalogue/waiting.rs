@@ -1,8 +1,8 @@
 //! Waiting for servers: only for those whose tools somebody names, and only until their tools are known.
 
 use super::Catalogue;
-use codecall_upstream::Upstream;
-use futures_util::future::join_all;
+use codecall_upstream::{BoxFuture, Upstream};
+use futures_util::future::{join_all, select_all};
 use std::sync::Arc;
 
 impl Catalogue {
@@ -15,7 +15,7 @@ impl Catalogue {
         }
         // Tools that have become known this moment may not be in the snapshot yet.
         let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
-        join_all(unknown.into_iter().filter(|up| self.may_own(name, up.app())).map(|up| up.tools_known())).await;
+        join_all(unknown.into_iter().filter(|up| self.may_own(name, up.app())).map(needed)).await;
         self.catch_up();
     }
 
@@ -25,7 +25,7 @@ impl Catalogue {
         self.approvals_read().await;
         let unknown: Vec<&Arc<dyn Upstream>> = self.upstreams().filter(is_awaited).collect();
         let is_mentioned = |up: &&Arc<dyn Upstream>| texts.iter().any(|text| mentions(text, up.app()));
-        join_all(unknown.into_iter().filter(is_mentioned).map(|up| up.tools_known())).await;
+        join_all(unknown.into_iter().filter(is_mentioned).map(needed)).await;
         self.catch_up();
     }
 
@@ -35,6 +35,22 @@ impl Catalogue {
         self.approvals_read().await;
         join_all(self.upstreams().map(|up| up.tools_known())).await;
         self.catch_up();
+    }
+
+    /// Waits until the tools of one more server are known, or it has failed. Returns `false` at once if none is starting.
+    pub async fn wait_for_one_more(&self) -> bool {
+        let starting: Vec<_> = self.upstreams().filter(is_awaited).map(|up| up.tools_known()).collect();
+        if starting.is_empty() {
+            return false;
+        }
+        select_all(starting).await;
+        self.catch_up();
+        true
+    }
+
+    /// Returns the apps of the servers that are starting and whose tools are not known.
+    pub fn starting_apps(&self) -> Vec<&str> {
+        self.upstreams().filter(|up| is_awaited(up) && self.may_name(&***up)).map(|up| up.app()).collect()
     }
 
     /// Waits until it was read what people have approved of tools.
@@ -54,6 +70,12 @@ impl Catalogue {
         let is_bare = || !name.contains([':', '.']) && !self.upstreams().any(|up| begins_with(name, up.app()));
         begins_with(name, app) || is_bare()
     }
+}
+
+/// Has a server start before others, and waits until its tools are known.
+fn needed(upstream: &Arc<dyn Upstream>) -> BoxFuture<'_, ()> {
+    upstream.need();
+    upstream.tools_known()
 }
 
 /// Whether the tools of a server are not known yet.

@@ -46,7 +46,16 @@ impl Pipeline {
     pub fn troubles(&self) -> Vec<String> {
         let clean = |trouble| self.masked_error(ToolError::new("", trouble)).message;
         let upstreams = self.catalogue.upstreams().filter(|upstream| self.catalogue.may_name(&***upstream));
-        let unavailable = upstreams.filter_map(|upstream| upstream.unavailable_reason());
+        let (starting, others): (Vec<_>, Vec<_>) = upstreams.partition(|upstream| upstream.is_starting());
+        let starting = match starting.as_slice() {
+            [] => None,
+            [upstream] => upstream.unavailable_reason(),
+            several => {
+                let names: Vec<String> = several.iter().map(|upstream| format!("'{}'", upstream.app())).collect();
+                Some(format!("The MCP servers {} are still starting", names.join(", ")))
+            }
+        };
+        let unavailable = starting.into_iter().chain(others.into_iter().filter_map(|up| up.unavailable_reason()));
         let mut broken = self.catalogue.broken_tools();
         let more = broken.len().saturating_sub(MAX_BROKEN);
         broken.truncate(MAX_BROKEN);

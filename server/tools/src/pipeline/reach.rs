@@ -33,7 +33,7 @@ impl Pipeline {
         let (timeout, cancel) = (trace.context().timeout, trace.context().cancel.child_token());
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         // The time that a server takes to start is not that of the call.
-        if entry.upstream.is_starting() {
+        if entry.upstream.is_starting() || entry.upstream.is_idle() {
             let started = cancel.run_until_cancelled(entry.upstream.first_attempt());
             if Box::pin(tokio::time::timeout(timeout, started)).await.is_err() {
                 let reason = entry.upstream.unavailable_reason().unwrap_or_default();

@@ -1,8 +1,7 @@
 //! The task of a server: it connects, runs the session until that ends, and reconnects with exponential backoff.
 
 use super::notifications::{NotificationSink, forward_notifications};
-use super::stagger;
-use super::{Connection, ConnectionState, Shared};
+use super::{Connection, ConnectionState, Shared, Wake};
 use crate::mcp::{self, NotificationHandler};
 use crate::mend;
 use crate::negotiate::{Negotiated, Plan, Request};
@@ -15,8 +14,8 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
 use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, Peer, ServiceError};
 use rmcp::transport::Transport;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -32,35 +31,13 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Shared {
-    /// Connects again and again until the upstream is closed.
+    /// Connects again and again until the upstream is closed. If its tools are known and `is_lazy`, it connects when somebody
+    /// needs it.
     pub(super) async fn reconnect_until_closed(self: Arc<Self>, is_lazy: bool) {
-        let known = self.remembered.read().await;
-        let is_known = known.is_some();
-        let waits = match self.config.kind {
-            _ if !is_known => None,
-            _ if is_lazy => Some(ConnectionState::Idle),
-            UpstreamKind::Stdio(_) => Some(ConnectionState::Queued),
-            // It starts no process.
-            UpstreamKind::Http(_) => None,
-        };
-        if let Some(state) = &waits {
-            self.state.send_replace(state.clone());
-        }
-        if let Some(known) = known {
-            self.set_tools(known.title, known.tools, Vec::new());
-        }
-        self.recalled.send_replace(Some(is_known));
-        if waits.is_some() {
-            tokio::select! {
-                () = self.needed.cancelled() => {}
-                () = stagger::turn(self.decided()), if !is_lazy => {}
-                () = self.closing.cancelled() => return,
-            };
-            self.state.send_replace(ConnectionState::Starting);
-        }
+        self.recall(is_lazy).await;
         let mut backoff = INITIAL_BACKOFF;
         let (mut has_failed, mut was_login_needed) = (false, false);
-        loop {
+        while self.closing.run_until_cancelled(self.turn()).await.is_some() {
             let started = Instant::now();
             // Some older servers exit on a handshake that they do not know, so every other attempt makes no other one.
             let plan = match Plan::new(self.config.lifecycle, self.remembered.lifecycle()) {
@@ -68,8 +45,15 @@ impl Shared {
                 plan => plan,
             };
             let connections = self.remembered.connections();
-            let (reason, child) = self.run_connection(plan).await;
+            let (reason, mut child) = self.run_connection(plan).await;
             has_failed = self.remembered.connections() == connections && !has_failed;
+            if matches!(*self.state.borrow(), ConnectionState::Idle(_)) {
+                tracing::debug!(app = self.app, "the MCP server is stopped: it was idle");
+                if let Some(child) = child {
+                    child.shut_down().await;
+                }
+                continue;
+            }
             let seconds = backoff.as_secs();
             let login = self.login_needed();
             // Before others know it: a command ends then.
@@ -80,32 +64,99 @@ impl Shared {
                 Some(_) => {}
                 None => was_login_needed = false,
             }
-            self.disconnected(login.clone().unwrap_or_else(|| {
-                format!("The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s", self.app)
-            }));
-            let last_output = match child {
-                Some(child) => child.shut_down().await,
-                None => String::new(),
+            let last_output = match &mut child {
+                Some(child) if !self.closing.is_cancelled() => child.last_lines().await,
+                Some(_) | None => Vec::new(),
             };
+            self.last_output.write().unwrap_or_else(PoisonError::into_inner).clone_from(&last_output);
+            let wake = self.ended(login.clone(), &reason, seconds);
+            if let Some(child) = child {
+                child.shut_down().await;
+            }
             if self.closing.is_cancelled() {
-                self.disconnected(format!("The MCP server '{}' is closed", self.app));
-                return;
+                break;
             }
             if started.elapsed() > BACKOFF_RESET {
                 backoff = INITIAL_BACKOFF;
             }
-            // The output of the child may contain anything, so only the log gets it.
             match &login {
                 Some(_) => backoff = MAX_BACKOFF / 2,
-                None => tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}"),
+                None => {
+                    let output = last_output.join(" | ");
+                    let output = if output.is_empty() { output } else { format!("; its last output: {output}") };
+                    tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{output}");
+                }
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
                 () = self.logged_in(), if login.is_some() => backoff = INITIAL_BACKOFF / 2,
+                () = wake.cancelled() => {}
                 () = self.closing.cancelled() => {}
             }
             backoff = (backoff * 2).min(MAX_BACKOFF);
         }
+        self.disconnected(self.closed());
+    }
+
+    /// Reads what is known of the server.
+    async fn recall(&self, is_lazy: bool) {
+        let known = self.remembered.read().await;
+        let is_known = known.is_some();
+        match self.config.kind {
+            UpstreamKind::Stdio(_) | UpstreamKind::Http(_) if is_known && is_lazy => {
+                self.state.send_replace(ConnectionState::Idle(Wake::new()));
+            }
+            UpstreamKind::Stdio(_) => {
+                self.state.send_replace(ConnectionState::Queued(Wake::new()));
+            }
+            UpstreamKind::Http(_) => {}
+        }
+        if let Some(known) = known {
+            self.set_tools(known.title, known.tools, Vec::new());
+        }
+        self.recalled.send_replace(Some(is_known));
+    }
+
+    /// Waits until the next attempt to connect is due: until somebody needs it, if the server is idle, and it is its turn.
+    async fn turn(&self) {
+        let idle = match &*self.state.borrow() {
+            ConnectionState::Idle(wake) => Some(wake.clone()),
+            _ => None,
+        };
+        if let Some(wake) = idle {
+            wake.cancelled().await;
+            self.state.send_replace(ConnectionState::Queued(wake));
+        }
+        // A server over HTTP starts no process.
+        if matches!(self.config.kind, UpstreamKind::Stdio(_)) {
+            let needed = match &*self.state.borrow() {
+                ConnectionState::Queued(wake) | ConnectionState::Lost(wake, _) => wake.clone(),
+                _ => Wake::new(),
+            };
+            self.queue.wait(&needed, self.attempt_ended()).await;
+        }
+        if self.state.borrow().is_starting() {
+            self.state.send_replace(ConnectionState::Starting(Instant::now()));
+        }
+    }
+
+    /// Says that a connection has ended, or could not be made. Returns what a call cancels that needs another one at once.
+    fn ended(&self, login: Option<String>, reason: &str, seconds: u64) -> Wake {
+        let needs_login = login.is_some();
+        let problem = login.unwrap_or_else(|| {
+            format!("The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s", self.app)
+        });
+        let mut wake = Wake::new();
+        self.state.send_modify(|state| {
+            *state = match state {
+                ConnectionState::Lost(lost, _) if !needs_login => {
+                    wake = lost.clone();
+                    ConnectionState::Lost(wake.clone(), problem)
+                }
+                _ => ConnectionState::Disconnected(problem),
+            };
+        });
+        wake
     }
 
     /// Runs one connection until it ends. Returns why it ended, and the child process to shut down, if there is one.
@@ -175,6 +226,7 @@ impl Shared {
             roots_version: self.roots_version.subscribe(),
         };
         let forwarding = tokio::spawn(forward_notifications(peer.clone(), sink));
+        self.last_output.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.state.send_replace(ConnectionState::Connected(Connection { peer: peer.clone(), lost: lost.clone() }));
         if self.were_lists_missed.swap(false, Ordering::Relaxed) {
             self.notifications.publish(UpstreamNotification::ResourceListChanged);
@@ -185,6 +237,7 @@ impl Shared {
             tokio::select! {
                 _ = &mut ended => break "it ended".to_owned(),
                 () = lost.cancelled() => break "the connection was lost".to_owned(),
+                () = self.stopped() => break "it was idle".to_owned(),
                 Some(()) = changes.recv() => {
                     tokio::time::sleep(DEBOUNCE).await;
                     while changes.try_recv().is_ok() {}
@@ -199,8 +252,30 @@ impl Shared {
         forwarding.abort();
         // Calls that wait for a response fail now, not when the transport is closed.
         lost.cancel();
-        self.disconnected(format!("The MCP server '{}' has ended and is tried again", self.app));
+        if !matches!(*self.state.borrow(), ConnectionState::Idle(_)) {
+            let problem = format!("The MCP server '{}' has ended and is tried again", self.app);
+            self.state.send_replace(ConnectionState::Lost(Wake::new(), problem));
+        }
         reason
+    }
+
+    /// Resolves when the server was idle for so long that it is stopped. Then it is no longer connected.
+    async fn stopped(&self) {
+        let Some(time) = self.idle_stop else { return std::future::pending().await };
+        loop {
+            self.activity.idle_for(time).await;
+            let has_stopped = self.state.send_if_modified(|state| {
+                // A request that begins now finds out that there is no connection, or this finds the request.
+                let is_idle = self.activity.is_idle() && self.subscribed.borrow().is_empty();
+                if is_idle {
+                    *state = ConnectionState::Idle(Wake::new());
+                }
+                is_idle
+            });
+            if has_stopped {
+                return;
+            }
+        }
     }
 
     /// Lists the tools and stores them.

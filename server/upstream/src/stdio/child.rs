@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 use crate::guard;
+use codecall_base::hidden;
 use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_config::StdioConfig;
 #[cfg(windows)]
@@ -69,8 +70,12 @@ const WINDOW: Duration = Duration::from_secs(10);
 const MAX_LOGGED_BYTES: usize = 500;
 /// How much of a line is read, in bytes: more than is logged, so that a secret at the cut is found as a whole.
 const MAX_LINE_BYTES: usize = 8 * 1024;
-/// How many of the last lines are kept for the message about the end of the child.
-const LAST_LINES: usize = 5;
+/// How many of the last lines are reported when the child has ended.
+const LAST_LINES: usize = 8;
+/// How many of the last lines are kept: not all of them say something.
+const MAX_KEPT_LINES: usize = 40;
+/// How long it is waited for the end of stderr: a process that has left the group may keep the stream open.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
 #[cfg(unix)]
 type Process = tokio::process::Child;
@@ -88,7 +93,7 @@ pub struct Child {
     /// Ends the group if this process cannot.
     #[cfg(unix)]
     _guarded: guard::Registration,
-    last_output: Arc<Mutex<VecDeque<String>>>,
+    stderr: Arc<Stderr>,
     stderr_task: JoinHandle<()>,
 }
 
@@ -141,12 +146,14 @@ impl Child {
         let Some((stdin, stdout, stderr)) = take_streams(&mut process) else {
             return Err("its streams could not be opened".into());
         };
-        let last_output = Arc::new(Mutex::new(VecDeque::new()));
-        let redactor = StderrRedactor {
+        let from = stderr;
+        let stderr = Arc::new(Stderr {
+            app: app.to_owned(),
             secrets: Arc::clone(secrets),
             environment: Redactor::new(config.env.values().flat_map(|value| value.lines().chain([&**value]))),
-        };
-        let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, redactor, Arc::clone(&last_output)));
+            last: Mutex::default(),
+        });
+        let stderr_task = tokio::spawn(Arc::clone(&stderr).log(from));
         #[cfg(unix)]
         let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
         #[cfg(unix)]
@@ -161,23 +168,28 @@ impl Child {
             marker,
             #[cfg(unix)]
             _guarded: guarded,
-            last_output,
+            stderr,
             stderr_task,
         };
         Ok((child, stdin, stdout))
     }
 
-    fn last_output(&self) -> String {
-        let lines = self.last_output.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.is_empty() {
-            return String::new();
+    /// Returns the last lines of its stderr that say something: all of them, if it has exited.
+    pub async fn last_lines(&mut self) -> Vec<String> {
+        if tokio::time::timeout(STDERR_TIMEOUT, self.process.wait()).await.is_ok() {
+            self.stderr_ended().await;
         }
-        format!("; its last output: {}", lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | "))
+        self.stderr.last_lines()
     }
 
-    /// Ends the child and all processes that it has started. Its stdin must be closed before. Returns the last lines of
-    /// its stderr, to be appended to a message.
-    pub async fn shut_down(mut self) -> String {
+    async fn stderr_ended(&mut self) {
+        if !self.stderr_task.is_finished() {
+            let _ = tokio::time::timeout(STDERR_TIMEOUT, &mut self.stderr_task).await;
+        }
+    }
+
+    /// Ends the child and all processes that it has started. Its stdin must be closed before.
+    pub async fn shut_down(mut self) {
         let exited = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         #[cfg(unix)]
         if exited.is_err() {
@@ -195,9 +207,7 @@ impl Child {
             let marker = Arc::clone(&self.marker);
             let _ = tokio::task::spawn_blocking(move || marker.kill()).await;
         }
-        // A process that has left the group may keep the stream open.
-        let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.stderr_task).await;
-        self.last_output()
+        self.stderr_ended().await;
     }
 
     #[cfg(unix)]
@@ -259,68 +269,103 @@ impl Drop for Child {
     }
 }
 
-/// Redacts the stderr of a child.
-struct StderrRedactor {
+/// The stderr of a child: its lines are logged, the last ones are kept.
+struct Stderr {
+    app: String,
     secrets: Arc<SecretRegistry>,
     /// All values of its environment, also those that are obviously not secrets, and their lines: what it writes is read line
     /// by line.
     environment: Redactor,
+    /// The last lines, as they are.
+    last: Mutex<VecDeque<String>>,
 }
 
-impl StderrRedactor {
+impl Stderr {
     fn redact(&self, text: &mut String) {
         self.secrets.redactor().redact_string(text);
         self.environment.redact_string(text);
+        // Only now, because a part of a secret would not be found.
+        let length = codecall_base::text::truncate(text, MAX_LOGGED_BYTES).len();
+        text.truncate(length);
+    }
+
+    /// Returns the last lines that say something, redacted.
+    fn last_lines(&self) -> Vec<String> {
+        let lines = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let clean = |mut line: String| {
+            self.redact(&mut line);
+            hidden::visible(&line).trim().to_owned()
+        };
+        let mut lines: Vec<String> = lines.into_iter().map(clean).filter(|line| is_telling(line)).collect();
+        lines.split_off(lines.len().saturating_sub(LAST_LINES))
+    }
+
+    /// Logs stderr until it is closed. Lines above the limit are counted, but not logged.
+    async fn log(self: Arc<Self>, mut stderr: impl AsyncRead + Unpin) {
+        let mut buffer = [0_u8; 8192];
+        let mut line: Vec<u8> = Vec::new();
+        let mut window = Window { start: Instant::now(), logged: 0, dropped: 0 };
+        loop {
+            let read = stderr.read(&mut buffer).await.unwrap_or(0);
+            for byte in &buffer[..read] {
+                if *byte != b'\n' {
+                    if line.len() < MAX_LINE_BYTES {
+                        line.push(*byte);
+                    }
+                    continue;
+                }
+                self.accept(&line, &mut window);
+                line.clear();
+            }
+            if read == 0 {
+                self.accept(&line, &mut window);
+                return;
+            }
+        }
+    }
+
+    fn accept(&self, line: &[u8], window: &mut Window) {
+        let text = String::from_utf8_lossy(line).trim().to_owned();
+        if text.is_empty() {
+            return;
+        }
+        if window.allows(&self.app) {
+            let mut text = text.clone();
+            self.redact(&mut text);
+            tracing::info!(app = self.app, "{text}");
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.push_back(text);
+        if last.len() > MAX_KEPT_LINES {
+            last.pop_front();
+        }
     }
 }
 
-/// Logs stderr until it is closed. Lines above the limit are counted, but not logged.
-async fn log_stderr(
-    app: String,
-    mut stderr: impl AsyncRead + Unpin,
-    redactor: StderrRedactor,
-    last: Arc<Mutex<VecDeque<String>>>,
-) {
-    let mut buffer = [0_u8; 8192];
-    let mut line: Vec<u8> = Vec::new();
-    let (mut window_start, mut logged, mut dropped) = (Instant::now(), 0, 0_u64);
-    loop {
-        let read = stderr.read(&mut buffer).await.unwrap_or(0);
-        for byte in &buffer[..read] {
-            if *byte != b'\n' {
-                if line.len() < MAX_LINE_BYTES {
-                    line.push(*byte);
-                }
-                continue;
+/// Whether a line of an error says something: it is no line of carets, and no frame of a stack.
+fn is_telling(line: &str) -> bool {
+    line.contains(char::is_alphanumeric) && !line.starts_with("at ")
+}
+
+/// How much was logged lately.
+struct Window {
+    start: Instant,
+    logged: u32,
+    dropped: u64,
+}
+
+impl Window {
+    /// Whether one more line may be logged.
+    fn allows(&mut self, app: &str) -> bool {
+        if self.start.elapsed() > WINDOW {
+            if self.dropped > 0 {
+                tracing::info!(app, dropped = self.dropped, "lines of stderr were not logged");
             }
-            let mut text = String::from_utf8_lossy(&line).trim().to_owned();
-            line.clear();
-            if text.is_empty() {
-                continue;
-            }
-            if window_start.elapsed() > WINDOW {
-                if dropped > 0 {
-                    tracing::info!(app, dropped, "lines of stderr were not logged");
-                }
-                (window_start, logged, dropped) = (Instant::now(), 0, 0);
-            }
-            logged += 1;
-            if logged > MAX_LINES_PER_WINDOW {
-                dropped += 1;
-                continue;
-            }
-            redactor.redact(&mut text);
-            // Only now, because a part of a secret would not be found.
-            text.truncate(codecall_base::text::truncate(&text, MAX_LOGGED_BYTES).len());
-            tracing::info!(app, "{text}");
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            last.push_back(text);
-            if last.len() > LAST_LINES {
-                last.pop_front();
-            }
+            *self = Self { start: Instant::now(), logged: 0, dropped: 0 };
         }
-        if read == 0 {
-            return;
-        }
+        self.logged += 1;
+        let is_allowed = self.logged <= MAX_LINES_PER_WINDOW;
+        self.dropped += u64::from(!is_allowed);
+        is_allowed
     }
 }
