@@ -2,7 +2,7 @@
 
 use super::duration::Milliseconds;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// When MCP servers start and stop. A server whose tools are not known yet always starts with this one.
@@ -22,7 +22,7 @@ pub struct ServersConfig {
 }
 
 /// When a process starts whose tools are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StartTime {
     /// When a call needs it.
