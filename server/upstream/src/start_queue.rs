@@ -124,9 +124,14 @@ mod tests {
 
     const START: Duration = Duration::from_secs(1);
 
+    /// Resolves so long after the turn has begun.
+    async fn started() {
+        sleep(START).await;
+    }
+
     /// Starts a server, and adds its name when its start begins.
     async fn start(queue: &Arc<StartQueue>, needed: &CancellationToken, name: char, begun: &Mutex<String>) {
-        queue.wait(needed, sleep(START)).await;
+        queue.wait(needed, started()).await;
         begun.lock().expect("not poisoned").push(name);
         assert!(queue.state().taken <= 2);
     }

@@ -128,7 +128,15 @@ async fn the_stderr_of_a_child_is_redacted() {
     config.secrets.add("late-secret").expect("long enough");
     stdin.write_all(b"go on\n").await.expect("it reads");
     drop(stdin);
-    let output = child.last_lines().await;
+    let output = async {
+        loop {
+            let lines = child.last_lines().await;
+            if lines.len() > 1 {
+                break lines;
+            }
+        }
+    };
+    let output = tokio::time::timeout(Duration::from_secs(10), output).await.expect("two lines");
     let [long, short] = output.as_slice() else { panic!("{output:?}") };
     assert!(long.ends_with("0 [secret]") && short == "[secret] of the environment", "{output:?}");
     child.shut_down().await;
