@@ -1,6 +1,8 @@
-//! Truncates text, and finds the names nearest to a misspelled one. `diff` has the difference between two texts.
+//! Truncates text, and finds the names nearest to a misspelled one. `diff` has the difference between two texts,
+//! `excerpt` the place of an error in one.
 
 pub mod diff;
+pub mod excerpt;
 
 /// Returns the start of `text`, at most `max_bytes` bytes, up to a character boundary.
 #[must_use]

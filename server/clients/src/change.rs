@@ -3,14 +3,14 @@
 //! The file as it was is kept beside it. Comments and the order of keys are kept where the format has them.
 
 use crate::find::{Found, MAX_BYTES};
-use crate::read::{is_toml, json};
+use crate::read::{self, is_toml, json, split_mark, with_line_ends_of};
 use codecall_base::files::{self, AtomicFile};
-use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use toml_edit::{DocumentMut, Item};
+use toml_edit::Item;
 
 /// The name of our entry.
 pub const NAME: &str = "codecall";
@@ -65,54 +65,123 @@ pub fn apply(path: &Path, places: &[Taken<'_>], command: &[String]) -> Result<bo
 /// # Errors
 /// The text is not what its name says.
 pub fn changed(found: &Found, text: &str, taken: &[String], command: &[String]) -> Result<String, String> {
-    if is_toml(&found.path) {
-        return in_toml(&found.keys, text, taken, command);
-    }
-    let (mark, text) = match text.strip_prefix('\u{feff}') {
-        Some(rest) => ("\u{feff}", rest),
-        None => ("", text),
+    let (mark, text) = split_mark(text);
+    let text = if is_toml(&found.path) {
+        in_toml(&found.keys, text, taken, command)?
+    } else {
+        let replaced: HashSet<&str> = taken.iter().map(String::as_str).chain([NAME]).collect();
+        in_json(&found.keys, text, &|name| replaced.contains(name), [(NAME, &entry(found.client.id, command))])?
     };
-    let root = json(text)?;
-    let entry = entry(found.client.id, command);
-    let Some(servers) = at(&root, &found.keys) else { return Err("its servers are not where they were".into()) };
-    let replaced: HashSet<&str> = taken.iter().map(String::as_str).chain([NAME]).collect();
-    match servers {
-        Servers::Table(table) => {
-            for property in table.properties() {
-                let name = property.decoded_name().unwrap_or_default();
-                if replaced.contains(name.as_str()) {
-                    property.remove();
-                }
-            }
-            table.append(NAME, input(&entry));
-        }
-        Servers::List(list) => {
-            for element in list.elements() {
-                let name = element.to_serde_value().and_then(|value| value["name"].as_str().map(str::to_owned));
-                if name.is_some_and(|name| replaced.contains(name.as_str())) {
-                    element.remove();
-                }
-            }
-            list.append(input(&entry));
-        }
-    }
-    Ok(format!("{mark}{root}"))
+    Ok(format!("{mark}{text}"))
 }
 
-enum Servers {
-    Table(jsonc_parser::cst::CstObject),
-    List(jsonc_parser::cst::CstArray),
+/// Returns JSON without some of its servers, and with others at their end.
+fn in_json<'a>(
+    keys: &[String],
+    text: &str,
+    is_replaced: &dyn Fn(&str) -> bool,
+    added: impl IntoIterator<Item = (&'a str, &'a Value)>,
+) -> Result<String, String> {
+    let root = json(text)?;
+    let servers = at(&root, keys).ok_or("its servers are not where they were")?;
+    let rest = servers.without(is_replaced);
+    // The tree moves all that follows what is removed from it, so it is written once and parsed again.
+    servers.property.set_value(CstInputValue::String(String::new()));
+    if let Some(value) = servers.property.value().and_then(|value| value.as_string_lit()) {
+        value.set_raw_value(rest);
+    }
+    let root = json(&root.to_string())?;
+    let servers = at(&root, keys).ok_or("its servers are not where they were")?;
+    for (name, value) in added {
+        match &servers.list {
+            List::Table(table) => drop(table.append(name, input(value))),
+            List::Array(array) => drop(array.append(input(value))),
+        }
+    }
+    Ok(root.to_string())
+}
+
+/// The servers in a file.
+struct Servers {
+    property: CstObjectProp,
+    list: List,
+}
+
+enum List {
+    Table(CstObject),
+    Array(CstArray),
 }
 
 fn at(root: &CstRootNode, keys: &[String]) -> Option<Servers> {
-    let of = |node: CstNode| match (node.as_object(), node.as_array()) {
-        (Some(table), _) => Some(Servers::Table(table)),
-        (None, list) => list.map(Servers::List),
-    };
-    let dotted = root.object_value()?.get(&keys.join(".")).and_then(|property| property.value());
     let (last, before) = keys.split_last()?;
     let nested = before.iter().try_fold(root.object_value()?, |table, key| table.object_value(key));
-    of(nested.and_then(|table| table.get(last)?.value()).or(dotted)?)
+    let of = |property: CstObjectProp| {
+        let value = property.value()?;
+        let list = value.as_object().map(List::Table).or_else(|| value.as_array().map(List::Array))?;
+        Some(Servers { property, list })
+    };
+    let dotted = || root.object_value()?.get(&keys.join("."));
+    nested.and_then(|table| table.get(last)).or_else(dotted).and_then(of)
+}
+
+impl Servers {
+    /// Returns their text without some, as [`CstNode::remove`] would leave it. That takes time in proportion to all that
+    /// follows, for each.
+    fn without(&self, is_removed: &dyn Fn(&str) -> bool) -> String {
+        let parts = match &self.list {
+            List::Table(table) => table.children(),
+            List::Array(array) => array.children(),
+        };
+        let name = |part: &CstNode| match &self.list {
+            List::Table(_) => part.as_object_prop()?.decoded_name(),
+            List::Array(_) => Some(part.to_serde_value()?["name"].as_str()?.to_owned()),
+        };
+        let mut kept: Vec<&CstNode> = Vec::new();
+        let mut rest = parts.as_slice();
+        while let [part, after @ ..] = rest {
+            rest = after;
+            if !name(part).is_some_and(|name| is_removed(&name)) {
+                kept.push(part);
+                continue;
+            }
+            while kept.pop_if(|before| before.is_trivia() && !before.is_newline()).is_some() {}
+            let trivia = rest.iter().take_while(|part| part.is_trivia()).count();
+            let is_last_in_line = if rest.get(trivia).is_some_and(CstNode::is_comma) {
+                let (before, after) = rest.split_at(trivia + 1);
+                rest = after;
+                let next = rest.iter().find(|part| !part.is_whitespace() && !part.is_comment());
+                !before.iter().any(CstNode::is_newline) && next.is_some_and(CstNode::is_newline)
+            } else {
+                if let Some(comma) = kept.iter().rposition(|before| before.is_comma()) {
+                    kept.remove(comma);
+                }
+                true
+            };
+            if is_last_in_line {
+                rest = after_line(rest);
+            }
+        }
+        let inner = kept.get(1..kept.len().saturating_sub(1)).unwrap_or_default();
+        if inner.iter().all(|part| part.is_whitespace() || part.is_newline()) {
+            kept.retain(|part| part.is_token());
+        }
+        kept.into_iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Returns what follows the line, or the closing bracket and the space before it.
+fn after_line(mut rest: &[CstNode]) -> &[CstNode] {
+    while let [part, after @ ..] = rest {
+        let is_before_bracket = part.is_whitespace() && after.first().is_some_and(|next| !next.is_trivia());
+        if !part.is_trivia() || is_before_bracket {
+            break;
+        }
+        rest = after;
+        if part.is_newline() {
+            break;
+        }
+    }
+    rest
 }
 
 /// Our entry, as the client writes its own.
@@ -142,7 +211,7 @@ fn input(value: &Value) -> CstInputValue {
 }
 
 fn in_toml(keys: &[String], text: &str, taken: &[String], command: &[String]) -> Result<String, String> {
-    let mut document: DocumentMut = text.parse().map_err(|_| "not valid TOML".to_owned())?;
+    let mut document = read::toml(text)?;
     let key = keys.first().map(String::as_str).unwrap_or_default();
     let servers =
         document.get_mut(key).and_then(Item::as_table_like_mut).ok_or("its servers are not where they were")?;
@@ -154,7 +223,7 @@ fn in_toml(keys: &[String], text: &str, taken: &[String], command: &[String]) ->
     table.insert("command", toml_edit::value(program));
     table.insert("args", toml_edit::value(arguments.iter().map(String::as_str).collect::<toml_edit::Array>()));
     servers.insert(NAME, Item::Table(table));
-    Ok(document.to_string())
+    Ok(with_line_ends_of(text, document.to_string()))
 }
 
 /// What became of an undo.
@@ -214,7 +283,7 @@ fn is_as_applied(before: &str, now: &str, places: &[Found]) -> bool {
 
 /// The servers in a text, by name.
 fn servers(place: &Found, text: &str) -> Result<Vec<(String, Value)>, String> {
-    let document = crate::read::document(&place.path, text)?.value;
+    let document = read::document(&place.path, text)?.value;
     let nested = place.keys.iter().try_fold(&document, |at, key| at.get(key));
     Ok(match nested.or_else(|| document.get(place.keys.join("."))) {
         Some(Value::Object(table)) => table.clone().into_iter().collect(),
@@ -231,39 +300,28 @@ fn put_back(place: &Found, before: &str, now: &str) -> Result<String, String> {
     let (old, new) = (servers(place, before)?, servers(place, now)?);
     let missing = old.into_iter().filter(|(name, _)| name == NAME || !new.iter().any(|(other, _)| other == name));
     let missing: Vec<(String, Value)> = missing.collect();
-    if is_toml(&place.path) {
-        let mut document: DocumentMut = now.parse().map_err(|_| "not valid TOML".to_owned())?;
-        let old: DocumentMut = before.parse().map_err(|_| "not valid TOML".to_owned())?;
+    let (mark, now) = split_mark(now);
+    let text = if is_toml(&place.path) {
+        let mut document = read::toml(now)?;
+        let old = read::toml(split_mark(before).1)?;
         let key = place.keys.first().map(String::as_str).unwrap_or_default();
-        let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) else { return Ok(now.to_owned()) };
+        let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) else {
+            return Ok(format!("{mark}{now}"));
+        };
         servers.remove(NAME);
         for (name, _) in &missing {
             if let Some(item) = old.get(key).and_then(|servers| servers.get(name)) {
                 servers.insert(name, item.clone());
             }
         }
-        return Ok(document.to_string());
-    }
-    let root = json(now.trim_start_matches('\u{feff}'))?;
-    let Some(servers) = at(&root, &place.keys) else { return Ok(now.to_owned()) };
-    match servers {
-        Servers::Table(table) => {
-            if let Some(ours) = table.get(NAME) {
-                ours.remove();
-            }
-            for (name, entry) in &missing {
-                table.append(name, input(entry));
-            }
-        }
-        Servers::List(list) => {
-            let is_ours = |element: &CstNode| element.to_serde_value().is_some_and(|value| value["name"] == NAME);
-            list.elements().into_iter().filter(is_ours).for_each(CstNode::remove);
-            for (_, entry) in &missing {
-                list.append(input(entry));
-            }
-        }
-    }
-    Ok(root.to_string())
+        with_line_ends_of(now, document.to_string())
+    } else if at(&json(now)?, &place.keys).is_none() {
+        now.to_owned()
+    } else {
+        let missing = missing.iter().map(|(name, entry)| (name.as_str(), entry));
+        in_json(&place.keys, now, &|name| name == NAME, missing)?
+    };
+    Ok(format!("{mark}{text}"))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -279,4 +337,67 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         // Who could read it before still can; a new file is its owner's.
         .and_then(|()| permissions.map_or(Ok(()), |permissions| std::fs::set_permissions(&target, permissions)))
         .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every subset of servers, between all kinds of separators.
+    #[test]
+    fn servers_are_removed_as_the_library_removes_them() {
+        let separators = [
+            ",",
+            ", ",
+            ",\n  ",
+            " // end\n  ,\n  ",
+            ", // end\n  // begin\n  ",
+            ",\n\n  ",
+            ", /* x */ ",
+            "\n,\n",
+            ",\r\n\t",
+        ];
+        let ends =
+            [("", ""), (" ", " "), ("\n  ", "\n"), ("\n  // first\n  ", ", // last\n"), ("\n  ", ",\n  // after\n")];
+        let mut count = 0;
+        for first in separators {
+            for second in separators {
+                for (open, close) in ends {
+                    for removed in 0..8_u32 {
+                        check(&[first, second], (open, close), removed);
+                        count += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(count, 9 * 9 * 5 * 8);
+    }
+
+    fn check(separators: &[&str; 2], (open, close): (&str, &str), removed: u32) {
+        let is_removed = |name: &str| name.parse::<u32>().is_ok_and(|number| removed & (1 << number) != 0);
+        let [first, second] = separators;
+        let table =
+            format!("{{\"a\": {{{open}\"0\": {{\"x\": 1}}{first}\"1\": 2{second}\"2\": [3]{close}}}, \"b\": 4}}");
+        let list = format!(
+            "{{\"a\": [{open}{{\"name\": \"0\"}}{first}{{\"name\": \"1\"}}{second}{{\"name\": \"2\"}}{close}]}}"
+        );
+        for text in [table, list] {
+            let keys = ["a".to_owned()];
+            let expected = json(&text).expect("JSON");
+            match at(&expected, &keys).expect("servers").list {
+                List::Table(table) => {
+                    let removed =
+                        |property: &CstObjectProp| property.decoded_name().is_some_and(|name| is_removed(&name));
+                    table.properties().into_iter().filter(removed).for_each(CstObjectProp::remove);
+                }
+                List::Array(array) => {
+                    let name = |element: &CstNode| element.to_serde_value().unwrap_or_default()["name"].clone();
+                    let removed = |element: &CstNode| name(element).as_str().is_some_and(is_removed);
+                    array.elements().into_iter().filter(removed).for_each(CstNode::remove);
+                }
+            }
+            let result = in_json(&keys, &text, &is_removed, []).expect("JSON");
+            assert_eq!(result, expected.to_string(), "{removed:03b} of {text}");
+        }
+    }
 }

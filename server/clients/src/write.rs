@@ -1,6 +1,7 @@
 //! Writes our configuration, or adds to one that exists.
 
 use crate::plan::{Plan, Planned, PlannedSetting, STARTING};
+use crate::read::{self, split_mark, with_line_ends_of};
 use indexmap::IndexSet;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -57,8 +58,8 @@ impl Written {
 /// # Errors
 /// The text is not TOML.
 pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
-    let text = existing.unwrap_or(HEAD);
-    let mut document: DocumentMut = text.parse().map_err(|_| "not valid TOML".to_owned())?;
+    let (mark, text) = split_mark(existing.unwrap_or(HEAD));
+    let mut document = read::toml(text)?;
     // Comments at the end stay before what is added.
     let mut end = document.trailing().as_str().unwrap_or_default().to_owned();
     let before: Value = toml::from_str(text).map_err(|_| "not valid TOML".to_owned())?;
@@ -86,12 +87,13 @@ pub fn write(existing: Option<&str>, plan: &Plan) -> Result<Written, String> {
         added.insert(planned.name.clone());
     }
     if added.is_empty() && settings.is_empty() {
-        return Ok(Written { text: text.to_owned(), added, kept, different, settings, different_settings });
+        return Ok(Written { text: format!("{mark}{text}"), added, kept, different, settings, different_settings });
     }
     if !added.is_empty() || !head.is_empty() {
         document.set_trailing("");
     }
-    Ok(Written { text: format!("{head}{document}"), added, kept, different, settings, different_settings })
+    let text = with_line_ends_of(text, format!("{head}{document}"));
+    Ok(Written { text: format!("{mark}{text}"), added, kept, different, settings, different_settings })
 }
 
 /// Adds the settings of a plan. Returns the keys that were added, and those that have other values.

@@ -388,5 +388,59 @@ fn broken_files_are_reported_without_their_text() {
         plan.skipped.iter().filter(|skipped| skipped.name.is_empty()).map(|skipped| skipped.reason.as_str()).collect();
     let expected =
         ["the file cannot be read: not valid JSON at line 2", "the file cannot be read: not valid TOML at line 1"];
-    assert_eq!(problems, expected);
+    for (problem, begin) in problems.iter().zip(expected) {
+        let (first, excerpt) = problem.split_once('\n').expect("an excerpt");
+        assert!(first.starts_with(begin) && excerpt.contains(" | ") && excerpt.ends_with('^'), "{problem}");
+        assert!(!problem.contains("s3cret"), "{problem}");
+    }
+    assert_eq!(problems.len(), 2);
+}
+
+/// A byte order mark, line ends of Windows and a file with comments alone.
+#[test]
+fn files_of_windows_stay_as_they_are() {
+    let home = Home::new();
+    let cursor = home.0.join("home/.cursor/mcp.json");
+    let codex = home.0.join("home/.codex/config.toml");
+    let vscode = home.0.join("folder/.vscode/mcp.json");
+    let json = "\u{feff}{\r\n  // mine\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"},\r\n    \"b\": {\"command\": \"b\",},\r\n  }\r\n}\r\n";
+    let toml = "\u{feff}# mine\r\nmodel = \"x\"\r\n\r\n[mcp_servers.c]\r\ncommand = \"c\"\r\n\r\n[mcp_servers.d]\r\nurl = 5\r\n";
+    std::fs::write(&cursor, json).expect("written");
+    std::fs::write(&codex, toml).expect("written");
+    std::fs::write(&vscode, "// nothing yet\n").expect("written");
+    let (found, plan) = home.plan();
+    assert!(!found.iter().any(|found| found.path == vscode), "comments are no error");
+    for name in ["a", "b", "c"] {
+        assert!(plan.servers.iter().any(|planned| planned.original == name), "{name}: {:?}", plan.skipped);
+    }
+    apply_all(&found, &plan);
+    for path in [&cursor, &codex] {
+        let text = std::fs::read_to_string(path).expect("a file");
+        assert!(text.starts_with('\u{feff}') && text.contains("mine") && text.contains("codecall"), "{text}");
+        assert_eq!(text.matches("\r\n").count(), text.matches('\n').count(), "{text:?}");
+    }
+    // What the client has written since stays, the mark too.
+    let changed = std::fs::read_to_string(&cursor).expect("a file");
+    std::fs::write(&cursor, changed.replace("// mine", "// yours")).expect("written");
+    undo_all(&found);
+    let text = std::fs::read_to_string(&cursor).expect("a file");
+    assert!(text.starts_with('\u{feff}') && text.contains("// yours") && !text.contains("codecall"), "{text}");
+    assert_eq!(std::fs::read_to_string(&codex).expect("a file"), toml);
+}
+
+/// The time is linear in the number of servers. With 8,000 it was more than a minute without optimisation.
+#[test]
+fn thousands_of_servers_are_replaced() {
+    let home = Home::new();
+    let file = home.0.join("home/.cursor/mcp.json");
+    let entries: Vec<String> = (0..8_000).map(|n| format!("    \"s{n}\": {{\"command\": \"c{n}\"}}")).collect();
+    std::fs::write(&file, format!("{{\n  \"mcpServers\": {{\n{}\n  }}\n}}\n", entries.join(",\n"))).expect("written");
+    let (found, plan) = home.plan();
+    let found: Vec<Found> = found.into_iter().filter(|found| found.path == file).collect();
+    let began = std::time::Instant::now();
+    apply_all(&found, &plan);
+    let taken = began.elapsed();
+    let text = std::fs::read_to_string(&file).expect("a file");
+    assert!(text.starts_with("{\n  \"mcpServers\": {\n    \"codecall\"") && text.len() < 500, "{text}");
+    assert!(taken.as_secs() < 10, "{taken:?}");
 }

@@ -334,8 +334,8 @@ pub enum Format {
 }
 
 impl Config {
-    /// Reads a file: JSON if its name ends in `.json` or its text begins with `{`, otherwise TOML. Variables `CODECALL_…`
-    /// of the environment override it.
+    /// Reads a file: JSON with comments and trailing commas if its name ends in `.json` or `.jsonc` or its text begins with `{`
+    /// or a comment of JSON, otherwise TOML. Variables `CODECALL_…` of the environment override it.
     ///
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
@@ -382,8 +382,10 @@ impl Config {
     fn read_file(path: &Path) -> Result<(String, Format), Error> {
         let text = files::read_text(path, files::MAX_CONFIG_BYTES)
             .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
-        let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
-        Ok((text, if json { Format::Json } else { Format::Toml }))
+        // TOML begins with neither.
+        let begins_as_json = text.trim_start_matches(read::BYTE_ORDER_MARK).trim_start().starts_with(['{', '/']);
+        let json = path.extension().is_some_and(|extension| extension == "json" || extension == "jsonc");
+        Ok((text, if json || begins_as_json { Format::Json } else { Format::Toml }))
     }
 
     /// Whether `mcpServers` or `openapi` has an app, usable or not.
@@ -398,6 +400,14 @@ impl Config {
         let is_confined =
             |kind: &UpstreamKind| matches!(kind, UpstreamKind::Stdio(StdioConfig { confine: Some(_), .. }));
         self.isolation.mode == IsolationMode::Process || self.upstreams.values().any(|up| is_confined(&up.kind))
+    }
+
+    /// Returns the secrets in a text, those of disabled servers included. References to variables are none.
+    ///
+    /// # Errors
+    /// The text is not what `format` says.
+    pub fn secrets_of(text: &str, format: Format) -> Result<SecretRegistry, String> {
+        read::secrets(text, format)
     }
 
     /// Parses a text. `environment` returns the values of `${NAME}`.

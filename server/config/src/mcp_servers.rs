@@ -227,6 +227,14 @@ static STDIO: LazyLock<Vec<String>> = LazyLock::new(properties::<StdioConfig>);
 static HTTP: LazyLock<Vec<String>> = LazyLock::new(properties::<HttpConfig>);
 
 impl UpstreamConfig {
+    /// Collects the secrets of an entry as it is written.
+    pub(super) fn collect_secrets(mut entry: Value, found: &mut FoundSecrets) {
+        // What is wrong with the entry is for those who read it.
+        let _ = take_unknown(&mut entry, "");
+        write_numbers(&mut entry);
+        let _ = check(&mut entry, &SCHEMA, "", found);
+    }
+
     /// Reads the entry of `app`.
     ///
     /// # Errors

@@ -13,6 +13,9 @@ use super::vm::VmConfig;
 use super::{ChainConfig, CodeExecution, Config, Format, OpenApiConfig, Sections, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::SecretRegistry;
+use codecall_base::text::excerpt::{Position, excerpt};
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -22,6 +25,23 @@ use std::sync::{Arc, LazyLock};
 static TOOLS: LazyLock<Vec<String>> = LazyLock::new(properties::<ToolPolicy>);
 static CODE_EXECUTION: LazyLock<Vec<String>> = LazyLock::new(properties::<CodeExecution>);
 static CHAIN: LazyLock<Vec<String>> = LazyLock::new(properties::<ChainConfig>);
+
+/// Editors of Windows begin a file with it.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What JSON may have beside that of JSON: comments and trailing commas, as in the files of VS Code.
+const JSON: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 /// Parses a text. `variables` are those of the environment that override its keys, `environment` returns the values of
 /// `${NAME}`.
@@ -142,17 +162,45 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     Ok(config)
 }
 
+/// Parses a text: TOML, or JSON with comments and trailing commas, as clients read their files. A byte order mark is no part of it.
+///
+/// # Errors
+/// It is not, with the line of the error without its values.
 pub fn document(text: &str, format: Format) -> Result<Value, String> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let problem = |kind: &str, byte: usize, message: &str| {
+        let position = Position::of(text, byte);
+        let place = format!("line {}, column {}", position.line, position.column);
+        format!("not valid {kind} at {place}: {message}\n{}", excerpt(text, position))
+    };
     let value: Value = match format {
-        // The messages of both parsers may quote the file, so only the position is given.
-        Format::Json => serde_json::from_str(text)
-            .map_err(|error| format!("not valid JSON at line {}, column {}", error.line(), error.column()))?,
-        Format::Toml => toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or("", |span| &text[..span.start.min(text.len())]);
-            format!("not valid TOML at line {}: {}", before.matches('\n').count() + 1, error.message())
-        })?,
+        Format::Json => parse_to_serde_value(text, &JSON)
+            .map_err(|error: ParseError| problem("JSON", error.range().start, &lower(&error.kind().to_string())))?,
+        Format::Toml => toml::from_str(text)
+            .map_err(|error| problem("TOML", error.span().map_or(0, |span| span.start), error.message()))?,
     };
     if value.is_object() { Ok(value) } else { Err("must be an object".into()) }
+}
+
+/// A message as the part of a sentence.
+fn lower(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+/// Returns the secrets in a text, those of disabled servers included. References to variables are none.
+///
+/// # Errors
+/// The text is not what `format` says.
+pub fn secrets(text: &str, format: Format) -> Result<SecretRegistry, String> {
+    let mut value = document(text, format)?;
+    let mut found = FoundSecrets::default();
+    for (_, entry) in take_table(&mut value, "mcpServers")? {
+        UpstreamConfig::collect_secrets(entry, &mut found);
+    }
+    // What is wrong with a key is for those who use it.
+    let _ = check(&mut value, schema::root(), "", &mut found);
+    Ok(SecretRegistry::new(found.all().filter(|secret| !secret.contains("${"))))
 }
 
 /// Takes a table out of the whole configuration.

@@ -235,7 +235,7 @@ fn mistakes_name_the_key_and_never_the_value() {
             "mcpServers.codecall: this name is the server's own; choose another",
         ),
         ("[mcpServers.a]\nurl = \"ftp://x\"", "mcpServers.a.url: must begin with http:// or https://"),
-        ("names = ", "not valid TOML at line 1"),
+        ("names = ", "not valid TOML at line 1, column 9: "),
         (
             "mode = \"s3cret\"",
             "mode: wrong value, expected one of 'codecall_only', 'codecall_opt_in', 'metadata_driven'",
@@ -275,7 +275,59 @@ fn mistakes_name_the_key_and_never_the_value() {
         assert!(message.starts_with(expected), "{text}: {message}");
         assert!(!message.contains("s3cret") && !message.contains("12345"), "{message}");
     }
-    assert_eq!(json("{\"a\":").expect_err("cut off"), "not valid JSON at line 1, column 5");
+    let message = json("{\n  \"topK\": 3,\n  \"http\" {\"token\": \"s3cret-word\"}}").expect_err("no colon");
+    assert!(message.starts_with("not valid JSON at line 3, column "), "{message}");
+    let (_, excerpt) = message.split_once('\n').expect("an excerpt");
+    assert!(
+        excerpt.starts_with("  3 |   \"****\" {\"*****\": \"******-****\"}}\n    | ") && excerpt.ends_with('^'),
+        "{message}"
+    );
+    let message = toml("topK = 3\n[http]\r\ntoken = \"s3cret-word\" x\n").expect_err("too much");
+    assert!(message.contains("\n  3 | token = \"******-****\" *\n    |                       ^"), "{message}");
+}
+
+/// Files of editors: a byte order mark, line ends of Windows, comments, trailing commas. JSON has nothing else that JSON has not.
+#[test]
+fn files_are_read_as_editors_write_them() {
+    let jsonc = "{\n  // mine\n  \"topK\": 3, /* and */\n  \"http\": {\"maxConnections\": 7,},\n}\n// end\n";
+    let plain = "topK = 3\n[http]\nmaxConnections = 7\n";
+    for mark in ["", "\u{feff}"] {
+        for (text, format) in [(jsonc, Format::Json), (plain, Format::Toml)] {
+            for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+                let config = Config::parse(&format!("{mark}{text}"), format, &|_| None).expect("valid");
+                assert_eq!((config.top_k, config.http.max_connections), (3, 7), "{mark:?} {text}");
+            }
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("codecall-config-editors-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in
+        [("a", format!("\u{feff}{jsonc}")), ("b", format!("// first\n{jsonc}")), ("c.jsonc", jsonc.to_owned())]
+    {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("written");
+        assert_eq!(Config::load(&path).expect("valid").top_k, 3, "{name}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+    for text in
+        ["{'topK': 3}", "{topK: 3}", "{\"topK\": 0x3}", "{\"topK\": +3}", "{\"topK\": 3 \"http\": {}}", "{} {}", ""]
+    {
+        assert!(json(text).is_err(), "{text}");
+    }
+}
+
+/// The secrets of a text, as `codecall init --dry-run` masks them.
+#[test]
+fn secrets_of_a_text() {
+    let text = "[http]\ntoken = \"token-of-http-1\"\n[mcpServers.a]\ncommand = \"x\"\nenabled = false\nunknown = 1\n\
+                args = [\"--api-key\", \"key-of-args-1\"]\nenv = { API_KEY = \"key-of-env-123\", PATH = \"/usr/bin\", TOKEN = \"${TOKEN}\" }\n\
+                [mcpServers.b]\nurl = \"https://b.example/\"\nheaders = { Authorization = \"Bearer key-of-header-1\" }\n";
+    let shown = Config::secrets_of(text, Format::Toml).expect("valid").redactor().redact_text(text).into_owned();
+    assert!(!shown.contains("key-of") && !shown.contains("token-of"), "{shown}");
+    assert!(
+        shown.contains("/usr/bin") && shown.contains("${TOKEN}") && shown.contains("https://b.example/"),
+        "{shown}"
+    );
 }
 
 /// Keys that are valid at a place, as the error for a key that is not tells them. `wrap` puts the
