@@ -56,8 +56,8 @@ struct Exec {
     /// The only servers whose tools it may call, separated by commas; empty: all [default: all]
     #[arg(long, value_name = "SERVERS", value_delimiter = ',')]
     allowed_servers: Vec<String>,
-    /// What is logged to stderr. RUST_LOG overrides it.
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    /// What is logged to stderr; with `info`, the run and its console. RUST_LOG overrides it.
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
     log_level: LogLevel,
     #[command(flatten)]
     sources: Sources,
@@ -96,6 +96,7 @@ impl Code {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let Command::Exec(exec) = self.command;
         let arguments = exec.arguments()?;
+        let is_console_logged = matches!(exec.log_level, LogLevel::Trace | LogLevel::Debug | LogLevel::Info);
         // The setting restricts clients, not the user of the shell.
         let running = exec.sources.open(|config| config.code_execution.enabled = true)?;
         running.wait_for_mentioned(arguments["code"].as_str().unwrap_or_default()).await;
@@ -105,7 +106,7 @@ impl Code {
         match answer.content {
             AnswerContent::Structured(mut value) => {
                 // The log of the command has them, as that of the reference.
-                if let Some(answer) = value.as_object_mut() {
+                if let Some(answer) = value.as_object_mut().filter(|_| is_console_logged) {
                     answer.remove("logs");
                 }
                 output::print_json_line(&output::indent(&value.to_string()))?;

@@ -6,7 +6,7 @@ use codecall_base::files::{self, AtomicFile};
 use codecall_base::terminal;
 use codecall_clients::change::{self, Taken, Undone};
 use codecall_clients::{CLIENTS, Client, Found, Plan, Platform, Surroundings};
-use codecall_config::Config;
+use codecall_config::{Config, Format};
 use dialoguer::Confirm;
 use etcetera::BaseStrategy as _;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub struct Init {
     /// The folder whose .mcp.json, .vscode/mcp.json, .cursor/mcp.json and .zed/settings.json are read.
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// Show what would be written, and write nothing.
+    /// Show what would be written, without secrets, and write nothing.
     #[arg(long)]
     dry_run: bool,
     /// Change the files of this client, so that it starts CodeCall instead of the servers that were taken over. A backup
@@ -98,7 +98,9 @@ impl Init {
         }
         if self.dry_run {
             if !self.json {
-                output::print_lines(&[String::new(), format!("# {}", path.display()), written.text])?;
+                let secrets = Config::secrets_of(&written.text, Format::Toml).map_err(CommandError::new)?;
+                let text = secrets.redactor().redact_text(&written.text).into_owned();
+                output::print_lines(&[String::new(), format!("# {}", path.display()), text])?;
                 return Ok(CommandStatus::Success);
             }
         } else if existing.as_deref() != Some(written.text.as_str()) {
@@ -108,7 +110,7 @@ impl Init {
         if self.json {
             print_json(&found, &plan, &written, &path, &changed)?;
         } else {
-            let mut lines = vec![String::new(), summary(&path, existing.is_some(), &written)];
+            let mut lines = vec![String::new(), summary(&path, existing.is_some(), &written, &plan)];
             if !written.different.is_empty() {
                 let names = written.different.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
                 lines.push(format!("not added, because it has other servers with these names: {names}"));
@@ -149,7 +151,7 @@ impl Init {
     /// What is written can be read. Variables need not be set.
     fn check(&self, path: &Path, text: &str) -> Result<(), CommandError> {
         let lookup = |name: &str| Some(std::env::var(name).unwrap_or_default());
-        let problem = match Config::parse(text, codecall_config::Format::Toml, &lookup) {
+        let problem = match Config::parse(text, Format::Toml, &lookup) {
             // A file of variables may come later.
             Ok(config) => {
                 config.unusable.into_values().map(|server| server.reason).find(|why| !why.contains(".envFile: "))
@@ -250,13 +252,51 @@ fn surroundings<'a>(
     Ok(Surroundings { platform, home, config, folder, environment })
 }
 
-/// Prints what was found: each server, from which file, and what becomes of it.
+/// What becomes of a server or a setting.
+struct Row {
+    name: String,
+    what: &'static str,
+    client: &'static str,
+    path: String,
+    note: String,
+}
+
+/// Prints what was found. On a terminal it stands below the path of its file, which no cell of a table breaks.
 fn report(found: &[Found], plan: &Plan) -> Result<(), CommandError> {
     if found.is_empty() {
         let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
         return output::print_lines(&[format!("no servers found in the files of {}", names.join(", "))]);
     }
+    let rows = rows(plan);
+    if output::is_terminal() {
+        return output::print_groups(groups(rows));
+    }
+    let cells = |row: Row| {
+        let note = row.note.lines().next().unwrap_or_default().to_owned();
+        vec![row.name, row.what.to_owned(), row.client.to_owned(), row.path, note]
+    };
+    output::print_table(&[], rows.into_iter().map(cells).collect())
+}
+
+/// The rows of each file below its head, in the order of the files.
+fn groups(rows: Vec<Row>) -> Vec<(String, Vec<Vec<String>>)> {
+    let mut groups: Vec<(String, Vec<Vec<String>>)> = Vec::new();
+    for row in rows {
+        let head = format!("{}: {}", row.client, row.path);
+        let cells = vec![row.name, row.what.to_owned(), row.note];
+        match groups.iter_mut().find(|(known, _)| *known == head) {
+            Some((_, rows)) => rows.push(cells),
+            None => groups.push((head, vec![cells])),
+        }
+    }
+    groups
+}
+
+fn rows(plan: &Plan) -> Vec<Row> {
     let mut rows = Vec::new();
+    let mut add = |name: &str, what, client, path: &Path, note| {
+        rows.push(Row { name: name.to_owned(), what, client, path: path.display().to_string(), note });
+    };
     for planned in &plan.servers {
         let mut notes = Vec::new();
         if planned.name != planned.original {
@@ -268,45 +308,40 @@ fn report(found: &[Found], plan: &Plan) -> Result<(), CommandError> {
             notes.push("disabled".into());
         }
         notes.extend(planned.server.notes.iter().cloned());
-        let path = planned.path.display().to_string();
-        rows.push(vec![planned.name.clone(), "taken over".into(), planned.client.into(), path, notes.join("; ")]);
+        add(&planned.name, "taken over", planned.client, &planned.path, notes.join("; "));
     }
     for same in &plan.duplicates {
-        let path = same.path.display().to_string();
-        rows.push(vec![
-            same.name.clone(),
-            "duplicate".into(),
-            same.client.into(),
-            path,
-            format!("same as '{}'", same.same),
-        ]);
+        add(&same.name, "duplicate", same.client, &same.path, format!("same as '{}'", same.same));
     }
     for skipped in &plan.skipped {
-        let (name, path) = (skipped.name.clone(), skipped.path.display().to_string());
-        rows.push(vec![name, "skipped".into(), skipped.client.into(), path, skipped.reason.clone()]);
+        add(&skipped.name, "skipped", skipped.client, &skipped.path, skipped.reason.clone());
     }
     for planned in &plan.settings {
         let setting = &planned.setting;
         let value = if setting.is_secret() { "(secret)".to_owned() } else { setting.value.to_string() };
         let note = format!("{} = {value}", setting.path());
-        let path = planned.path.display().to_string();
-        rows.push(vec![setting.from.clone(), "setting taken over".into(), planned.client.into(), path, note]);
+        add(&setting.from, "setting taken over", planned.client, &planned.path, note);
     }
     for left in &plan.left {
-        let path = left.path.display().to_string();
-        let what = "setting not taken over".to_owned();
-        rows.push(vec![left.key.clone(), what, left.client.into(), path, left.reason.clone()]);
+        add(&left.key, "setting not taken over", left.client, &left.path, left.reason.clone());
     }
-    output::print_table(&["server", "", "client", "file", "note"], rows)
+    rows
 }
 
-fn summary(path: &Path, existed: bool, written: &codecall_clients::Written) -> String {
+/// The result in one line.
+fn summary(path: &Path, existed: bool, written: &codecall_clients::Written, plan: &Plan) -> String {
     let what = if existed { "added to" } else { "written to" };
-    match (written.added.len(), existed) {
+    let mut line = match (written.added.len(), existed) {
         (0, true) => format!("nothing to add to {}", path.display()),
         (1, _) => format!("1 server {what} {}", path.display()),
         (number, _) => format!("{number} servers {what} {}", path.display()),
+    };
+    for (count, what) in [(plan.skipped.len(), "skipped"), (plan.duplicates.len(), "duplicate")] {
+        if count > 0 {
+            line.push_str(&format!("; {count} {what}"));
+        }
     }
+    line
 }
 
 fn print_json(

@@ -49,22 +49,41 @@ pub fn notice(text: &str) {
 
 /// Prints rows: as a table on a terminal, else as lines with tabs between the cells, without the head.
 pub fn print_table(head: &[&str], rows: Vec<Vec<String>>) -> Result<(), CommandError> {
-    let clean = |rows: Vec<Vec<String>>| -> Vec<Vec<String>> {
-        let clean = |cell: &String| terminal::escape_line(cell).into_owned();
-        rows.iter().map(|row| row.iter().map(clean).collect()).collect()
-    };
+    let clean = rows.iter().map(|row| row.iter().map(|cell| terminal::escape_line(cell).into_owned()).collect());
     if is_terminal() {
-        let mut table = comfy_table::Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        // In a few columns, words would be written letter below letter.
-        if table.width().is_some_and(|columns| columns >= MIN_COLUMNS) {
-            table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
-        }
-        table.set_header(head).add_rows(clean(rows));
+        let mut table = table(clean.collect());
+        table.set_header(head);
         print(&table.trim_fmt())
     } else {
-        print_lines(&clean(rows).into_iter().map(|row| row.join("\t")).collect::<Vec<_>>())
+        print_lines(&clean.map(|row: Vec<String>| row.join("\t")).collect::<Vec<_>>())
     }
+}
+
+/// Prints groups of rows on a terminal: a head, which is not broken into lines, and the rows below it.
+pub fn print_groups(groups: Vec<(String, Vec<Vec<String>>)>) -> Result<(), CommandError> {
+    groups.into_iter().try_for_each(|(head, rows)| print(&group_lines(&head, &rows, None)))
+}
+
+/// The lines of a group. `columns`: those of the terminal, unless it says so itself.
+fn group_lines(head: &str, rows: &[Vec<String>], columns: Option<u16>) -> String {
+    let clean = |cell: &String| terminal::escape_block(cell).into_owned();
+    let mut table = table(rows.iter().map(|row| row.iter().map(clean).collect()).collect());
+    if let Some(columns) = columns {
+        table.set_width(columns).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    }
+    let lines: Vec<String> = table.trim_fmt().lines().map(|line| format!(" {line}")).collect();
+    format!("{}\n{}", terminal::escape_line(head), lines.join("\n"))
+}
+
+fn table(rows: Vec<Vec<String>>) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    // In a few columns, words would be written letter below letter.
+    if table.width().is_some_and(|columns| columns >= MIN_COLUMNS) {
+        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    }
+    table.add_rows(rows);
+    table
 }
 
 /// Prints JSON: indented on a terminal, else as one line.
@@ -131,4 +150,21 @@ pub fn indent(json: &str) -> String {
 fn new_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::group_lines;
+
+    #[test]
+    fn the_head_of_a_group_is_one_line() {
+        let path = format!("Cursor: /home/{}/mcp.json", "me/".repeat(40));
+        let row = |name: &str, note: &str| vec![name.to_owned(), "skipped".to_owned(), note.to_owned()];
+        let rows = [row("a", "it is long ".repeat(10).trim()), row("b\u{1b}[1m", "x")];
+        let text = group_lines(&path, &rows, Some(60));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], path);
+        assert!(lines[1..].iter().all(|line| line.chars().count() <= 61) && lines.len() > 3, "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
 }

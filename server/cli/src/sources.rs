@@ -29,7 +29,8 @@ pub struct Sources {
     /// folder, or the user's codecall/codecall.toml (~/.config, on Windows %APPDATA%).
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Add the demo shop: tools of the apps users, orders, billing and inventory.
+    /// Add the demo shop: tools of the apps users, orders, billing and inventory. Only `serve` and `ui` also start the servers
+    /// of the configuration.
     #[arg(long)]
     pub demo: bool,
     /// Answer tool calls from a fixture and start no upstream of the configuration.
@@ -162,6 +163,10 @@ impl Sources {
             // The process ends with its answer, so nobody can read on.
             config.max_inline_bytes = u64::MAX;
         }
+        if ends_at_hangup && self.demo {
+            config.upstreams.clear();
+            config.openapi.clear();
+        }
         adjust(&mut config);
         self.start_hub(config, start_lazily, ends_at_hangup)
     }
@@ -217,8 +222,11 @@ impl RunningHub {
                 _ = &mut waiting => break,
                 () = self.cancel.cancelled() => break,
                 _ = notes.tick(), if self.is_noisy => {
-                    let reasons = wanted.iter().filter(|up| up.is_starting()).filter_map(|up| up.unavailable_reason());
-                    reasons.for_each(|reason| output::notice(&reason));
+                    let starting = wanted.iter().filter(|up| up.is_starting());
+                    let reasons = starting.filter_map(|up| Some((up.app(), up.unavailable_reason()?)));
+                    if let Some(note) = waiting_note(&reasons.collect::<Vec<_>>()) {
+                        output::notice(&note);
+                    }
                 }
             }
         }
@@ -234,6 +242,23 @@ impl RunningHub {
     pub fn failures(&self) -> Vec<String> {
         let unknown = self.hub.catalogue().upstreams().filter(|up| !up.are_tools_known());
         unknown.filter_map(|up| up.unavailable_reason()).collect()
+    }
+}
+
+/// How many servers a note names.
+const MAX_NAMES: usize = 5;
+
+/// Returns one line about the servers that a command waits for: names, and why the server does not answer if it is one.
+fn waiting_note(starting: &[(&str, String)]) -> Option<String> {
+    match starting {
+        [] => None,
+        [(_, reason)] => Some(reason.clone()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(app, _)| *app).take(MAX_NAMES).collect();
+            let more = several.len() - names.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            Some(format!("waiting for {} MCP servers: {}{more}", several.len(), names.join(", ")))
+        }
     }
 }
 
@@ -304,5 +329,22 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::waiting_note;
+
+    #[test]
+    fn a_note_is_one_line() {
+        let of = |count: usize| {
+            let apps: Vec<String> = (1..=count).map(|number| format!("s{number}")).collect();
+            waiting_note(&apps.iter().map(|app| (app.as_str(), format!("{app} is starting"))).collect::<Vec<_>>())
+        };
+        assert_eq!(of(0), None);
+        assert_eq!(of(1).as_deref(), Some("s1 is starting"));
+        assert_eq!(of(3).as_deref(), Some("waiting for 3 MCP servers: s1, s2, s3"));
+        assert_eq!(of(17).as_deref(), Some("waiting for 17 MCP servers: s1, s2, s3, s4, s5 and 12 more"));
     }
 }

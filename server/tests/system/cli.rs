@@ -94,6 +94,8 @@ async fn bad_input() {
         (&["run", &ok, "--tiemout", "3"], &["'--tiemout'", "'--timeout'"]),
         (&["run", &ok, "--timeout", "soon"], &["'soon'", "--timeout"]),
         (&["run", &ok, "--preset", "strict"], &["'strict'", "locked_down"]),
+        (&["history", "--status", "failled"], &["'failled'", "a similar value exists: 'failed'"]),
+        (&["history", "--kind", "exekute"], &["'exekute'", "a similar value exists: 'execute'"]),
         (&["invoke", "users:get", "[1]", "--demo"], &["must be a JSON object"]),
         (&["run"], &["<FILE>"]),
         (&["fly"], &["'fly'"]),
@@ -276,4 +278,30 @@ async fn indented_on_a_terminal() {
     let text = ran.stdout.replace("\r\n", "\n");
     let expected = "{\n  \"status\": \"ok\",\n  \"result\": {\n    \"a\": [\n      1\n    ]\n  }\n}\n";
     assert!(text.ends_with(expected), "{text:?}");
+}
+
+/// The demo alone: no server of the configuration starts, whether the configuration is found or named.
+#[tokio::test]
+async fn the_demo_starts_no_other_server() {
+    let folder = Folder::new();
+    let log = folder.path("started");
+    let server = json!({"command": "sh", "args": ["-c", format!("echo x >> '{log}'; exec sleep 100")]});
+    let config = json!({"mcpServers": {"users2": server}, "vm": {"preset": "experimental"}});
+    let config = folder.file("config.json", config.to_string());
+    let script = folder.file("a.js", "const n = (await users.list({})).users.length; return n > 0 && typeof users2");
+    let words: [&[&str]; 4] = [
+        &["run", "--demo", &script],
+        &["tools", "--demo"],
+        &["search", "--demo", "list users"],
+        &["invoke", "--demo", "users:list", "{}"],
+    ];
+    for words in words {
+        let mut found = Command::new(PROGRAM);
+        let ran = finish(found.args(words).env("CODECALL_CONFIG", &config), "").await;
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+        let ran = codecall(&[words, &["--config", &config]].concat()).await;
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+        assert!(!ran.stdout.contains("users2"), "{ran:?}");
+    }
+    assert!(!std::path::Path::new(&log).exists(), "a server was started");
 }

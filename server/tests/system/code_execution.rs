@@ -409,9 +409,13 @@ async fn files_and_levels_on_the_command_line() {
     let ran = codecall(&[&with[..], &["--max-tool-calls=0"]].concat()).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
 
+    // By default stderr is empty, and the answer has what was logged.
+    let ran = codecall(&["code", "exec", "--code=console.log('heard'); 1"]).await;
+    assert_eq!((ran.code, ran.stderr.as_str(), &ran.json()["logs"]), (Some(0), "", &json!(["heard"])), "{ran:?}");
     for (level, is_logged) in [("trace", true), ("debug", true), ("info", true), ("warn", false), ("error", false)] {
         let ran = codecall(&["code", "exec", "--code=console.log('heard'); 1", "--log-level", level]).await;
         assert_eq!((ran.code, ran.stderr.contains("heard")), (Some(0), is_logged), "{level}: {ran:?}");
+        assert_eq!(ran.json()["logs"].is_null(), is_logged, "{level}: {ran:?}");
     }
 }
 

@@ -222,9 +222,10 @@ async fn servers_that_do_not_start() {
     let called = codecall(&["invoke", "exits:tool", "--config", &config]).await;
     assert_eq!((called.code, &called.json()["error"]["code"]), (Some(1), &json!("SERVER_UNAVAILABLE")), "{called:?}");
     // With others that work, they are warnings of a search.
-    let found = codecall(&["search", "list users", "--demo", "--config", &config]).await;
-    assert_eq!(found.code, Some(0), "{found:?}");
-    assert!(found.json()["warnings"].to_string().contains("'absent' does not work"), "{found:?}");
+    let server = Server::start(&["--demo", "--config", &config]).await;
+    let found = server.ask("codecall_search", json!({"query": "list users"})).await;
+    assert!(found["warnings"].to_string().contains("'absent' does not work"), "{found}");
+    server.end().await;
 }
 
 /// A server over HTTP that is killed during a call is an error at once.

@@ -28,6 +28,7 @@ async fn servers_of_clients_are_taken_over_and_given_back() {
     let ran = at_home(&home, &["init", "--dry-run"], &[]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!std::path::Path::new(&config).exists(), "nothing is written");
+    assert!(ran.stdout.contains("API_KEY = \"[secret]\"") && !ran.stdout.contains("k-1234567"), "{ran:?}");
     let ran = at_home(&home, &["init"], &[]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let canonical = std::fs::canonicalize(home.path("")).expect("a folder").display().to_string();
@@ -35,7 +36,7 @@ async fn servers_of_clients_are_taken_over_and_given_back() {
         format!("a-2\ttaken over\tCursor\t{cursor}\tnamed 'a'"),
         format!("a\ttaken over\tClaude Code\t{canonical}/.mcp.json\t"),
         format!("b\tskipped\tCursor\t{cursor}\tit speaks HTTP with SSE (protocol 2024-11-05), which is not supported"),
-        format!("2 servers written to {config}"),
+        format!("2 servers written to {config}; 1 skipped"),
     ] {
         assert!(ran.stdout.lines().any(|found| found == line), "{line}\n{}", ran.stdout);
     }

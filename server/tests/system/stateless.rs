@@ -464,3 +464,28 @@ async fn a_thousand_calls_one_after_the_other() {
     let played = codecall(&["replay", &script, "--preset", "experimental", "--journal", &journal]).await;
     assert_eq!((played.code, played.json_lines().len()), (Some(0), 1001));
 }
+
+/// The script has two names. The history has it by either.
+#[tokio::test]
+async fn a_script_by_its_other_name() {
+    let folder = Folder::new();
+    let config =
+        json!({"stateless": {"enabled": true}, "store": {"path": folder.path("codecall.db")}, "history": "all"});
+    let config = folder.file("config.json", config.to_string());
+    let server = crate::model_server::HttpProcess::start(&["--config", &config]).await;
+    let step = |request: Value| {
+        let url = server.url.clone();
+        async move { post_json(&url, "/v1/evaluate", &request).await }
+    };
+    for name in ["code", "script"] {
+        let (status, answer) = step(json!({name: format!("return '{name}'"), "tools": []})).await;
+        assert_eq!((status, &answer["outcome"]["result"]), (200, &json!(name)), "{answer}");
+    }
+    let (status, answer) = step(json!({"code": "return 1", "script": "return 1", "tools": []})).await;
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer.to_string().contains("give either 'code' or 'script', not both"), "{answer}");
+    assert_eq!(server.end().await, Some(0));
+    let listed = codecall(&["history", "--json", "--config", &config]).await;
+    let titles: Vec<String> = listed.json_lines().iter().map(|run| run["title"].to_string()).collect();
+    assert_eq!(titles, ["\"return 'code'\"", "\"return 'script'\""], "{listed:?}");
+}

@@ -152,7 +152,7 @@ impl Hub {
     pub async fn step(&self, request: Evaluate, cancel: CancellationToken) -> Result<StepAnswer, Refusal> {
         let Some(history) = &self.kept.history else { return self.stateless.evaluate(request, cancel).await };
         let (script, context, began) =
-            (request.code.clone(), request.context.clone().map(Value::Object), Instant::now());
+            (request.script().to_owned(), request.context.clone().map(Value::Object), Instant::now());
         let answer = self.stateless.evaluate(request, cancel).await?;
         history.step(&script, context.as_ref(), &answer.value, answer.is_error, began.elapsed());
         Ok(answer)

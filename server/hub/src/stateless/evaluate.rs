@@ -23,6 +23,9 @@ pub struct Evaluate {
     /// The script, the same in every step
     #[serde(default)]
     pub code: String,
+    /// Another name of `code`
+    #[schemars(skip)]
+    pub script: Option<String>,
     /// Your tools, as MCP or chat completions list them
     #[serde(default)]
     #[schemars(with = "Vec<Map<String, Value>>")]
@@ -168,7 +171,7 @@ impl Evaluate {
         config: &StatelessConfig,
         evaluator: &Evaluator,
     ) -> Result<Evaluation, String> {
-        let (request, given) = self.with_code_message()?;
+        let (request, given) = self.with_one_script()?.with_code_message()?;
         if request.code.trim().is_empty() {
             return Err("'code' is empty".into());
         }
@@ -181,6 +184,23 @@ impl Evaluate {
             }
         }
         Ok(evaluation)
+    }
+
+    /// Returns the script, by either name.
+    #[must_use]
+    pub fn script(&self) -> &str {
+        self.script.as_deref().unwrap_or(&self.code)
+    }
+
+    /// Takes the script by its other name.
+    fn with_one_script(mut self) -> Result<Self, String> {
+        match self.script.take() {
+            Some(_) if !self.code.is_empty() => {
+                Err("give either 'code' or 'script', not both: they are the same".into())
+            }
+            Some(script) => Ok(Self { code: script, ..self }),
+            None => Ok(self),
+        }
     }
 
     /// Takes the code block from the messages, as chat has them: the last message of role `code` begins it, one of role
