@@ -151,7 +151,7 @@ const walks = {
     for (let number = 0; number < 30; number++) await execute(server.url, number % 6 ? `return (await users.list({ limit: ${number + 2} })).users.map(user => user.name)` : 'return await orders.get({ id: "none" })');
     await page.goto(`${server.url}/ui/runs`);
     await shot(page, 'runs');
-    const addresses = ['runs', 'charts', 'charts?range=hour', 'script', 'tools', 'tools?q=refund', 'tool?name=users:list', 'tool?name=billing:refund', 'servers', 'secrets', 'quarantine', 'approvals'];
+    const addresses = ['runs', 'charts', 'charts?range=hour', 'script', 'tools', 'tools?q=refund', 'tool?name=users:list', 'tool?name=billing:refund', 'servers', 'server?name=users', 'secrets', 'quarantine', 'approvals'];
     for (const colorScheme of ['light', 'dark']) {
       for (const width of [1280, 380]) {
         await page.emulateMedia({ colorScheme });
@@ -183,6 +183,71 @@ const walks = {
     await server.stop();
   },
 
+  // Runs in progress appear by themselves and are cancelled; a server is restarted, and its log is shown.
+  async control(browser) {
+    const shop = { command: 'sh', args: ['-c', `echo "the shop of $$ opens" >&2; exec ${codecall} serve --demo`], env: { CODECALL_CONFIG: '' } };
+    const config = { mcpServers: { shop, closed: { command: 'sh', args: ['-c', 'echo "no licence" >&2; exit 1'] } }, vm: { preset: 'experimental' } };
+    const server = await serve({ config });
+    const { page, faults } = await open(browser);
+    await page.goto(server.link);
+    await page.waitForURL(`${server.url}/ui/runs`);
+    assert.equal(await page.locator('#active').isVisible(), false);
+    const long = `// ${'a long line of a script, '.repeat(20)}\nawait sleep(600_000)`;
+    const running = [execute(server.url, long), execute(server.url, 'await sleep(600_001)')];
+    await page.locator('#active tbody tr').nth(1).waitFor();
+    for (const colorScheme of ['light', 'dark']) {
+      for (const width of [1280, 380]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 860 });
+        await page.goto(`${server.url}/ui/runs`);
+        await accessible(page, `runs in progress, ${colorScheme}, ${width}`);
+        assert(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}`);
+        assert(await page.locator('#active td.title').first().isVisible());
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 860 });
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.locator('#active tbody tr', { hasText: 'a long line' }).getByRole('button').click();
+    assert.match(await running[0], /EXECUTION_ABORTED/);
+    await page.getByText('1 new run.').or(page.locator('.runs tbody tr').first()).first().waitFor();
+    assert.equal(await page.locator('#active tbody tr').count(), 1);
+    await page.locator('#active tbody tr').getByRole('button').click();
+    await running[1];
+    await page.waitForFunction(() => document.getElementById('active').hidden);
+    // The title of what ran is in a narrow list.
+    await page.setViewportSize({ width: 380, height: 860 });
+    await page.goto(`${server.url}/ui/runs`);
+    const title = await page.locator('.runs td.title').first().boundingBox();
+    assert(title.width > 300 && title.x >= 0 && title.x + title.width <= 380, JSON.stringify(title));
+    await page.setViewportSize({ width: 1280, height: 860 });
+    // A long line of a script is whole.
+    await page.locator('.runs td.title a', { hasText: 'a long line' }).click();
+    const source = page.locator('.source');
+    assert(await source.evaluate((list) => list.scrollWidth <= list.clientWidth + 1), 'lines are wrapped');
+    await page.getByRole('link', { name: 'Servers' }).click();
+    await page.getByRole('link', { name: 'shop', exact: true }).click();
+    await page.waitForURL(/server\?name=shop/);
+    for (let at = 0; at < 40 && !(await page.locator('.status.ok').count()); at++) {
+      await page.waitForTimeout(250);
+      await page.reload();
+    }
+    const opens = async () => /the shop of (\d+) opens/.exec(await page.locator('main').textContent())[1];
+    const first = await opens();
+    await accessible(page, 'a server');
+    await page.getByRole('button', { name: 'Restart' }).click();
+    await page.waitForURL(/server\?name=shop/);
+    for (let at = 0; at < 40 && !(await page.locator('.status.ok').count()); at++) {
+      await page.waitForTimeout(250);
+      await page.getByRole('link', { name: 'Load again' }).click();
+    }
+    assert.notEqual(await opens(), first);
+    await page.goto(`${server.url}/ui/server?name=closed`);
+    assert.match(await page.locator('main').textContent(), /failed.*does not work.*Restart.*no licence/s);
+    await accessible(page, 'a server that has failed');
+    assert.deepEqual(faults, []);
+    await server.stop();
+  },
+
   // A call waits until a person has decided.
   async approve(browser) {
     const server = await serve({ config: { approval: { rules: [{ tool: 'users:list', approval: 'always' }] } } });
@@ -203,7 +268,7 @@ const walks = {
     await accessible(page, 'a call that waits');
     await page.getByRole('button', { name: 'Approve users:list' }).click();
     await page.getByText('No call waits for a decision.').waitFor();
-    assert.match(await page.locator('tbody').textContent(), /approved.*users:list.*page.*only two of them/s);
+    assert.match(await page.locator('.runs tbody').textContent(), /approved.*users:list.*page.*only two of them/s);
     assert.match(await call(), /ok.*users/s);
     assert.match(await call(), /APPROVAL_REQUIRED/, 'an approval holds for one call');
     await page.goto(`${server.url}/ui/approvals`);
@@ -250,10 +315,18 @@ const walks = {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.waitForURL(/script-tool\?name=greet/);
     await accessible(page, 'the editor of a tool');
-    await editor.fill(code.replace('Hello', 'Welcome'));
+    await editor.fill(code.replace('`Hello', '`Welcome'));
     await page.getByRole('button', { name: 'Check and show changes' }).click();
     assert.match(await page.locator('.diff').textContent(), /-.*Hello.*\+.*Welcome/s);
     await shot(page, 'script-tool');
+    // Its examples run, and nothing is saved.
+    await page.getByRole('button', { name: 'Test with its examples' }).click();
+    assert.match(await page.locator('#test').textContent(), /0 of 1 examples passed.*By name.*"Welcome, Ada", instead of "Hello, Ada"/s);
+    await accessible(page, 'a test that fails');
+    await editor.fill(code);
+    await page.getByRole('button', { name: 'Test with its examples' }).click();
+    assert.match(await page.locator('#test').textContent(), /1 of 1 examples passed/);
+    await editor.fill(code.replace('`Hello', '`Welcome'));
     await page.getByRole('button', { name: 'Save' }).click();
     await page.waitForURL(/script-tool\?name=greet/);
     await page.goto(`${server.url}/ui/script-tools`);
@@ -286,7 +359,7 @@ const walks = {
       await page.getByRole('heading', { name: 'Versions' }).waitFor();
     };
     await save(code);
-    await save(code.replace('Hello', 'Welcome'));
+    await save(code.replace('`Hello', '`Welcome'));
     const versions = page.locator('details', { hasText: /^Version \d/ });
     await page.getByText(/^Version 2, .*page/).waitFor();
     assert.equal(await versions.count(), 2);
@@ -318,7 +391,7 @@ const walks = {
     await page.waitForTimeout(1_000);
     await execute(server.url, `// live ${HOSTILE}\nreturn 1`);
     await page.locator('tr.new').first().waitFor();
-    assert.match(await page.locator('tbody').textContent(), /<img src=x onerror=/);
+    assert.match(await page.locator('.runs tbody').textContent(), /<img src=x onerror=/);
     const runs = await page.locator('tbody a').evaluateAll((links) => links.map((link) => link.href));
     const more = ['runs?text=%3Cimg%3E&status=%22%3E%3Cimg%20src=x%3E&tool=%3Cscript%3E', 'tools?q=%3Cimg%20src=x%3E', 'tool?name=%3Cimg%3E', 'charts?range=%3Cimg%3E', 'login?next=javascript:alert(1)'];
     for (const address of [...runs, ...more.map((path) => `${server.url}/ui/${path}`)]) {

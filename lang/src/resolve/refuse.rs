@@ -352,7 +352,8 @@ impl<'p> Resolver<'_, 'p> {
     /// Refuses a call of a tool of the host itself by a constant name; a computed one ends the run.
     pub(super) fn check_own_tool(&mut self, function: TextId, arguments: &[ast::Expr<'_>]) {
         let Some(first) = arguments.first() else { return };
-        let texts: Vec<Cow<'_, [u8]>> = arguments.iter().map_while(|argument| constant_text(argument)).take(2).collect();
+        let texts: Vec<Cow<'_, [u8]>> =
+            arguments.iter().map_while(|argument| constant_text(argument)).take(2).collect();
         if texts.is_empty() {
             return;
         }

@@ -66,7 +66,7 @@ pub struct HttpServerConfig {
     pub allowed_origins: Vec<String>,
     /// Whether operators get a web page at `/ui/`: runs, tools, charts (docs/page.md). The flag `--ui` sets it too.
     pub ui: bool,
-    /// Whether the page can run scripts and call tools.
+    /// Whether the page can run scripts, call tools, cancel runs and restart servers.
     pub ui_runs: bool,
     /// Whether the page can change the files of script tools.
     pub ui_edit: bool,

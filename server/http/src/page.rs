@@ -6,6 +6,7 @@
 //!
 //! There is one handler, which dispatches by path: one place that checks who asks, for everything.
 
+mod active;
 mod approvals;
 mod attempts;
 mod bars;
@@ -65,6 +66,8 @@ pub struct Page {
 /// A request of somebody who is logged in.
 struct Visit {
     hub: Arc<Hub>,
+    /// The hub of the server itself, not of the operator.
+    live: LiveHub,
     login: Arc<Login>,
     /// Whether scripts can be run and tools called.
     may_run: bool,
@@ -190,6 +193,7 @@ impl Page {
         let section = path.first().copied().unwrap_or_default().to_owned();
         let mut visit = Visit {
             hub: Arc::clone(&hub),
+            live: self.live.clone(),
             login,
             may_run: self.may_run,
             may_edit: self.may_edit,
@@ -215,6 +219,7 @@ impl Visit {
             (false, ["runs", "live"]) => runs::live(self).await,
             (false, ["runs", id]) => run::show(self, id).await,
             (true, ["runs", id, "replay"]) => run::replay(self, id).await,
+            (true, ["runs", id, "cancel"]) => active::cancel(self, id).await,
             (false, ["script"]) => edit::new_script(self),
             (true, ["script"]) => edit::run(self).await,
             (true, ["check"]) => edit::check(self).await,
@@ -225,7 +230,9 @@ impl Visit {
             (false, ["script-tool"]) => script_tools::show(self).await,
             (true, ["script-tool"]) => script_tools::save(self).await,
             (true, ["script-tools", "check"]) => script_tools::check(self).await,
-            (false, ["servers"]) => servers::show(self),
+            (false, ["servers"]) => servers::list(self),
+            (false, ["server"]) => servers::show(self),
+            (true, ["server"]) => servers::restart(self).await,
             (false, ["secrets"]) => secrets::show(self).await,
             (false, ["quarantine"]) => quarantine::show(self),
             (true, ["quarantine"]) => quarantine::approve(self).await,
@@ -235,7 +242,7 @@ impl Visit {
             (true, ["approvals"]) => approvals::decide(self).await,
             (false, ["charts"]) => charts::show(self).await,
             (true, ["runs" | "tools" | "servers" | "secrets" | "charts"])
-            | (false, ["check" | "logout"] | ["runs", _, "replay"]) => method_not_allowed(),
+            | (false, ["check" | "logout"] | ["runs", _, "replay" | "cancel"]) => method_not_allowed(),
             _ => not_found(self),
         }
     }

@@ -1,5 +1,6 @@
 //! The hub: the parts of a server process, put together. The command line, `mcp` and `http` use it.
 
+mod active;
 mod durable;
 mod execute;
 mod history;
@@ -15,6 +16,7 @@ mod status;
 mod store_watch;
 mod tool_examples;
 
+pub use active::ActiveRun;
 pub(crate) use durable::PASSING;
 pub use durable::{
     Durable, DurableEngine, EngineProblem, Found, NotResumed, OpenRun, Owner, Resumed, Standing, Start, Started,
@@ -119,6 +121,12 @@ impl Hub {
     #[must_use]
     pub fn secrets(&self) -> &Arc<SecretRegistry> {
         &self.config.secrets
+    }
+
+    /// Whether [`LiveHub::restart`] can start the upstream of an app again.
+    #[must_use]
+    pub fn can_restart(&self, app: &str) -> bool {
+        self.configured.contains_key(app)
     }
 
     /// Returns the catalogue of tools.

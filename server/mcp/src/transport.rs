@@ -166,9 +166,7 @@ where
                 let end = *self.end.get_or_insert_with(|| Instant::now() + GRACE_PERIOD);
                 let mut open = self.open.subscribe();
                 let is_late = tokio::time::timeout_at(end, open.wait_for(HashSet::is_empty)).await.is_err();
-                if is_late
-                    && let Some(end_work) = self.end_work.take()
-                {
+                if is_late && let Some(end_work) = self.end_work.take() {
                     end_work();
                     let _ = tokio::time::timeout(GRACE_PERIOD, open.wait_for(HashSet::is_empty)).await;
                 }

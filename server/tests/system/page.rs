@@ -147,6 +147,8 @@ async fn nothing_runs_where_that_is_off() {
     let page = Page::start(&folder, json!({"uiRuns": false})).await;
     assert_eq!(page.post("/ui/script", &[("script", "return 1")]).await.0, 403);
     assert_eq!(page.post("/ui/tool", &[("name", "users:list")]).await.0, 403);
+    assert_eq!(page.post("/ui/server", &[("name", "users")]).await.0, 403);
+    assert_eq!(page.post(&format!("/ui/runs/{}/cancel", "0".repeat(32)), &[]).await.0, 403);
     let (_, shown) = page.get("/ui/tool?name=users:list").await;
     assert!(shown.contains("List users") && !shown.contains(">Call<"), "{shown}");
 }
@@ -227,4 +229,130 @@ async fn a_long_input_is_read_before_it_is_approved() {
     assert_eq!(decide(&digest).await, (303, "/ui/approvals".into()));
     assert_eq!(codecall(&words).await.json()["result"], "mallory");
     assert_eq!(page.get("/ui/approvals/ffffffffffff").await.0, 404);
+}
+
+impl Page {
+    /// Waits until a page contains a text, and returns it.
+    async fn until(&self, path: &str, part: &str) -> String {
+        let began = tokio::time::Instant::now();
+        loop {
+            let (_, text) = self.get(path).await;
+            if text.contains(part) {
+                return text;
+            }
+            assert!(began.elapsed() < TIMEOUT, "{part}: {text}");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// The first part of a text between two others.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("{before}: {text}")).1;
+    rest.split_once(after).unwrap_or_else(|| panic!("{after}: {text}")).0
+}
+
+#[tokio::test]
+async fn a_run_in_progress_is_cancelled() {
+    let folder = Folder::new();
+    let store = folder.path("codecall.db");
+    let config = json!({"durable": {"enabled": true}, "store": {"path": store}, "vm": {"preset": "experimental"}});
+    let page = Page::start_with(&folder, config).await;
+    let (_, idle) = page.get("/ui/runs").await;
+    assert!(idle.contains(r#"<section id="active" aria-labelledby="active-title" hidden>"#), "{idle}");
+    let script = format!("const key = '{TOKEN}' // <b>\nawait sleep(600_000)");
+    let form = [("script", script.as_str())];
+    let running = page.post("/ui/script", &form);
+    let cancelling = async {
+        let shown = page.until("/ui/runs", "/cancel").await;
+        assert!(shown.contains("// &lt;b&gt;") && !shown.contains("<b>"), "{shown}");
+        let path = format!("/ui/runs/{}/cancel", between(&shown, "action=\"/ui/runs/", "/cancel"));
+        assert_eq!(page.post(&path, &[]).await, (303, "/ui/runs".to_owned()));
+        path
+    };
+    let ((status, run), path) = tokio::join!(running, cancelling);
+    assert_eq!(status, 303, "{run}");
+    assert_eq!(path, format!("{run}/cancel"));
+    let (_, shown) = page.get(&run).await;
+    assert!(shown.contains("EXECUTION_ABORTED"), "{shown}");
+    // A durable run ends, and no other process goes on with it.
+    let request = json!({"script": "await sleep(600_000); return 1"});
+    let (status, begun) = crate::model_server::post_json(&page.url, "/v1/runs", &request).await;
+    assert!(status == 202 || status == 200, "{status} {begun}");
+    let shown = page.until("/ui/runs", "/cancel").await;
+    let id = between(&shown, "action=\"/ui/runs/", "/cancel").to_owned();
+    assert_eq!(begun["id"].as_str().or(begun["run"].as_str()), Some(id.as_str()), "{begun}");
+    assert_eq!(page.post(&format!("/ui/runs/{id}/cancel"), &[]).await.0, 303);
+    let ended = page.client.get(format!("{}/v1/runs/{id}?wait=20", page.url)).send().await.expect("an answer");
+    let ended = ended.text().await.expect("text");
+    assert!(ended.contains("EXECUTION_ABORTED"), "{ended}");
+    page.until("/ui/runs", " hidden>").await;
+    assert_eq!(page.post("/ui/runs/zz/cancel", &[]).await.0, 404);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_is_restarted_and_its_log_is_shown() {
+    let folder = Folder::new();
+    let start = format!("echo started $$ '<i>' $WORD >&2; exec {PROGRAM} serve --demo");
+    let server = json!({"command": "sh", "args": ["-c", start], "env": {"WORD": "word-of-the-environment", "CODECALL_CONFIG": ""}});
+    let broken = json!({"command": "sh", "args": ["-c", "echo 'no such key' >&2; exit 1"]});
+    let config =
+        json!({"mcpServers": {"shop": server, "broken": broken}, "store": {"path": folder.path("codecall.db")}});
+    let page = Page::start_with(&folder, config).await;
+    let process = |shown: &str| between(shown, "started ", " ").to_owned();
+    let is_alive = |process: &str| std::path::Path::new(&format!("/proc/{process}")).exists();
+    let shown = page.until("/ui/server?name=shop", "status ok").await;
+    assert!(shown.contains("&lt;i&gt; [secret]") && !shown.contains("word-of"), "{shown}");
+    let first = process(&shown);
+    assert!(is_alive(&first), "{first}");
+    assert_eq!(page.post("/ui/server", &[("name", "shop")]).await, (303, "/ui/server?name=shop".to_owned()));
+    assert!(!is_alive(&first), "the first process has ended");
+    let shown = page.until("/ui/server?name=shop", "status ok").await;
+    let second = process(&shown);
+    assert!(second != first && is_alive(&second), "{first} {second}");
+    // Scripts call the new one.
+    let script = "return (await callTool('shop:codecall_search', { query: 'users' })) !== undefined";
+    let (_, run) = page.post("/ui/script", &[("script", script)]).await;
+    let (_, shown) = page.get(&run).await;
+    assert!(shown.contains("status ok"), "{shown}");
+    let failed = page.until("/ui/server?name=broken", "no such key").await;
+    assert!(failed.contains(">Restart<"), "{failed}");
+    for name in ["users", "nothing", ""] {
+        assert_eq!(page.post("/ui/server", &[("name", name)]).await.0, 404, "{name}");
+    }
+    assert_eq!(page.get("/ui/server?name=nothing").await.0, 404);
+    let (_, list) = page.get("/ui/servers").await;
+    assert!(list.contains("/ui/server?name=shop") && list.contains("status failed"), "{list}");
+}
+
+#[tokio::test]
+async fn a_tool_is_tested_in_the_editor() {
+    let folder = Folder::new();
+    let tools = folder.path("tools");
+    std::fs::create_dir(&tools).expect("a folder");
+    let config = json!({"http": {"uiEdit": true}, "scriptTools": {"folder": tools}, "store": {"path": folder.path("codecall.db")}});
+    let page = Page::start_with(&folder, config).await;
+    let (_, new) = page.get("/ui/script-tool?name=greet").await;
+    assert!(new.contains("Test with its examples"), "{new}");
+    let code = "/*---\ndescription = \"Adds\"\n[parameters.properties.n]\ntype = \"integer\"\n[[examples]]\ndescription = \"<b>one</b>\"\n\
+                params = { n = 1 }\ndata = 2\n---*/\nasync function execute(params) {\n  return params.n + 1;\n}\n";
+    let test = |code: String| {
+        let page = &page;
+        async move { page.post("/ui/script-tool", &[("name", "greet"), ("script", &code), ("action", "test")]).await }
+    };
+    let (status, shown) = test(code.to_owned()).await;
+    assert!(status == 200 && shown.contains("1 of 1 examples passed") && shown.contains("&lt;b&gt;one"), "{shown}");
+    let (status, shown) = test(code.replace("n + 1", "n + 2")).await;
+    assert!(
+        status == 200 && shown.contains("0 of 1 examples passed") && shown.contains("data is 3, instead of 2"),
+        "{shown}"
+    );
+    let (status, shown) = test(code.replace("return ", "return (")).await;
+    assert!(status == 200 && shown.contains("greet.js:"), "{status} {shown}");
+    let (_, shown) =
+        test(code.split("[[examples]]").next().unwrap_or_default().to_owned() + "---*/\nasync function execute() {}\n")
+            .await;
+    assert!(shown.contains("The manifest has no"), "{shown}");
+    assert!(!std::path::Path::new(&format!("{tools}/greet.js")).exists(), "a test saves nothing");
 }

@@ -475,7 +475,7 @@ async fn a_script_by_its_other_name() {
     let server = crate::model_server::HttpProcess::start(&["--config", &config]).await;
     let step = |request: Value| {
         let url = server.url.clone();
-        async move { post_json(&url, "/v1/evaluate", &request).await }
+        async move { crate::model_server::post_json(&url, "/v1/evaluate", &request).await }
     };
     for name in ["code", "script"] {
         let (status, answer) = step(json!({name: format!("return '{name}'"), "tools": []})).await;

@@ -90,6 +90,11 @@ pub trait Upstream: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the last lines that its processes have written to stderr, without secrets.
+    fn last_lines(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether its tools are unavailable until a person has logged in.
     fn needs_login(&self) -> bool {
         false

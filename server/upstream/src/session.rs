@@ -20,6 +20,7 @@ use super::negotiate::Plan;
 use super::notifications::NotificationRouter;
 use super::oauth::Authorizer;
 use super::start_queue::StartQueue;
+use super::stdio::{LastLines, environment};
 use super::*;
 pub(super) use activity::Active;
 use activity::Activity;
@@ -57,6 +58,8 @@ pub struct Shared {
     config: UpstreamConfig,
     /// Redacted in the child's stderr.
     pub(super) secrets: Arc<SecretRegistry>,
+    /// The last lines that its child processes have written to stderr.
+    pub(super) last_lines: Arc<LastLines>,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
     /// The oddities of its list of tools, beside those of the tools in it.
     oddities: RwLock<Vec<String>>,
@@ -138,6 +141,7 @@ impl McpServer {
             app: app.to_owned(),
             config: config.clone(),
             secrets: Arc::clone(secrets),
+            last_lines: Arc::default(),
             tools: RwLock::default(),
             oddities: RwLock::default(),
             task_tools: RwLock::default(),
@@ -328,6 +332,15 @@ impl Upstream for McpServer {
 
     fn last_output(&self) -> Vec<String> {
         self.shared.last_output.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn last_lines(&self) -> Vec<String> {
+        match &self.shared.config.kind {
+            UpstreamKind::Stdio(config) => {
+                self.shared.last_lines.without_secrets(&environment(config), &self.shared.secrets)
+            }
+            UpstreamKind::Http(_) => Vec::new(),
+        }
     }
 
     fn needs_login(&self) -> bool {

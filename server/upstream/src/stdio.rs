@@ -1,13 +1,15 @@
 //! MCP servers as child processes.
 
 mod child;
+mod last_lines;
 mod transport;
 
 use super::negotiate::{Plan, negotiate};
 use super::ordered::Ordered;
 use super::session::Shared;
-pub use child::Child;
+pub use child::{Child, environment};
 use codecall_config::StdioConfig;
+pub use last_lines::LastLines;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
@@ -17,7 +19,7 @@ use transport::LineTransport;
 /// Runs a child process until its connection ends, with messages of at most `max_bytes`. Returns the reason, and the
 /// child to shut down.
 pub async fn run(shared: &Shared, config: &StdioConfig, max_bytes: usize, plan: Plan) -> (String, Option<Child>) {
-    let (child, stdin, stdout) = match Child::spawn(&shared.app, config, &shared.secrets) {
+    let (child, stdin, stdout) = match Child::spawn(&shared.app, config, &shared.secrets, &shared.last_lines) {
         Ok(spawned) => spawned,
         Err(reason) => return (reason, None),
     };

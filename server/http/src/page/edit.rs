@@ -34,7 +34,7 @@ pub fn editor(visit: &Visit, draft: &Draft<'_>) -> Markup {
             @if draft.is_sync { input type="hidden" name="sync" value="1"; }
             (text_area(&visit.clean(draft.script), "Script"))
             div.fields {
-                label { "Parameters (a JSON object, " code { "codecallContext" } ")"
+                label { span { "Parameters (a JSON object, " code { "codecallContext" } ")" }
                     textarea name="parameters" rows="4" spellcheck="false" { "\n" (visit.clean(draft.parameters)) }
                 }
                 label { "Language"

@@ -44,6 +44,7 @@ pub fn page_with(visit: &Visit, status: StatusCode, title: &str, content: &Marku
     let current = match visit.section.as_str() {
         "tool" => "tools",
         "script-tool" => "script-tools",
+        "server" => "servers",
         section => section,
     };
     let head = html! {
@@ -123,7 +124,12 @@ pub fn not_found(visit: &Visit) -> Response {
 
 /// Creates the field by which a form shows that it is one of the page.
 pub fn csrf(visit: &Visit) -> Markup {
-    html! { input type="hidden" name="csrf" value=(visit.login.csrf); }
+    csrf_of(&visit.login.csrf)
+}
+
+/// Does the same with the token of a login.
+pub fn csrf_of(token: &str) -> Markup {
+    html! { input type="hidden" name="csrf" value=(token); }
 }
 
 /// Writes a time for people and for programs.

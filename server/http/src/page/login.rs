@@ -319,7 +319,7 @@ fn form(next: &str, problem: Option<Problem>) -> Response {
     };
     let page = html! {
         @if let Some(problem) = problem { p.alert role="alert" { (problem) } }
-        form method="post" action="/ui/login" {
+        form.login method="post" action="/ui/login" {
             input type="hidden" name="next" value=(own_address(next));
             label for="token" { "Token of an operator" }
             input #token name="token" type="password" autocomplete="current-password" required autofocus;

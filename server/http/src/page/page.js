@@ -1,8 +1,16 @@
 // News of the list of runs, and comfort in editors. Everything works without it.
 'use strict'
 
+// The server makes rows, and has escaped what is in them.
+const rowsOf = event => {
+  const rows = document.createElement('tbody')
+  rows.innerHTML = event.data
+  return [...rows.rows]
+}
+
 for (const table of document.querySelectorAll('table[data-news]')) {
   const body = table.tBodies[0]
+  const active = document.getElementById('active')
   const note = document.getElementById('news')
   const known = 200
   let address = table.dataset.news
@@ -12,10 +20,7 @@ for (const table of document.querySelectorAll('table[data-news]')) {
     if (source) return
     source = new EventSource(address)
     source.onmessage = event => {
-      // The server makes the rows, and has escaped what is in them.
-      const rows = document.createElement('tbody')
-      rows.innerHTML = event.data
-      for (const row of [...rows.rows].reverse()) {
+      for (const row of rowsOf(event).reverse()) {
         if (document.getElementById(row.id)) continue
         row.classList.add('new')
         body.prepend(row)
@@ -27,6 +32,15 @@ for (const table of document.querySelectorAll('table[data-news]')) {
       url.searchParams.set('after', event.lastEventId)
       address = url.pathname + url.search
     }
+    source.addEventListener('active', update)
+  }
+  // The runs in progress: rows that stay are left alone, as a button of theirs may have the focus.
+  const update = event => {
+    const rows = rowsOf(event)
+    const list = active.querySelector('tbody')
+    for (const row of [...list.rows]) if (!rows.some(other => other.id === row.id)) row.remove()
+    for (const row of rows.reverse()) if (!document.getElementById(row.id)) list.prepend(row)
+    active.hidden = !list.rows.length
   }
   const close = () => {
     source?.close()

@@ -1,12 +1,14 @@
 //! The list of runs, with filters and pages, and its news.
 
-use super::Visit;
 use super::layout::{duration, number, page, page_with, problem, status, time};
 use super::query::{FILTERS, filter, with_filters};
+use super::{Visit, active};
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use codecall_base::redact::{Redactor, SecretRegistry};
+use codecall_base::event::RunId;
+use codecall_base::redact::Redactor;
+use codecall_hub::hub::LiveHub;
 use codecall_store::{ListedRun, RUN_KINDS, RUN_STATUSES, RunFilter, RunStore, ended_ms, now_us, position};
 use futures_util::stream::unfold;
 use maud::{Markup, html};
@@ -35,7 +37,10 @@ impl Visit {
 /// `GET /ui/runs`
 pub async fn list(visit: &Visit) -> Response {
     let Some(runs) = visit.runs() else {
-        let content = html! { p.alert { "Runs are not recorded: " code { "history" } " of the configuration is off, or there is no store." } };
+        let content = html! {
+            (active::section(visit))
+            p.alert { "Runs are not recorded: " code { "history" } " of the configuration is off, or there is no store." }
+        };
         return page(visit, "Runs", &content);
     };
     let filters = filters(visit);
@@ -55,17 +60,19 @@ pub async fn list(visit: &Visit) -> Response {
     found.truncate(PAGE);
     let is_first = filter.before.is_none();
     let older = found.last().filter(|_| has_older).map(|run| run.position.to_string());
-    let after = found.first().map_or_else(|| position(now_us()), |run| run.position).to_string();
+    // With an empty list, a run that ends before the browser follows the news is one of them.
+    let after = found.first().map_or(0, |run| run.position).to_string();
     let news = with_filters("/ui/runs/live", &visit.query, Some(("after", &after)));
     let lost = visit.hub.history().map_or(0, |history| history.lost());
     let redactor = visit.hub.secrets().redactor();
     let content = html! {
+        (active::section(visit))
         (filters)
         @if lost > 0 { p.alert { (lost) " runs could not be recorded; the log says why." } }
         p #news.dim role="status" aria-live="polite" {
             (number(totals.runs)) " runs are recorded."
         }
-        table.list.runs data-news=[is_first.then_some(news)] {
+        table.list.stacked.runs data-news=[is_first.then_some(news)] {
             caption.hidden { "Runs, the latest first" }
             thead { tr {
                 th scope="col" { "Ended (UTC)" } th scope="col" { "Status" } th scope="col" { "Script or tool" }
@@ -131,10 +138,14 @@ fn row(redactor: &Redactor, ListedRun { position, summary }: &ListedRun) -> Mark
     }
 }
 
-/// What is known of the news of a list. It has no hub, which would live as long as the stream.
+/// What is known of the news of a list. It asks for the hub of each moment: one that it had would live as long as the stream.
 struct News {
     runs: Arc<dyn RunStore>,
-    secrets: Arc<SecretRegistry>,
+    live: LiveHub,
+    /// The token of the forms of runs in progress; `None`: they have none.
+    csrf: Option<String>,
+    /// The runs in progress that were sent.
+    active: Vec<RunId>,
     filter: RunFilter,
     /// The positions of runs that were sent, or were in the list.
     seen: Vec<i64>,
@@ -154,10 +165,14 @@ pub async fn live(visit: &Visit) -> Response {
     let known = runs.list(&filter).await.unwrap_or_default();
     let known = known.iter().map(|run| run.position).filter(|position| *position < after);
     let seen = known.chain([after]).collect();
-    let (runs, secrets) = (Arc::clone(runs), Arc::clone(visit.hub.secrets()));
-    let news = News { runs, secrets, filter, seen, until: Instant::now() + MAX_NEWS };
+    let csrf = visit.may_run.then(|| visit.login.csrf.clone());
+    let (runs, live, active) = (Arc::clone(runs), visit.login.hub.clone(), Vec::new());
+    let news = News { runs, live, csrf, active, filter, seen, until: Instant::now() + MAX_NEWS };
     let events = unfold(news, move |mut news| async move {
         while Instant::now() < news.until {
+            if let Some(event) = news.active_event() {
+                return Some((Ok::<_, Infallible>(event), news));
+            }
             let latest = news.seen.iter().max().copied().unwrap_or(after);
             news.filter.after = Some(latest.saturating_sub(overlap));
             let mut new = news.runs.list(&news.filter).await.unwrap_or_default();
@@ -169,13 +184,28 @@ pub async fn live(visit: &Visit) -> Response {
             news.seen.extend(new.iter().map(|run| run.position));
             let latest = news.seen.iter().max().copied().unwrap_or(after);
             news.seen.retain(|position| *position >= latest.saturating_sub(2 * overlap));
-            let redactor = news.secrets.redactor();
+            let redactor = news.live.get().secrets().redactor();
             let rows: String = new.iter().map(|run| row(&redactor, run).into_string()).collect();
             // The data of an event has no carriage returns.
             let event = Event::default().id(latest.to_string()).data(rows.replace(['\n', '\r'], " "));
-            return Some((Ok::<_, Infallible>(event), news));
+            return Some((Ok(event), news));
         }
         None
     });
     Sse::new(events).keep_alive(KeepAlive::new()).into_response()
+}
+
+impl News {
+    /// Returns the rows of the runs in progress, if others are in progress than were sent.
+    fn active_event(&mut self) -> Option<Event> {
+        let hub = self.live.get();
+        let runs = hub.active_runs();
+        let ids: Vec<RunId> = runs.iter().map(|run| run.id.clone()).collect();
+        if ids == self.active {
+            return None;
+        }
+        self.active = ids;
+        let rows = active::rows(&runs, &hub.secrets().redactor(), self.csrf.as_deref()).into_string();
+        Some(Event::default().event("active").data(rows.replace(['\n', '\r'], " ")))
+    }
 }

@@ -1,7 +1,7 @@
 //! Script tools: the files of their folder, what is wrong with them, and an editor.
 
 use super::edit::text_area;
-use super::layout::{csrf, diff, page, page_with, problem, status, time};
+use super::layout::{csrf, diff, page, page_with, problem, status, time, value};
 use super::query::{Pairs, address};
 use super::{Visit, not_found, response, see_other};
 use crate::cancel_on_drop;
@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use codecall_base::files;
 use codecall_base::text::diff::unified;
+use codecall_hub::hub::run_examples;
 use codecall_scripts::folder::{Loaded, MAX_FILE_BYTES};
 use codecall_scripts::{ManifestFormat, Problem, ScriptTool, ScriptTools, ToolSource};
 use codecall_store::{StoredCode, StoredVersion};
@@ -19,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a new tool begins with.
 const NEW: &str = r#"/*---
@@ -27,6 +29,11 @@ description = "Says hello"
 [parameters.properties.name]
 type = "string"
 default = "world"
+
+[[examples]]
+description = "By name"
+params = { name = "Ada" }
+data = "Hello, Ada"
 ---*/
 async function execute(params, config) {
   return `Hello, ${params.name}`;
@@ -72,7 +79,7 @@ pub fn list(visit: &Visit) -> Response {
     };
     let app = &visit.hub.config().script_tools.app;
     let content = html! {
-        table.list {
+        table.list.stacked.script-tools {
             caption.hidden { "Script tools" }
             thead { tr { th scope="col" { "Name" } th scope="col" { "State" } th scope="col" { "Description" } th scope="col" { "Tool" } } }
             tbody { @for Loaded { name, tool, problems, enabled, .. } in tools.all() { tr {
@@ -229,12 +236,14 @@ fn editor(visit: &Visit, status: StatusCode, draft: &Draft, problems: &[Problem]
                 input type="hidden" name="typescript" value=(draft.language == Language::TypeScript);
             }
             (text_area(&visit.clean(code), "Code"))
-            @if visit.may_edit {
-                div.buttons {
+            div.buttons {
+                @if visit.may_edit {
                     button name="action" value="save" { "Save" }
                     button.quiet name="action" value="show" { "Check and show changes" }
                 }
-            } @else { p.dim { "It cannot be saved here: " code { "http.uiEdit" } " is off." } }
+                @if visit.may_run { button.quiet name="action" value="test" { "Test with its examples" } }
+            }
+            @if !visit.may_edit { p.dim { "It cannot be saved here: " code { "http.uiEdit" } " is off." } }
         }
         @if !draft.versions.is_empty() { (versions(visit, name, &draft.versions)) }
     };
@@ -248,9 +257,14 @@ pub async fn save(visit: &Visit) -> Response {
         Ok(draft) => draft.sent(form),
         Err(response) => return response,
     };
-    let problems = match check_draft(visit, &draft).await {
-        Ok(problems) => problems,
+    let checked = match checked(visit, &draft).await {
+        Ok(checked) => checked,
         Err(text) => return problem(Some(visit), StatusCode::SERVICE_UNAVAILABLE, &text),
+    };
+    let problems = match (checked, form.get("action") == Some("test")) {
+        (Ok(tool), true) => return test(visit, &draft, tool).await,
+        (Ok(_), false) => Vec::new(),
+        (Err(problems), _) => problems,
     };
     let is_saving = form.get("action") == Some("save");
     if !is_saving || !problems.is_empty() {
@@ -293,6 +307,41 @@ pub async fn save(visit: &Visit) -> Response {
     }
 }
 
+/// Runs the examples of a tool as it is in the editor. It calls no other tool and sends no request.
+async fn test(visit: &Visit, draft: &Draft, tool: ScriptTool) -> Response {
+    if !visit.may_run {
+        return problem(Some(visit), StatusCode::FORBIDDEN, "Tools cannot be tested here: 'http.uiRuns' is off.");
+    }
+    let mut results = match run_examples(visit.hub.config(), &Arc::new(tool)).await {
+        Ok(results) => results,
+        Err(error) => {
+            let note = html! { p.alert role="alert" { (visit.clean(&error.to_string())) } };
+            return editor(visit, StatusCode::BAD_REQUEST, draft, &[], Some(&note));
+        }
+    };
+    let passed = results.iter().filter(|result| result.passed).count();
+    let redactor = visit.hub.secrets().redactor();
+    results.iter_mut().for_each(|result| redactor.redact_value(&mut result.result));
+    let note = html! {
+        section #test aria-labelledby="test-title" {
+            h2 #test-title { "Test" }
+            @if results.is_empty() {
+                p.empty role="status" { "The manifest has no " code { "examples" } ", which a test runs: parameters, recorded answers, and what is expected." }
+            } @else {
+                p role="status" { (passed) " of " (results.len()) " examples passed. No tool was called." }
+            }
+            @for result in &results {
+                details open[!result.passed] {
+                    summary { (status(if result.passed { "ok" } else { "failed" })) " " (redactor.redact_text(&result.example)) }
+                    @if let Some(problem) = &result.problem { p.alert { (redactor.redact_text(problem)) } }
+                    (value(&result.result))
+                }
+            }
+        }
+    };
+    editor(visit, StatusCode::OK, draft, &[], Some(&note))
+}
+
 /// Writes a file as a whole, so that nobody reads a part of it.
 fn write(file: &Path, code: &str) -> io::Result<()> {
     // Names that begin with a dot are no tools.
@@ -328,6 +377,11 @@ pub async fn check(visit: &Visit) -> Response {
 
 /// Returns what is wrong with a tool.
 async fn check_draft(visit: &Visit, draft: &Draft) -> Result<Vec<Problem>, String> {
+    Ok(checked(visit, draft).await?.err().unwrap_or_default())
+}
+
+/// Returns a tool, or what is wrong with it.
+async fn checked(visit: &Visit, draft: &Draft) -> Result<Result<ScriptTool, Vec<Problem>>, String> {
     let config = visit.hub.config();
     let (app, policy) = (config.script_tools.app.clone(), config.policy.clone());
     let (name, code, language) = (draft.name.clone(), draft.code.clone(), draft.language);
@@ -340,13 +394,13 @@ async fn check_draft(visit: &Visit, draft: &Draft) -> Result<Vec<Problem>, Strin
         let manifest = match manifest {
             Some((path, format)) => match files::read_text(&path, MAX_FILE_BYTES) {
                 Ok(text) => Some((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text, format)),
-                Err(error) => return vec![Problem::new(format!("the manifest cannot be read: {error}"))],
+                Err(error) => return Err(vec![Problem::new(format!("the manifest cannot be read: {error}"))]),
             },
             None => None,
         };
         let manifest = manifest.as_ref().map(|(name, text, format)| (name.as_str(), text.as_str(), *format));
         let source = ToolSource { name: &name, code: &code, language, manifest };
-        ScriptTool::check(&app, source, &policy).err().unwrap_or_default()
+        ScriptTool::check(&app, source, &policy)
     };
     let (cancel, _guard) = cancel_on_drop();
     visit.hub.stateless().blocking(cancel, checking).await.map_err(|refusal| refusal.to_string())

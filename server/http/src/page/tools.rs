@@ -70,7 +70,7 @@ pub async fn list(visit: &Visit) -> Response {
         }
         @for warning in &warnings { p.alert { (warning) } }
         p.dim role="status" { @if query.is_some() { (rows.len()) " tools found" } @else { (snapshot.rows().len()) " tools" } ", as agents see them." }
-        table.list {
+        table.list.stacked.tools {
             caption.hidden { "Tools" }
             thead { tr { th scope="col" { "Name" } th scope="col" { "Description" } @if query.is_some() { th.right scope="col" { "Score" } } } }
             tbody { @for (name, description, score) in &rows { tr {

@@ -401,6 +401,21 @@ impl Durable {
         Ok(is_open)
     }
 
+    /// Cancels a run that this process evaluates, whoever its client is. `false`: it evaluates none of this id.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(super) async fn cancel_evaluated(&self, id: &RunId) -> Result<bool, JournalProblem> {
+        if !self.is_open(id.as_str()) {
+            return Ok(false);
+        }
+        self.journals.cancel(id.as_str()).await?;
+        if let Some(open) = self.open_runs().get(id.as_str()) {
+            open.cancel.cancel();
+        }
+        Ok(true)
+    }
+
     /// Cancels the runs of this process that were cancelled at another one.
     ///
     /// # Errors

@@ -35,6 +35,9 @@ impl Hub {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Finished {
+        let client = self.principal.as_ref().map(|principal| Arc::clone(&principal.name));
+        let active = self.kept.active.begin(&mut request, client, &cancel);
+        let cancel = active.cancel();
         Box::pin(self.prepare(&mut request, &cancel)).await;
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,

@@ -270,11 +270,7 @@ impl History {
 
     fn ended(&self, end: &RunEnd<'_>, tape: Option<Arc<Tape>>) -> Ended {
         let RunEnd { start, outcome, duration, fence, .. } = end;
-        let kind = match (&start.tool, start.dialect) {
-            (Some(_), _) => "tool",
-            (None, Dialect::Sync) => "code_execution",
-            (None, Dialect::Async) => "execute",
-        };
+        let kind = kind(start.tool.as_deref(), start.dialect);
         let (logged, omitted) = end.logged_calls();
         let called = logged.iter().map(|call| call.tool.clone());
         let mut tools: Vec<String> = start.tool.iter().map(|tool| (**tool).to_owned()).chain(called).collect();
@@ -609,8 +605,17 @@ fn new_summary(at: SystemTime, took: Duration, stats: &Stats) -> RunSummary {
     }
 }
 
+/// Returns the kind of the run of a script, which may be the code of a tool.
+pub(super) fn kind(tool: Option<&str>, dialect: Dialect) -> &'static str {
+    match (tool, dialect) {
+        (Some(_), _) => "tool",
+        (None, Dialect::Sync) => "code_execution",
+        (None, Dialect::Async) => "execute",
+    }
+}
+
 /// Returns the first line of a script that is not empty.
-fn title(script: &str) -> String {
+pub(super) fn title(script: &str) -> String {
     let line = script.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if line.len() <= MAX_TITLE_BYTES { line.to_owned() } else { format!("{}…", truncate(line, MAX_TITLE_BYTES)) }
 }

@@ -109,10 +109,30 @@ impl LiveHub {
             return Ok(changes);
         }
         let new = old.successor(config)?;
+        self.replace(old, new);
+        Ok(changes)
+    }
+
+    /// Starts the MCP server or the service of an app again. Calls in progress of it fail. `false`: the configuration has none.
+    ///
+    /// # Errors
+    /// Those of [`Hub::start`]. The server is closed then.
+    pub async fn restart(&self, app: &str) -> Result<bool, Error> {
+        let _alone = self.0.reloading.lock().await;
+        let old = self.get();
+        let Some(upstream) = old.configured.get(app) else { return Ok(false) };
+        // Before its successor begins: two of them may want the same port or file.
+        upstream.close().await;
+        let new = old.with_restarted(app)?;
+        self.replace(old, new);
+        Ok(true)
+    }
+
+    /// Uses another hub from now on.
+    fn replace(&self, old: Arc<Hub>, new: Arc<Hub>) {
         self.retired(|retired| retired.push(Arc::clone(&old)));
         self.0.current.send_replace(new);
         tokio::spawn(self.clone().retire(old));
-        Ok(changes)
     }
 
     /// Returns the hub of a client, which follows this one as long as it is used.

@@ -1,5 +1,6 @@
 //! How a hub is put together: of a configuration, the extensions of an embedder, and what has not changed of the hub before.
 
+use super::active::ActiveRuns;
 use super::metrics::{CountCalls, CountRuns, Metrics};
 use super::offer::{Fronts, Signatures};
 use super::resources::forward_notifications;
@@ -77,6 +78,7 @@ pub(super) struct Kept {
     pub(super) start_lazily: bool,
     /// Where MCP servers wait for their turn to start.
     pub(super) start_queue: Arc<StartQueue>,
+    pub(super) active: Arc<ActiveRuns>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) telemetry: Option<Arc<Telemetry>>,
     pub(super) fetcher: Option<Fetcher>,
@@ -121,11 +123,12 @@ impl Hub {
             replicas: Arc::default(),
             start_lazily,
             start_queue: Arc::default(),
+            active: Arc::default(),
             metrics,
             telemetry,
             fetcher,
         };
-        Self::build(config, kept, None)
+        Self::build(config, kept, None, None)
     }
 
     /// Creates the hub of another configuration, with all of this one that has not changed.
@@ -138,10 +141,15 @@ impl Hub {
         self.config.secrets.add_from(&config.secrets);
         config.secrets = Arc::clone(&self.config.secrets);
         config.isolation.program.clone_from(&self.config.isolation.program);
-        Self::build(config, kept, Some(self))
+        Self::build(config, kept, Some(self), None)
     }
 
-    fn build(config: Config, kept: Kept, previous: Option<&Self>) -> Result<Arc<Self>, Error> {
+    /// Creates the hub of the same configuration, with all of this one but the upstream of an app, which starts again.
+    pub(super) fn with_restarted(&self, app: &str) -> Result<Arc<Self>, Error> {
+        Self::build(self.config.clone(), self.kept.clone(), Some(self), Some(app))
+    }
+
+    fn build(config: Config, kept: Kept, previous: Option<&Self>, restarted: Option<&str>) -> Result<Arc<Self>, Error> {
         if config.durable.enabled && kept.database.is_none() {
             return Err(Error::Config(NO_STORE.into()));
         }
@@ -152,7 +160,7 @@ impl Hub {
         };
         kept.start_queue.set_places(config.servers.start_at_once);
         let Connected { upstreams, configured, confined, script_tools, is_new } =
-            Connected::of(&config, &kept, previous)?;
+            Connected::of(&config, &kept, previous, restarted)?;
         let watch = change_watch(&config, &kept)?;
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
         let catalogue = Arc::new(catalogue);
@@ -243,14 +251,16 @@ struct Connected {
 }
 
 impl Connected {
-    /// Begins to connect the upstreams of a configuration. Those of the hub before that have not changed go on.
-    fn of(config: &Config, kept: &Kept, previous: Option<&Hub>) -> Result<Self, Error> {
+    /// Begins to connect the upstreams of a configuration. Those of the hub before that have not changed go on, but the
+    /// restarted one.
+    fn of(config: &Config, kept: &Kept, previous: Option<&Hub>, restarted: Option<&str>) -> Result<Self, Error> {
+        let goes_on = |app: &String| restarted != Some(app.as_str());
         let mut this = Self::default();
         this.upstreams.extend(kept.upstreams.iter().map(|upstream| (Arc::clone(upstream), ToolFilter::default())));
         for (app, upstream) in &config.upstreams {
             let running = previous.and_then(|previous| {
                 let before = previous.config.upstreams.get(app)?;
-                previous.configured.get(app).filter(|_| before.entry == upstream.entry)
+                previous.configured.get(app).filter(|_| before.entry == upstream.entry && goes_on(app))
             });
             this.confined.extend(confinement(app, upstream)?);
             // A server over HTTP starts no process.
@@ -273,7 +283,10 @@ impl Connected {
         let same_services = unchanged(config, previous, "openapi");
         for (app, service) in &config.openapi {
             let is_same = |previous: &&Hub| previous.config.openapi.contains_key(app);
-            let running = same_services.filter(is_same).and_then(|previous| previous.configured.get(app));
+            let running = same_services
+                .filter(is_same)
+                .and_then(|previous| previous.configured.get(app))
+                .filter(|_| goes_on(app));
             let connect = || Ok(OpenApi::start(app, service, &config.secrets));
             this.add(app, running, ToolFilter::default(), connect)?;
         }

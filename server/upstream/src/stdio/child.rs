@@ -1,5 +1,6 @@
 //! The child process of an MCP server: its environment, its stderr, its shutdown.
 
+use super::LastLines;
 #[cfg(unix)]
 use crate::guard;
 use codecall_base::hidden;
@@ -7,11 +8,11 @@ use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_config::StdioConfig;
 #[cfg(windows)]
 use process_wrap::tokio::{ChildWrapper, CommandWrap, JobObject, KillOnDrop};
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
@@ -72,8 +73,6 @@ const MAX_LOGGED_BYTES: usize = 500;
 const MAX_LINE_BYTES: usize = 8 * 1024;
 /// How many of the last lines are reported when the child has ended.
 const LAST_LINES: usize = 8;
-/// How many of the last lines are kept: not all of them say something.
-const MAX_KEPT_LINES: usize = 40;
 /// How long it is waited for the end of stderr: a process that has left the group may keep the stream open.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -98,7 +97,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a child, and a task that logs its stderr without `secrets`.
+    /// Starts a child, and a task that logs its stderr without `secrets` and keeps its last lines.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -106,6 +105,7 @@ impl Child {
         app: &str,
         config: &StdioConfig,
         secrets: &Arc<SecretRegistry>,
+        lines: &Arc<LastLines>,
     ) -> Result<(Self, ChildStdin, ChildStdout), String> {
         let program = find_program(config);
         let mut command = match &config.confine {
@@ -150,8 +150,9 @@ impl Child {
         let stderr = Arc::new(Stderr {
             app: app.to_owned(),
             secrets: Arc::clone(secrets),
-            environment: Redactor::new(config.env.values().flat_map(|value| value.lines().chain([&**value]))),
-            last: Mutex::default(),
+            environment: environment(config),
+            lines: Arc::clone(lines),
+            written: AtomicUsize::new(0),
         });
         let stderr_task = tokio::spawn(Arc::clone(&stderr).log(from));
         #[cfg(unix)]
@@ -269,15 +270,21 @@ impl Drop for Child {
     }
 }
 
+/// Returns what redacts all values of the environment of a child, also those that are obviously not secrets, and their lines: what
+/// it writes is read line by line.
+pub fn environment(config: &StdioConfig) -> Redactor {
+    Redactor::new(config.env.values().flat_map(|value| value.lines().chain([&**value])))
+}
+
 /// The stderr of a child: its lines are logged, the last ones are kept.
 struct Stderr {
     app: String,
     secrets: Arc<SecretRegistry>,
-    /// All values of its environment, also those that are obviously not secrets, and their lines: what it writes is read line
-    /// by line.
     environment: Redactor,
-    /// The last lines, as they are.
-    last: Mutex<VecDeque<String>>,
+    /// Where the last lines are kept, with those of earlier children.
+    lines: Arc<LastLines>,
+    /// How many lines this child has written.
+    written: AtomicUsize,
 }
 
 impl Stderr {
@@ -289,14 +296,13 @@ impl Stderr {
         text.truncate(length);
     }
 
-    /// Returns the last lines that say something, redacted.
+    /// Returns the last lines of this child that say something, redacted.
     fn last_lines(&self) -> Vec<String> {
-        let lines = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let clean = |mut line: String| {
-            self.redact(&mut line);
-            hidden::visible(&line).trim().to_owned()
-        };
-        let mut lines: Vec<String> = lines.into_iter().map(clean).filter(|line| is_telling(line)).collect();
+        let mut lines = self.lines.without_secrets(&self.environment, &self.secrets);
+        let written = self.written.load(Ordering::Relaxed);
+        lines.drain(..lines.len().saturating_sub(written));
+        lines.iter_mut().for_each(|line| *line = hidden::visible(line).trim().to_owned());
+        lines.retain(|line| is_telling(line));
         lines.split_off(lines.len().saturating_sub(LAST_LINES))
     }
 
@@ -334,11 +340,8 @@ impl Stderr {
             self.redact(&mut text);
             tracing::info!(app = self.app, "{text}");
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.push_back(text);
-        if last.len() > MAX_KEPT_LINES {
-            last.pop_front();
-        }
+        self.lines.push(text);
+        self.written.fetch_add(1, Ordering::Relaxed);
     }
 }
 

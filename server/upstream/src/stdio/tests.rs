@@ -124,7 +124,8 @@ async fn the_stderr_of_a_child_is_redacted() {
     let text = text.to_string().replace("${", "$${");
     let config = Config::parse(&text, Format::Json, &|_| None).expect("valid");
     let UpstreamKind::Stdio(child) = &config.upstreams["sh"].kind else { panic!("a child process") };
-    let (mut child, mut stdin, _stdout) = stdio::Child::spawn("sh", child, &config.secrets).expect("starts");
+    let (mut child, mut stdin, _stdout) =
+        stdio::Child::spawn("sh", child, &config.secrets, &Arc::default()).expect("starts");
     config.secrets.add("late-secret").expect("long enough");
     stdin.write_all(b"go on\n").await.expect("it reads");
     drop(stdin);
@@ -140,4 +141,34 @@ async fn the_stderr_of_a_child_is_redacted() {
     let [long, short] = output.as_slice() else { panic!("{output:?}") };
     assert!(long.ends_with("0 [secret]") && short == "[secret] of the environment", "{output:?}");
     child.shut_down().await;
+}
+
+/// The last lines of stderr, whether the server works or not, without secrets.
+#[tokio::test]
+async fn the_last_lines_of_stderr_are_kept() {
+    let upstream = start(&format!(
+        "echo 'it is given' >&2; i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i >&2; done; {SERVER}"
+    ));
+    upstream.first_attempt().await;
+    assert_eq!(upstream.unavailable_reason(), None);
+    for _ in 0..100 {
+        if upstream.last_lines().last().is_some_and(|line| line == "line 60") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let lines = upstream.last_lines();
+    assert_eq!((lines.len(), lines.first().map(String::as_str)), (40, Some("line 21")), "{lines:?}");
+    upstream.close().await;
+    let text = json!({"mcpServers": {"sh": {
+        "command": "sh", "args": ["-c", "echo it is $WORD >&2; exit 1"], "env": {"WORD": "word-of-the-environment"},
+    }}});
+    let config = Config::parse(&text.to_string(), Format::Json, &|_| None).expect("valid");
+    let stores = Stores::in_memory(&config);
+    let (secrets, queue) = (&config.secrets, &Arc::default());
+    let start = Start { secrets, stores: &stores, queue, is_lazy: false, idle_stop: None };
+    let upstream = connect("sh", &config.upstreams["sh"], &start).expect("starts");
+    upstream.first_attempt().await;
+    assert_eq!(upstream.last_lines(), ["it is [secret]"]);
+    upstream.close().await;
 }
