@@ -58,7 +58,11 @@ async fn reload(sources: &Sources, live: &LiveHub) {
     };
     match changes {
         Ok(changes) => notice(&format!("configuration read again: {changes}")),
-        Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+        // An event of the log is one line; those below it show the place in the file.
+        Err(problem) => {
+            let problem = problem.lines().next().unwrap_or_default();
+            tracing::error!("the configuration stays as it was: {problem}");
+        }
     }
 }
 
