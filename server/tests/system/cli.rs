@@ -79,7 +79,7 @@ async fn bad_input() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["run", &ok, "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
         (&["serve", "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
-        (&["tools", "--config", &cut], &["cut.json", "line 2, column 4"]),
+        (&["tools", "--config", &cut], &["cut.json", "line 2, column 5", "  2 | "]),
         (&["config", "check", &server], &["server.json: mcpServers.a: unknown key 'comand'; did you mean 'command'?"]),
         (
             &["run", &ok, "--mock-tools", &mocks],

@@ -276,7 +276,7 @@ async fn a_run_in_progress_is_cancelled() {
     let (_, shown) = page.get(&run).await;
     assert!(shown.contains("EXECUTION_ABORTED"), "{shown}");
     // A durable run ends, and no other process goes on with it.
-    let request = json!({"script": "await sleep(600_000); return 1"});
+    let request = json!({"script": "while (true) await sleep(20)"});
     let (status, begun) = crate::model_server::post_json(&page.url, "/v1/runs", &request).await;
     assert!(status == 202 || status == 200, "{status} {begun}");
     let shown = page.until("/ui/runs", "/cancel").await;
@@ -294,13 +294,13 @@ async fn a_run_in_progress_is_cancelled() {
 #[tokio::test]
 async fn a_server_is_restarted_and_its_log_is_shown() {
     let folder = Folder::new();
-    let start = format!("echo started $$ '<i>' $WORD >&2; exec {PROGRAM} serve --demo");
+    let start = format!("echo opened $$ '<i>' $WORD >&2; exec {PROGRAM} serve --demo");
     let server = json!({"command": "sh", "args": ["-c", start], "env": {"WORD": "word-of-the-environment", "CODECALL_CONFIG": ""}});
     let broken = json!({"command": "sh", "args": ["-c", "echo 'no such key' >&2; exit 1"]});
     let config =
         json!({"mcpServers": {"shop": server, "broken": broken}, "store": {"path": folder.path("codecall.db")}});
     let page = Page::start_with(&folder, config).await;
-    let process = |shown: &str| between(shown, "started ", " ").to_owned();
+    let process = |shown: &str| between(shown, "opened ", " ").to_owned();
     let is_alive = |process: &str| std::path::Path::new(&format!("/proc/{process}")).exists();
     let shown = page.until("/ui/server?name=shop", "status ok").await;
     assert!(shown.contains("&lt;i&gt; [secret]") && !shown.contains("word-of"), "{shown}");
