@@ -155,7 +155,7 @@ async fn the_last_lines_of_stderr_are_kept() {
         if upstream.last_lines().last().is_some_and(|line| line == "line 60") {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let lines = upstream.last_lines();
     assert_eq!((lines.len(), lines.first().map(String::as_str)), (40, Some("line 21")), "{lines:?}");
