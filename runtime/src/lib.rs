@@ -119,6 +119,7 @@ pub mod stateless;
 mod stress;
 mod suggest;
 mod support;
+pub mod text_form;
 mod thrown;
 mod timer;
 mod unawaited;

@@ -13,6 +13,7 @@ pub use arguments::Arguments;
 
 use crate::builtins::Body;
 use crate::builtins::registry::registry;
+use crate::builtins::tool::YIELDING;
 use crate::dialect::Dialect;
 use crate::error_code::ErrorCode;
 use crate::host::ToolError;
@@ -170,8 +171,13 @@ impl Linker {
         Ok(self)
     }
 
-    /// The value of a global of that name.
+    /// The value of a global of that name, if it is the same in every run: no tool can have the name.
     pub(crate) fn value(&self, name: &str) -> Option<Value> {
+        if YIELDING.contains(&name) { None } else { self.function(name) }
+    }
+
+    /// The function of that name.
+    pub(crate) fn function(&self, name: &str) -> Option<Value> {
         let number = *self.0.numbers.get(name)?;
         Some(match self.row(number).binding {
             Binding::BuiltIn(native) => Value::handle(Kind::Native, native),

@@ -5,6 +5,7 @@
 
 pub mod fetch;
 mod function;
+mod parse_text;
 mod settle;
 mod waiting;
 
@@ -37,6 +38,7 @@ pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
             native("getTool", 1, get_tool),
             native("mcpLog", 2, mcp_log),
             native("mcpNotify", 2, mcp_notify),
+            native("parseText", 1, parse_text::parse_text),
             prelude("parallel", 2, "tool_parallel"),
             prelude("sleep", 1, "timer_sleep"),
             prelude("__safe_parallel", 2, "tool_parallel"),
@@ -47,10 +49,14 @@ pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
         &[
             prelude("call_tool", 3, "tool_call_tool"),
             prelude("call_tools", 1, "tool_call_tools"),
+            native("parseText", 1, parse_text::parse_text),
             prelude("sleep", 1, "timer_sleep_now"),
         ],
     ),
 ];
+
+/// The functions whose names an app, or a tool that is a function, takes over.
+pub const YIELDING: &[&str] = &["parseText"];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[

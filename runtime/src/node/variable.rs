@@ -420,6 +420,9 @@ impl Node for Global {
             let tool = vm.string(&tool);
             return Ok(Value::handle(Kind::Tool, tool.payload()));
         }
+        if let Some(function) = vm.realm.script.linker.function(&name) {
+            return Ok(function);
+        }
         if self.typeof_only { Ok(Value::UNDEFINED) } else { Err(undefined_name(vm, &name, self.at)) }
     }
 }

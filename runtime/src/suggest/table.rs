@@ -51,6 +51,9 @@ pub(super) fn global(name: &str) -> Option<&'static str> {
         "random" | "randint" => "write `Math.random()`",
         "math" => "write `Math`",
         "json" | "Json" => "write `JSON`",
+        "Papa" | "parseCSV" | "parseCsv" | "csvParse" | "literal_eval" | "ast" | "csv" => {
+            "write `parseText(text).data`"
+        }
         "string" => "write `String(value)`",
         "object" => "write `{…}`",
         "True" | "TRUE" => "write `true`",
