@@ -61,27 +61,49 @@ fn texts_say_what_they_contain() {
         (r#"{"a": [1]}"#, "string /* JSON of { a: number[] } */"),
         (
             "[{'id': 1, 'name': 'it\\'s', 'ok': True, 'n': None}]",
-            "string /* Python repr of { id: number; n: null; name: string; ok: boolean }[] */",
+            "string /* Python repr of { id: number; n: null; name: string; ok: boolean }[]; parseText(text).data reads it */",
         ),
         (
             "{'at': datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc), 'price': Decimal('1.5'), 't': (1, 2)}",
-            "string /* Python repr of { at: string; price: string; t: number[] } */",
+            "string /* Python repr of { at: string; price: string; t: number[] }; parseText(text).data reads it */",
         ),
         ("(see the notes.txt)", "string"),
         ("[not a list", "string"),
         ("{'a': 1", "string"),
-        ("id,name\n1,a\n2,b\n", "string /* CSV with the columns id, name */"),
-        ("name;age\nAnn;30\nBob;31", "string /* CSV with the columns name, age */"),
-        ("id\tname\n1\ta\n2\tb\n", "string /* TSV with the columns id, name */"),
-        ("ann\tsmith\nbob\tjones", "string /* TSV */"),
-        ("| id | name |\n|---|:--|\n| 1 | a |", "string /* Markdown table with the columns id, name */"),
+        ("id,name\n1,a\n2,b\n", "string /* CSV with the columns id, name; parseText(text).data reads it */"),
+        ("name;age\nAnn;30\nBob;31", "string /* CSV with the columns name, age; parseText(text).data reads it */"),
+        ("id\tname\n1\ta\n2\tb\n", "string /* TSV with the columns id, name; parseText(text).data reads it */"),
+        ("ann\tsmith\nbob\tjones", "string /* TSV; parseText(text).data reads it */"),
+        (
+            "| id | name |\n|---|:--|\n| 1 | a |",
+            "string /* Markdown table with the columns id, name; parseText(text).data reads it */",
+        ),
+        (
+            "{\"a\": 1}\n{\"a\": null}\n",
+            "string /* JSON lines of { a: number | null }; parseText(text).data reads it */",
+        ),
+        (
+            "+----+------+\n| id | name |\n+----+------+\n|  1 | Ann  |\n+----+------+",
+            "string /* bordered table with the columns id, name; parseText(text).data reads it */",
+        ),
+        (
+            "  PID CMD\n    1 init\n   20 sh",
+            "string /* aligned table with the columns PID, CMD; parseText(text).data reads it */",
+        ),
+        (
+            "Commit: a1\nAuthor: Ann\n\nCommit: b2\nAuthor: Bob",
+            "string /* records with the columns Commit, Author; parseText(text).data reads it */",
+        ),
         ("Dear Ann, hello\nYours, Bob", "string"),
         ("First, we go.\nThen, we stay.\nLast, we end.", "string"),
     ] {
         assert_eq!(of(&[json!({"text": text})]), format!("{{ text: {expected} }}"), "{text}");
     }
     let both = [json!({"t": "plain"}), json!({"t": "[1]"}), json!({"t": "a,b\n1,2"})];
-    assert_eq!(of(&both), "{ t: string /* JSON of number[], or CSV with the columns a, b, or other text */ }");
+    assert_eq!(
+        of(&both),
+        "{ t: string /* JSON of number[], or CSV with the columns a, b, or other text; parseText(text).data reads it */ }"
+    );
     assert_eq!(of(&[json!(["[1]"])]), "Array<string /* JSON of number[] */>");
 }
 

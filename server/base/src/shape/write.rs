@@ -69,6 +69,7 @@ impl TextShape {
     fn write(&self, depth: usize) -> String {
         let mut contents = Vec::new();
         contents.extend(self.json.as_ref().map(|shape| format!("JSON of {}", shape.write(depth))));
+        contents.extend(self.lines.as_ref().map(|shape| format!("JSON lines of {}", shape.write(depth))));
         contents.extend(self.python.as_ref().map(|shape| format!("Python repr of {}", shape.write(depth))));
         contents.extend(self.tables.iter().map(|table| match table.columns.as_slice() {
             [] => table.format.as_str().to_owned(),
@@ -80,7 +81,8 @@ impl TextShape {
         if self.plain {
             contents.push("other text".into());
         }
-        format!("string /* {} */", contents.join(", or "))
+        let reader = if self.needs_parser() { "; parseText(text).data reads it" } else { "" };
+        format!("string /* {}{reader} */", contents.join(", or "))
     }
 }
 
