@@ -161,7 +161,7 @@ impl Sources {
         let mut config = self.load()?;
         if ends_at_hangup {
             // The process ends with its answer, so nobody can read on.
-            config.max_inline_bytes = u64::MAX;
+            config.max_inline_bytes = Some(u64::MAX);
         }
         if ends_at_hangup && self.demo {
             config.upstreams.clear();

@@ -171,9 +171,10 @@ pub struct Config {
     #[schemars(skip)]
     pub lenient_input: bool,
     /// The longest result, in bytes, that a client gets at once while the result store keeps the rest: `vm.maxInlineBytes`.
+    /// `None`: it depends on the client ([`Config::inline_bytes`]).
     #[serde(skip)]
     #[schemars(skip)]
-    pub max_inline_bytes: u64,
+    pub max_inline_bytes: Option<u64>,
     /// How many scripts run at once, and what they share.
     pub pool: Pool,
     /// Where scripts are evaluated. A text is the short form of `isolation.mode`.
@@ -269,7 +270,7 @@ impl Default for Config {
             policy: Policy::default(),
             preset: Preset::default(),
             lenient_input: true,
-            max_inline_bytes: vm::MAX_INLINE_BYTES,
+            max_inline_bytes: None,
             pool: Pool::default(),
             isolation: IsolationConfig::default(),
             result_store: ResultStore::default(),

@@ -41,9 +41,10 @@ struct Permissions {
     #[schemars(extend("x-default" = "`true`"))]
     lenient_input: Option<bool>,
     /// Bytes of a longer result that a client gets at once. The rest is stored (`resultStore`) and read by its handle.
-    /// Without a store, results come whole, up to `maxResultBytes`.
+    /// Without a store, results come whole, up to `maxResultBytes`. Clients of `codecall_execute` and `codecall_invoke` over MCP
+    /// have models, so their default is lower.
     #[serde(deserialize_with = "whole_number")]
-    #[schemars(with = "u64", range(min = 1000), extend("x-default" = "`50000`", "type" = ["integer", "string"], "x-type" = "bytes"))]
+    #[schemars(with = "u64", range(min = 1000), extend("x-default" = "`16000` for these, else `50000`", "type" = ["integer", "string"], "x-type" = "bytes"))]
     max_inline_bytes: Option<u64>,
     /// Whether a script may set timers: `setTimeout`, `setInterval`, `sleep`, `AbortSignal.timeout`.
     #[schemars(extend("x-default" = "by preset"))]
@@ -56,8 +57,10 @@ struct Permissions {
     disabled_globals: Vec<String>,
 }
 
-/// The default of `maxInlineBytes`: what models read without losing sight of the task, about 12,000 tokens.
-pub const MAX_INLINE_BYTES: u64 = 50_000;
+/// The default of `maxInlineBytes` for programs.
+const MAX_INLINE_BYTES: u64 = 50_000;
+/// The default of `maxInlineBytes` for models: about 4,000 tokens. Of a longer result they select a part in the script.
+const MAX_MODEL_BYTES: u64 = 16_000;
 /// The minimum of `maxInlineBytes`: a piece has a notice of about 200 bytes.
 const MIN_INLINE_BYTES: u64 = 1_000;
 
@@ -125,6 +128,14 @@ fn schema_of(limit: &Limit) -> Value {
     })
 }
 
+impl crate::Config {
+    /// Returns the longest result that a client gets at once, in bytes. `for_model`: a model reads it.
+    #[must_use]
+    pub fn inline_bytes(&self, for_model: bool) -> u64 {
+        self.max_inline_bytes.unwrap_or(if for_model { MAX_MODEL_BYTES } else { MAX_INLINE_BYTES })
+    }
+}
+
 /// `base` with the limits of a request that are stricter.
 ///
 /// # Errors
@@ -176,10 +187,10 @@ impl VmConfig {
         self.permissions.lenient_input.unwrap_or(true)
     }
 
-    /// The longest result that a client gets at once, in bytes.
+    /// The longest result that a client gets at once, in bytes; `None`: it depends on the client.
     #[must_use]
-    pub fn max_inline_bytes(&self) -> u64 {
-        self.permissions.max_inline_bytes.unwrap_or(MAX_INLINE_BYTES)
+    pub fn max_inline_bytes(&self) -> Option<u64> {
+        self.permissions.max_inline_bytes
     }
 
     fn loops(&self) -> Option<Loops> {

@@ -8,6 +8,7 @@ mod examples;
 mod execute;
 mod invoke;
 mod lenient;
+mod outline;
 mod run_script;
 mod save_script;
 mod schema;
@@ -87,6 +88,8 @@ pub trait MetaTool: Send + Sync {
 /// How a caller gets a long result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
+    /// A first piece that is short enough for a model, and a handle with which it reads on.
+    ToModel,
     /// The first piece, and a handle with which it reads on.
     InPieces,
     /// At once: it cannot read on.
@@ -307,10 +310,11 @@ pub async fn call(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Option<Answer> {
-    call_for(hub, name, arguments, Client::default(), sink, cancel).await
+    let client = Client::default();
+    call_with(name, Request { hub, arguments, client, delivery: Delivery::InPieces, sink, cancel }).await
 }
 
-/// Does the same for a client that tools can ask.
+/// Does the same for a client of MCP, which tools can ask, and whose answers a model reads.
 pub fn call_for<'a>(
     hub: &'a Hub,
     name: &str,
@@ -319,7 +323,7 @@ pub fn call_for<'a>(
     sink: EventSink,
     cancel: CancellationToken,
 ) -> BoxFuture<'a, Option<Answer>> {
-    call_with(name, Request { hub, arguments, client, delivery: Delivery::InPieces, sink, cancel })
+    call_with(name, Request { hub, arguments, client, delivery: Delivery::ToModel, sink, cancel })
 }
 
 /// Does the same for a command, which gets a long result whole.

@@ -111,7 +111,7 @@ impl MetaTool for CodeExecution {
             limits.max_result_bytes = request.hub.results().max_bytes(limits.max_result_bytes);
             script.client = request.client;
             let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
-            let truncated = execute::truncate_result(request.hub, &mut finished, max_bytes).await;
+            let truncated = execute::truncate_result(request.hub, &mut finished, max_bytes, Delivery::InPieces).await;
             let bytes = finished.bytes();
             let answer = || {
                 let meta = finished.meta();

@@ -1,5 +1,6 @@
 //! `codecall_execute`: runs a script, or reads another piece of a truncated result.
 
+use super::outline::Outline;
 use super::*;
 use crate::stateless::LanguageName;
 use agentscript::Status;
@@ -119,7 +120,7 @@ impl MetaTool for Execute {
         if let Some(call) = invoke::as_call(&request.arguments) {
             return invoke::Invoke.answer(Request { arguments: call, ..request });
         }
-        let Request { hub, arguments, client, sink, cancel, .. } = request;
+        let Request { hub, arguments, client, delivery, sink, cancel } = request;
         let refused = |invalid: InvalidArguments| -> BoxFuture<'a, Answer> {
             Box::pin(std::future::ready(Answer::from(invalid)))
         };
@@ -128,7 +129,7 @@ impl MetaTool for Execute {
             Err(invalid) => return refused(invalid),
         };
         if arguments.handle.is_some() {
-            return Box::pin(async move { self.of_handle(hub, arguments, &cancel).await });
+            return Box::pin(async move { self.of_handle(hub, arguments, delivery, &cancel).await });
         }
         let key = arguments.idempotency_key.clone();
         let mut script = match self.request(hub, arguments) {
@@ -139,14 +140,14 @@ impl MetaTool for Execute {
         script.client = client;
         let is_dry_run = script.dry_run;
         if let Some(durable) = hub.durable().filter(|_| hub.config().durable.enabled && !is_dry_run) {
-            return Box::pin(waiting::execute_durably(hub, durable, script, key, max_bytes, sink, cancel));
+            return Box::pin(waiting::execute_durably(hub, durable, script, key, (max_bytes, delivery), sink, cancel));
         }
         Box::pin(async move {
             let finished = hub.execute(script, sink, cancel).await;
             Box::pin(async move {
                 match finished.is_paused {
                     true => waiting::paused(hub, &finished.id).await,
-                    false => finish(hub, finished, max_bytes, is_dry_run).await,
+                    false => finish(hub, finished, (max_bytes, delivery), is_dry_run).await,
                 }
             })
             .await
@@ -164,21 +165,30 @@ fn allow_more_result(hub: &Hub, script: &mut ExecuteRequest) -> u64 {
 }
 
 /// Converts a run that has ended to the answer for its client, which gets at most `max_bytes` of a result that is not stored.
-pub(super) async fn finish(hub: &Hub, mut finished: Finished, max_bytes: u64, is_dry_run: bool) -> Answer {
+pub(super) async fn finish(
+    hub: &Hub,
+    mut finished: Finished,
+    (max_bytes, delivery): (u64, Delivery),
+    is_dry_run: bool,
+) -> Answer {
     let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-    let truncated = truncate_result(hub, &mut finished, max_bytes).await;
+    let truncated = truncate_result(hub, &mut finished, max_bytes, delivery).await;
     let answer = offload::run(finished.bytes(), || to_answer(finished, truncated, is_dry_run)).await;
     answer.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
 }
 
 /// Does the same for a run whose outcome is kept. A result that is longer than a client gets at once is kept with it: its text is
 /// returned too, and the run is its handle.
-pub(super) async fn finish_kept(hub: &Hub, mut finished: Finished, max_bytes: u64) -> (Answer, Option<String>) {
+pub(super) async fn finish_kept(
+    hub: &Hub,
+    mut finished: Finished,
+    (max_bytes, delivery): (u64, Delivery),
+) -> (Answer, Option<String>) {
     let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-    let at_once = max_inline_bytes(hub, max_bytes);
+    let at_once = max_inline_bytes(hub, max_bytes, delivery);
     let is_long = finished.outcome.result.as_ref().is_ok_and(|text| text.len() > at_once);
     if !is_long || !hub.results().are_stored() {
-        return (finish(hub, finished, max_bytes as u64, false).await, None);
+        return (finish(hub, finished, (max_bytes as u64, delivery), false).await, None);
     }
     let json = finished.outcome.result.as_mut().map(std::mem::take).unwrap_or_default();
     let text = match redacted_text(hub, &json).await {
@@ -187,24 +197,31 @@ pub(super) async fn finish_kept(hub: &Hub, mut finished: Finished, max_bytes: u6
     };
     let Some(first) = results::piece(&text, 0, at_once) else {
         finished.outcome.result = Ok(json);
-        return (finish(hub, finished, max_bytes as u64, false).await, None);
+        return (finish(hub, finished, (max_bytes as u64, delivery), false).await, None);
     };
     let handle = finished.id.as_str().to_owned();
-    let notice = with_notice(hub, &handle, &first, "run the script again and return less");
+    let outline = Outline::of(&json).await;
+    let notice = with_notice(hub, &handle, &first, &outline.advice());
     finished.outcome.result = Ok(Value::from(notice).to_string());
-    let answer = offload::run(finished.bytes(), || to_answer(finished, Some(truncated(&handle, &first)), false)).await;
+    let truncated = outline.added_to(truncated(&handle, &first));
+    let answer = offload::run(finished.bytes(), || to_answer(finished, Some(truncated), false)).await;
     (answer.unwrap_or_else(|busy| Answer::refused(busy.to_string())), Some(text))
 }
 
 /// Truncates a result that is longer than a client gets at once to its first piece, and stores the whole result. Returns its
 /// `truncated` member; `None` if it is not truncated. `max_bytes` is the maximum length of a result that is not stored.
-pub(super) async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -> Option<Value> {
-    let at_once = max_inline_bytes(hub, max_bytes);
+pub(super) async fn truncate_result(
+    hub: &Hub,
+    finished: &mut Finished,
+    max_bytes: usize,
+    delivery: Delivery,
+) -> Option<Value> {
+    let at_once = max_inline_bytes(hub, max_bytes, delivery);
     let text = match &mut finished.outcome.result {
         Ok(text) if text.len() > at_once => std::mem::take(text),
         Ok(_) | Err(_) => return None,
     };
-    match first_piece(hub, text, at_once, "run the script again and return less").await {
+    match first_piece(hub, text, at_once, Outline::advice).await {
         Ok((notice, truncated)) => {
             finished.outcome.result = Ok(Value::from(notice).to_string());
             Some(truncated)
@@ -224,14 +241,15 @@ pub(super) async fn truncate_result(hub: &Hub, finished: &mut Finished, max_byte
 }
 
 /// Returns how many bytes of a result a client gets at once.
-pub(super) fn max_inline_bytes(hub: &Hub, max_bytes: usize) -> usize {
+pub(super) fn max_inline_bytes(hub: &Hub, max_bytes: usize, delivery: Delivery) -> usize {
     let stores = hub.config().result_store.enabled;
-    let inline = usize::try_from(hub.config().max_inline_bytes).unwrap_or(usize::MAX);
+    let inline = hub.config().inline_bytes(delivery == Delivery::ToModel);
+    let inline = usize::try_from(inline).unwrap_or(usize::MAX);
     if stores { inline.min(max_bytes) } else { max_bytes }
 }
 
-/// Stores a result, given as JSON. Returns its first piece with a notice, which advises `instead`, and the `truncated` member
-/// of the answer.
+/// Stores a result, given as JSON. Returns its first piece with a notice, which advises what `advice` makes of its outline, and
+/// the `truncated` member of the answer.
 ///
 /// # Errors
 /// It is not stored: the JSON.
@@ -239,12 +257,12 @@ pub(super) async fn first_piece(
     hub: &Hub,
     json: String,
     max_bytes: usize,
-    instead: &str,
+    advice: impl FnOnce(&Outline) -> String,
 ) -> Result<(String, Value), String> {
-    match store(hub, &json, max_bytes).await {
-        Some((handle, piece)) => Ok((with_notice(hub, &handle, &piece, instead), truncated(&handle, &piece))),
-        None => Err(json),
-    }
+    let Some((handle, piece)) = store(hub, &json, max_bytes).await else { return Err(json) };
+    let outline = Outline::of(&json).await;
+    let notice = with_notice(hub, &handle, &piece, &advice(&outline));
+    Ok((notice, outline.added_to(truncated(&handle, &piece))))
 }
 
 /// Converts a run to the answer for its client.
@@ -304,6 +322,8 @@ pub(super) fn truncated_schema() -> Value {
             "handle": {"type": "string"},
             "offset": {"type": "integer"},
             "next": {"type": "integer"},
+            "shape": {"type": "string"},
+            "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
         },
         "required": ["bytes", "handle"],
     })
@@ -323,13 +343,19 @@ fn truncated(handle: &str, piece: &Piece) -> Value {
 
 impl Execute {
     /// Returns what is known of the run that a handle names, or the next piece of the result.
-    async fn of_handle(&self, hub: &Hub, arguments: Arguments, cancel: &CancellationToken) -> Answer {
+    async fn of_handle(
+        &self,
+        hub: &Hub,
+        arguments: Arguments,
+        delivery: Delivery,
+        cancel: &CancellationToken,
+    ) -> Answer {
         if let Some(run) = arguments.handle.as_deref().and_then(RunId::parse)
             && arguments.script.is_none()
             && (arguments.offset.is_some() || arguments.limit.is_some())
         {
             match waiting::long_result(hub, &run).await {
-                Ok(Some(text)) => return self.piece(hub, arguments, Some(text.into())).await,
+                Ok(Some(text)) => return self.piece(hub, arguments, delivery, Some(text.into())).await,
                 Ok(None) => {}
                 Err(error) => return Answer::refused(format!("The result cannot be read: {error}")),
             }
@@ -339,16 +365,16 @@ impl Execute {
         {
             return answer;
         }
-        self.piece(hub, arguments, None).await
+        self.piece(hub, arguments, delivery, None).await
     }
 
     /// Reads a piece of a stored result; `kept` is that of a durable run.
-    async fn piece(&self, hub: &Hub, arguments: Arguments, kept: Option<Arc<str>>) -> Answer {
+    async fn piece(&self, hub: &Hub, arguments: Arguments, delivery: Delivery, kept: Option<Arc<str>>) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
             return InvalidArguments::new(self, "give either 'script' or 'handle', not both").into();
         };
         let max_bytes = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
-        let at_once = max_inline_bytes(hub, max_bytes);
+        let at_once = max_inline_bytes(hub, max_bytes, delivery);
         let max_bytes = limit.map_or(at_once, |limit| limit.min(max_bytes));
         let (results, offset) = (hub.results(), offset.unwrap_or(0));
         let read = match kept {

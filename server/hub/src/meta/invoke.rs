@@ -118,7 +118,7 @@ impl MetaTool for Invoke {
                 apps: None,
             };
             match hub.pipeline().data(call).await {
-                Ok(result) => success(hub, result, delivery).await,
+                Ok(result) => success(hub, result, &tool, delivery).await,
                 Err(error) => offload::run_without_permit(bytes, || error_answer(error, tool, &original)),
             }
         })
@@ -137,13 +137,12 @@ impl Invoke {
 
 /// Returns the answer to a call with a result, given as JSON. Of a long one the client gets the first piece, and a handle of
 /// the whole.
-pub(super) async fn success(hub: &Hub, result: String, delivery: Delivery) -> Answer {
-    let at_once = execute::max_inline_bytes(hub, usize::MAX);
+pub(super) async fn success(hub: &Hub, result: String, tool: &str, delivery: Delivery) -> Answer {
+    let at_once = execute::max_inline_bytes(hub, usize::MAX, delivery);
     let whole = if delivery == Delivery::AtOnce || result.len() <= at_once {
         result
     } else {
-        let instead = "call the tool in a script that returns less";
-        match execute::first_piece(hub, result, at_once, instead).await {
+        match execute::first_piece(hub, result, at_once, |outline| outline.advice_on_call(tool)).await {
             Ok((piece, truncated)) => {
                 return Answer::ok(json!({"status": "ok", "result": piece, "truncated": truncated}));
             }

@@ -82,15 +82,16 @@ impl MetaTool for RunScript {
                 let name = truncate(name, MAX_NAME_BYTES);
                 return Answer::refused(format!("'{name}' is no saved script; call tools in codecall_execute"));
             }
+            let tool = format!("{app}:{name}");
             let call = ToolCall {
-                tool: format!("{app}:{name}"),
+                tool: tool.clone(),
                 input,
                 context: CallContext { client, ..hub.context(Caller::Script, sink, cancel) },
                 allowed: None,
                 apps: None,
             };
             match hub.pipeline().data(call).await {
-                Ok(result) => invoke::success(hub, result, delivery).await,
+                Ok(result) => invoke::success(hub, result, &tool, delivery).await,
                 Err(error) => save_script::error_answer(error),
             }
         })

@@ -306,7 +306,7 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
 async fn the_first_piece_of_a_result_is_short() {
     for (enabled, at_once) in [(true, 1_000), (false, 3_000)] {
         let result_store = codecall_config::ResultStore { enabled, ..codecall_config::ResultStore::default() };
-        let hub = hub(Config { max_inline_bytes: 1_000, result_store, ..Config::default() });
+        let hub = hub(Config { max_inline_bytes: Some(1_000), result_store, ..Config::default() });
         let answer = execute_with(&hub, json!({"script": "return 'x'.repeat(3_000)"})).await;
         let text = answer.value["result"].as_str().expect("a text");
         assert_eq!(text.chars().filter(|c| *c == 'x').count() / 100 * 100, at_once, "{text}");
@@ -317,6 +317,27 @@ async fn the_first_piece_of_a_result_is_short() {
         assert_eq!(answer.value["truncated"]["bytes"] == 3_011, enabled, "{}", answer.value);
         assert_eq!(answer.value["result"]["text"].is_string(), !enabled, "{}", answer.value);
     }
+}
+
+/// A client of MCP has a model, which reads less at once than a program, and is told what the rest is.
+#[tokio::test]
+async fn models_get_less_at_once_and_the_shape_of_the_whole() {
+    let hub = hub(Config::default());
+    let script = "return { total: 900, items: Array.from({ length: 900 }, (_, id) => ({ id, name: 'x'.repeat(20), tags: [] })) }";
+    let arguments = json!({"script": script});
+    let program = execute_with(&hub, arguments.clone()).await.value;
+    assert_eq!(program["result"]["items"].as_array().map(Vec::len), Some(900), "a program gets up to 50,000 bytes");
+    let model = call_for(&hub, "codecall_execute", arguments, Client::default(), None, CancellationToken::new());
+    let answer = Answered::from(model.await.expect("a tool")).value;
+    let text = answer["result"].as_str().expect("a text");
+    assert!((13_000..17_000).contains(&text.len()), "{}", text.len());
+    let selection = "`return r.items.slice(0, 20).map(({id, name}) => ({id, name}))` in place of `return r`]";
+    assert!(text.ends_with(selection), "{text}");
+    let truncated = &answer["truncated"];
+    assert_eq!(truncated["counts"], json!({"items": 900}));
+    assert_eq!(truncated["shape"], "{ items: { id: number; name: string; tags: unknown[] }[]; total: number }");
+    let schema = codecall_base::schema::Schema::new(&execute::Execute.output_schema()).expect("a schema");
+    assert!(schema.fits(&answer));
 }
 
 #[tokio::test]

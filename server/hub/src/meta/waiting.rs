@@ -1,6 +1,6 @@
 //! Runs that outlive their request or their process: what their client gets meanwhile, how they go on, and their outcome.
 
-use super::{Answer, AnswerContent, execute, listed_name, submit};
+use super::{Answer, AnswerContent, Delivery, execute, listed_name, submit};
 use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, PASSING, Standing};
 use codecall_base::call::with_client;
 use codecall_base::event::{EventSink, RunEvent, RunId};
@@ -32,14 +32,14 @@ const EXPIRE: Duration = Duration::from_secs(5);
 /// How long a run that cannot go on here is left to others.
 const RETRY: Duration = Duration::from_secs(20);
 
-/// Runs the script of a client durably: it can go on after the end of this process. The client gets at most `max_bytes` of a
+/// Runs the script of a client durably: it can go on after the end of this process. The client gets at most so many bytes of a
 /// result that is not stored.
 pub(super) async fn execute_durably(
     hub: &Hub,
     durable: &Arc<Durable>,
     mut script: Box<ExecuteRequest>,
     key: Option<String>,
-    max_bytes: u64,
+    (max_bytes, delivery): (u64, Delivery),
     sink: EventSink,
     cancel: CancellationToken,
 ) -> Answer {
@@ -93,7 +93,7 @@ pub(super) async fn execute_durably(
         return paused(hub, &id).await;
     }
     if is_stored {
-        let (mut answer, long) = execute::finish_kept(hub, finished, max_bytes).await;
+        let (mut answer, long) = execute::finish_kept(hub, finished, (max_bytes, delivery)).await;
         redact(hub, &mut answer);
         return match end(durable, hub, &open, &answer, long.as_deref()).await {
             Ok(true) => {
@@ -112,7 +112,7 @@ pub(super) async fn execute_durably(
         };
     }
     open.ended();
-    execute::finish(hub, finished, max_bytes, false).await
+    execute::finish(hub, finished, (max_bytes, delivery), false).await
 }
 
 /// Tells the client of a run how to find it, before it begins.
@@ -210,7 +210,7 @@ async fn execute_on_engine(
 
 /// Returns what is kept of a run that a worker has evaluated: the outcome for its client.
 pub async fn kept(hub: &Hub, finished: Finished, max_bytes: u64) -> String {
-    let mut answer = execute::finish(hub, finished, max_bytes, false).await;
+    let mut answer = execute::finish(hub, finished, (max_bytes, Delivery::InPieces), false).await;
     redact(hub, &mut answer);
     to_text(&answer)
 }
@@ -505,7 +505,7 @@ async fn resume(live: &LiveHub, durable: &Arc<Durable>, open: &OpenRun) -> Resul
     if (is_passing(&finished) || resumed.journal.is_interrupted()) && !open.is_cancelled() {
         return Err(finished.outcome.result.err().map(|failure| failure.message).unwrap_or_default());
     }
-    let (mut answer, long) = execute::finish_kept(&hub, finished, resumed.max_result_bytes).await;
+    let (mut answer, long) = execute::finish_kept(&hub, finished, (resumed.max_result_bytes, Delivery::InPieces)).await;
     redact(&hub, &mut answer);
     end(durable, &hub, open, &answer, long.as_deref()).await.map(drop)
 }
