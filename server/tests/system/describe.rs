@@ -273,6 +273,37 @@ async fn examples_are_scripts_or_calls() {
     }
 }
 
+/// The text for a model has each type of results once, and says what to do if nothing is known of a result.
+#[tokio::test]
+async fn types_are_not_repeated_and_unknown_results_are_named() {
+    let names = ["id", "name", "email", "created_at", "updated_at", "status", "team", "role", "phone", "city"];
+    let properties: Value = names
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({"type": "string"})))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let tool = |name: &str, output: Option<&Value>| {
+        let mut tool = json!({"name": name, "inputSchema": {"type": "object"}});
+        if let Some(output) = output {
+            tool["outputSchema"] = output.clone();
+        }
+        definition("users", &tool)
+    };
+    let output = json!({"type": "object", "properties": properties});
+    let hub = hub(vec![tool("get", Some(&output)), tool("find", Some(&output)), tool("list", None)]);
+    let request = json!({"toolNames": ["users:get", "users:find", "users:list"]});
+    let answer =
+        meta::call(&hub, "codecall_describe", request, None, CancellationToken::new()).await.expect("it is there");
+    let text = answer.text.expect("a text");
+    assert_eq!(text.matches("created_at").count(), 1, "{text}");
+    assert!(text.contains("of the type that callTool('users:get') has"), "{text}");
+    let unknown = "The shape of its result is unknown. Look at a part of one first: \
+                   return JSON.stringify(await callTool(\"users:list\", {…})).slice(0, 1500)";
+    assert_eq!(text.matches(unknown).count(), 1, "{text}");
+    let tools = answer.content.into_value()["tools"].clone();
+    assert_eq!((tools[2]["note"].as_str(), &tools[0]["note"]), (Some(unknown), &Value::Null));
+}
+
 #[tokio::test]
 async fn names_that_are_not_found() {
     let tool = |name: &str| definition("users", &json!({"name": name, "inputSchema": {"type": "object"}}));

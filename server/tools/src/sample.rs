@@ -14,6 +14,11 @@ const MAX_OPTIONAL_DEPTH: usize = 4;
 /// Maximum number of schemas that are visited for one value: a schema may refer to itself in many places.
 const MAX_SCHEMAS: u32 = 5_000;
 
+/// The text of a property of which nothing is known.
+pub const NOTHING: &str = "example";
+/// Maximum length of an example that is taken from a description, in bytes.
+const MAX_EXAMPLE_BYTES: usize = 60;
+
 /// Maximum length of a pattern for which candidates are tried, in bytes.
 const MAX_PATTERN_BYTES: usize = 256;
 
@@ -238,10 +243,11 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
         } else if has("path") || has("file") {
             "path/to/file"
         } else {
-            "example"
+            NOTHING
         }
     };
-    let usual = known.unwrap_or_else(by_name);
+    let description = members.get("description").and_then(Value::as_str).unwrap_or_default();
+    let usual = known.or_else(|| example_in(description)).unwrap_or_else(by_name);
     let length = |key: &str| members.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
     let (least, most) = (length("minLength").unwrap_or(0).min(200), length("maxLength").unwrap_or(usize::MAX));
     let Some(pattern) = members.get("pattern") else {
@@ -254,6 +260,24 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
     let of_that_length = tried().filter(|text| (least..=most).contains(&text.chars().count())).map(str::to_owned);
     let mended = tried().map(|text| shaped(text, text.chars().next_back().unwrap_or('x'), least, most));
     of_that_length.chain(mended).find(fits)
+}
+
+/// Returns the example that a description gives: "e.g. `octocat`", "(e.g., facebook/react)".
+fn example_in(description: &str) -> Option<&str> {
+    let found = ["e.g.", "for example", "such as", "Example:", "example:"].iter().find_map(|word| {
+        let (_, rest) = description.split_once(word)?;
+        Some(rest.trim_start_matches([',', ':', ' ']))
+    })?;
+    let quote = found.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'));
+    let example = match quote {
+        Some(quote) => found[1..].split_once(quote)?.0,
+        None => {
+            let word = found.split([' ', ',', ';', ')', '\n']).next()?.trim_end_matches('.');
+            // Any other word may be one of the sentence.
+            word.contains(['/', '_', '-', '@', ':', '.']).then_some(word)?
+        }
+    };
+    (!example.is_empty() && example.len() <= MAX_EXAMPLE_BYTES).then_some(example)
 }
 
 /// Truncates or extends a text to the allowed number of characters.
@@ -297,6 +321,21 @@ mod tests {
             let value = property(&schema, &schema, "");
             assert_eq!(value, Some(expected), "{schema}");
             assert!(jsonschema::is_valid(&schema, &value.unwrap_or_default()), "{schema}");
+        }
+    }
+
+    #[test]
+    fn descriptions_have_examples() {
+        for (description, expected) in [
+            ("Owner of the repository, e.g. `octocat`", "octocat"),
+            ("Repository (e.g., facebook/react)", "facebook/react"),
+            ("A name such as the one of the user", NOTHING),
+            ("Example: 'today'", "today"),
+            ("e.g. `", NOTHING),
+            ("", NOTHING),
+        ] {
+            let schema = json!({"type": "string", "description": description});
+            assert_eq!(property(&schema, &schema, ""), Some(json!(expected)), "{description}");
         }
     }
 

@@ -20,3 +20,9 @@ pub fn signature(tool: &ToolDefinition, seen: Option<&SeenShape>) -> String {
     let observed = seen.as_ref().map(|(kind, note)| Observed { kind, note });
     written(&tool.full_name(), &tool.input_schema, tool.output_schema.as_ref(), observed)
 }
+
+/// Does the same for a tool whose results have the type of those of another one.
+pub fn signature_as(tool: &ToolDefinition, other: &str) -> String {
+    let note = format!("of the type that callTool('{other}') has");
+    written(&tool.full_name(), &tool.input_schema, None, Some(Observed { kind: "object", note: &note }))
+}

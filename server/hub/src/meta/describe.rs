@@ -3,7 +3,7 @@
 use super::*;
 use codecall_base::offload;
 use codecall_base::text::nearest;
-use codecall_base::tool::is_reserved;
+use codecall_base::tool::{ToolDefinition, is_reserved};
 use codecall_tools::catalogue::{Entry, Snapshot};
 use codecall_tools::pipeline::shared_name;
 use std::collections::HashSet;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 const MAX_TOOLS: usize = 100;
 /// Maximum number of examples of a tool in the text for a model.
 const MAX_EXAMPLES: usize = 2;
+/// Maximum size of a schema that is repeated, in bytes.
+const MAX_REPEATED_BYTES: usize = 200;
 /// Maximum number of unknown names with a suggestion.
 const MAX_SUGGESTIONS: usize = 20;
 
@@ -81,6 +83,7 @@ impl MetaTool for Describe {
                             "properties": {"type": {"type": "string"}, "results": {"type": "integer"}},
                             "required": ["type", "results"],
                         },
+                        "note": {"type": "string"},
                         "annotations": {"type": "object"},
                         "usageExamples": {"type": "array", "items": {
                             "type": "object",
@@ -176,7 +179,9 @@ impl Describe {
             warnings.push(format!("Only {max} tools are described at once; ask again for {}", left_out.join(", ")));
         }
         let text = (arguments.format == Format::TypeScript).then(|| {
-            let described: String = entries.iter().take(max).map(|entry| describe_in_words(hub, entry)).collect();
+            let shown = &entries[..entries.len().min(max)];
+            let described = shown.iter().enumerate().map(|(at, entry)| describe_in_words(hub, entry, &shown[..at]));
+            let described: String = described.collect();
             let unknown = (!not_found.is_empty()).then(|| format!("Not found: {}\n", not_found.join(", ")));
             let notes = unknown.into_iter().chain(warnings.iter().map(|warning| format!("{warning}\n")));
             format!("{described}{}", notes.collect::<String>()).trim_end().to_owned()
@@ -189,14 +194,39 @@ impl Describe {
 }
 
 /// Returns a tool as a model reads it: its description, signature, and the examples of its author, which generated ones with invented
-/// values do not equal. Their examples have been checked before.
-fn describe_in_words(hub: &Hub, entry: &Entry) -> String {
-    let signature = typescript::signature(&entry.definition, hub.pipeline().seen().of(&entry.definition).as_ref());
+/// values do not equal. Their examples have been checked before. A type of results that one of the tools `before` has is not repeated.
+fn describe_in_words(hub: &Hub, entry: &Entry, before: &[&Entry]) -> String {
+    let definition = &entry.definition;
+    let seen = hub.pipeline().seen().of(definition);
+    let has_same = |other: &&&Entry| {
+        definition.output_schema.is_some() && other.definition.output_schema == definition.output_schema
+    };
+    let signature = match before.iter().find(has_same).filter(|_| output_bytes(definition) > MAX_REPEATED_BYTES) {
+        Some(other) => typescript::signature_as(definition, &other.name),
+        None => typescript::signature(definition, seen.as_ref()),
+    };
+    let note = unknown_result(entry, seen.is_some()).map(|note| format!("// {note}\n")).unwrap_or_default();
     let examples = entry.examples(|_| false).iter().take(MAX_EXAMPLES);
     let examples = examples.map(|example| format!("// Example: {}\n{}\n", example.description, example.code.trim()));
     let description = entry.definition.description.trim();
     let comment = description.lines().map(|line| format!("// {line}\n")).collect::<String>();
-    format!("{comment}{signature}\n{}\n", examples.collect::<String>())
+    format!("{comment}{signature}\n{note}{}\n", examples.collect::<String>())
+}
+
+/// Returns about how many bytes the schema of results has.
+fn output_bytes(definition: &ToolDefinition) -> usize {
+    definition.output_schema.as_ref().map_or(0, weight)
+}
+
+/// Returns what to do if nothing is known of the results of a tool.
+fn unknown_result(entry: &Entry, is_seen: bool) -> Option<String> {
+    let tool = Value::from(entry.name.as_str());
+    (entry.definition.output_schema.is_none() && !is_seen).then(|| {
+        format!(
+            "The shape of its result is unknown. Look at a part of one first: \
+             return JSON.stringify(await callTool({tool}, {{…}})).slice(0, 1500)"
+        )
+    })
 }
 
 /// Returns a warning with the names that are similar to an unknown one. Meta-tools are not suggested.
@@ -224,6 +254,9 @@ fn describe_entry(hub: &Hub, snapshot: &Arc<Snapshot>, entry: &Entry, format: Fo
                 members.shift_remove("inputSchema");
                 members.shift_remove("outputSchema");
                 members.insert("signature".into(), typescript::signature(&entry.definition, seen.as_ref()).into());
+                if let Some(note) = unknown_result(entry, seen.is_some()) {
+                    members.insert("note".into(), note.into());
+                }
             }
             (Format::JsonSchema, Some(seen)) => {
                 let kind = seen.shape.to_type(typescript::MAX_SEEN_BYTES);

@@ -145,6 +145,7 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
     let Some(Value::Object(input)) = sample::input(schema) else {
         return Vec::new();
     };
+    let input = with_placeholders(entry, input);
     let subject = subject(entry);
     let call = |input: &Map<String, Value>, options: &str| {
         let tool = Value::String(entry.name.clone());
@@ -205,6 +206,17 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         })
         .map(|(description, _, code)| (description, code))
         .collect()
+}
+
+/// Replaces texts that say nothing by the names of their properties, where the schema allows that: `{ query: "<query>" }`.
+fn with_placeholders(entry: &Entry, input: Map<String, Value>) -> Map<String, Value> {
+    let mut named = input.clone();
+    for (key, value) in &mut named {
+        if value.as_str() == Some(sample::NOTHING) {
+            *value = format!("<{key}>").into();
+        }
+    }
+    if named != input && entry.fits(&Value::Object(named.clone())).is_ok() { named } else { input }
 }
 
 /// Whether the value of a property can identify one of several things.
@@ -305,6 +317,15 @@ mod tests {
         assert_eq!(
             examples("frobnicate", json!({"type": "object"})),
             ["const result = await callTool(\"users:frobnicate\", {});\nreturn result;"]
+        );
+    }
+
+    #[test]
+    fn values_that_nobody_knows_have_names() {
+        let schema = json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+        assert_eq!(
+            examples("find", schema),
+            ["const result = await callTool(\"users:find\", { query: \"<query>\" });\nreturn result;"]
         );
     }
 
