@@ -51,7 +51,7 @@ if (problem === undefined) {
   console.log(`${module}: ${statSync(module).size} bytes, ${gzipSync(bytes).length} with gzip`);
   if (values.test) {
     const environment = { AGENTSCRIPT: join(here, "tests", "wasm.mjs") };
-    run(process.execPath, ["tests/check.mjs", process.execPath, "--test", "tests/run.test.mjs"], environment);
+    run(process.execPath, ["tests/check.mjs", process.execPath, "--test", "tests/run.test.mjs", "tests/checks.test.mjs"], environment);
   }
 } else {
   console.log(`!!! SKIPPED: the module for WebAssembly: ${problem}`);

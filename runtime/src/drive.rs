@@ -10,7 +10,40 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-/// What answers the tool calls of a run.
+/// What answers the tool calls of a run: one handler for the calls of all names.
+///
+/// ```
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}, time::Duration};
+/// use agentscript::{Call, CompileOptions, Host, Inputs, Policy, ToolError, compile, drive};
+///
+/// struct Handler;
+///
+/// impl Host for Handler {
+///     async fn call(&self, call: Call) -> Result<String, ToolError> {
+///         match call.tool.as_str() {
+///             "getUser" => Ok(r#"{"id": 1, "name": "Ada"}"#.into()),
+///             name => Err(ToolError::new("TOOL_NOT_FOUND", format!("Unknown tool: {name}"))),
+///         }
+///     }
+///
+///     async fn sleep(&self, duration: Duration) {
+///         // That of the executor: `tokio::time::sleep(duration).await`.
+/// #       let _ = duration;
+/// #       std::future::pending().await
+///     }
+/// }
+///
+/// let policy = Policy::default();
+/// let source = "const user = await callTool('getUser', { id: 1 }); return user.name";
+/// let script = compile(source, &CompileOptions::for_policy(&policy)).expect("the script is valid");
+/// # let outcome = async {
+/// let outcome = drive(script.start(Inputs::default(), &policy), &Handler).await;
+/// # outcome
+/// # };
+/// # let mut context = Context::from_waker(Waker::noop());
+/// # let Poll::Ready(outcome) = pin!(outcome).poll(&mut context) else { panic!("nothing waits") };
+/// assert_eq!(outcome.to_json(), r#"{"status":"ok","result":"Ada"}"#);
+/// ```
 pub trait Host {
     /// Answer a call: JSON text, or why there is none.
     fn call(&self, call: Call) -> impl Future<Output = Result<String, ToolError>>;

@@ -56,7 +56,7 @@ pub trait Tools: Send + Sync {
     }
     /// Names of tools near to `name`, for error messages; the nearest first, at most three.
     fn similar(&self, name: &str) -> Vec<String>;
-    /// The app whose name is nearest to `name`, for error messages. Default: none is.
+    /// The app, or the function of a tool, whose name is nearest to an undeclared name, for error messages. Default: none is.
     fn similar_app(&self, name: &str) -> Option<String> {
         let _ = name;
         None

@@ -24,7 +24,13 @@ pub use settings::Settings;
 pub use step::Step;
 pub use tools::Toolset;
 
-/// The names of all limits, as settings spell them: `timeoutMs`.
+/// The names of all limits and permissions, as settings spell them: `timeoutMs`.
 pub fn limit_names() -> impl Iterator<Item = &'static str> {
-    agentscript::LIMITS.iter().map(|limit| limit.name)
+    agentscript::LIMITS.iter().map(|limit| limit.name).chain(settings::PERMISSIONS)
+}
+
+/// The name that is nearest to one that does not exist.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    codecall_schema::text::nearest(name, known, 1).into_iter().next()
 }

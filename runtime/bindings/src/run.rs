@@ -2,6 +2,7 @@
 //! calls, and its outcome as one text.
 
 use crate::clock::HostClock;
+use crate::tools::{Checked, Toolset};
 use agentscript::{Call, CallId, CallKind, Clock, Event, Message, Outcome, Status, ToolError, Unanswered};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const MAX_LISTED: usize = 100;
 pub enum Progress {
     /// Its slice is used up: resume it later.
     Yielded,
-    /// It waits: for the new calls and earlier ones, or for a timer.
+    /// It waits: for the new calls and earlier ones, or for a timer. [`Run::time_left_ms`] says how long at most.
     Waits,
     /// It has ended: [`Run::outcome`] has the outcome.
     Done,
@@ -37,11 +38,14 @@ impl CancelFlag {
 pub struct Run {
     /// Absent once it has ended, so that its memory does not wait for a garbage collector.
     run: Option<agentscript::Run>,
+    tools: Arc<Toolset>,
     clock: Arc<dyn Clock>,
     host_clock: Option<Arc<HostClock>>,
     flag: CancelFlag,
     events: Vec<Event>,
     new: Vec<Call>,
+    /// Calls whose inputs take long to check, which the next `resume` does.
+    unchecked: Vec<Call>,
     cancelled: Vec<CallId>,
     messages: Vec<Message>,
     record: Record,
@@ -64,16 +68,23 @@ struct Made {
 }
 
 impl Run {
-    pub(crate) fn new(mut run: agentscript::Run, clock: Arc<dyn Clock>, host_clock: Option<Arc<HostClock>>) -> Self {
+    pub(crate) fn new(
+        mut run: agentscript::Run,
+        tools: Arc<Toolset>,
+        clock: Arc<dyn Clock>,
+        host_clock: Option<Arc<HostClock>>,
+    ) -> Self {
         let flag = CancelFlag(Arc::default());
         run.cancel_on(Arc::clone(&flag.0));
         Self {
             run: Some(run),
+            tools,
             clock,
             host_clock,
             flag,
             events: Vec::new(),
             new: Vec::new(),
+            unchecked: Vec::new(),
             cancelled: Vec::new(),
             messages: Vec::new(),
             record: Record::default(),
@@ -85,7 +96,12 @@ impl Run {
     pub fn resume(&mut self) -> Progress {
         let Some(run) = &mut self.run else { return Progress::Done };
         if self.flag.0.load(Ordering::Relaxed) {
+            self.unchecked.clear();
             self.events.push(Event::Cancel);
+        }
+        if !self.unchecked.is_empty() {
+            let calls = std::mem::take(&mut self.unchecked);
+            return self.hand_out(calls, true);
         }
         let progress = run.resume(std::mem::take(&mut self.events));
         self.messages.extend(run.take_messages());
@@ -101,10 +117,29 @@ impl Run {
                 self.cancelled.extend(run.take_cancelled());
                 let now = self.clock.monotonic();
                 calls.iter().for_each(|call| self.record.begin(call, now));
-                self.new.extend(calls);
-                Progress::Waits
+                self.hand_out(calls, false)
             }
         }
+    }
+
+    /// Hands out the calls whose inputs fit the schemas of their tools, and fails the others.
+    fn hand_out(&mut self, calls: Vec<Call>, may_take_long: bool) -> Progress {
+        for mut call in calls {
+            let checked = match call.kind {
+                CallKind::Tool => self.tools.check_input(&call.tool, &call.input, may_take_long),
+                CallKind::Function | CallKind::Fetch => Checked::Fits(None),
+            };
+            match checked {
+                Checked::Fits(other) => {
+                    call.input = other.unwrap_or(call.input);
+                    self.new.push(call);
+                }
+                Checked::Fails(error) => self.settle(call.id.0, Err(error)),
+                Checked::Later => self.unchecked.push(call),
+            }
+        }
+        let has_answers_only = self.new.is_empty() && !self.events.is_empty();
+        if has_answers_only || !self.unchecked.is_empty() { Progress::Yielded } else { Progress::Waits }
     }
 
     /// Takes the calls that are new since the last time.
@@ -167,9 +202,12 @@ impl Run {
         self.flag.clone()
     }
 
-    /// In how many milliseconds it has to be resumed without an event: a timer is due, or it has to end.
+    /// In how many milliseconds it has to be resumed without an event: a timer is due, it has to end, or a call has an answer.
     #[must_use]
     pub fn time_left_ms(&self) -> f64 {
+        if !self.events.is_empty() {
+            return 0.0;
+        }
         self.run.as_ref().map_or(0.0, |run| run.time_left().as_secs_f64() * 1000.0)
     }
 
@@ -256,5 +294,57 @@ impl Record {
             members.push_str(&format!(",\"omittedCalls\":{omitted}"));
         }
         members
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Script, Settings, Start, Time};
+    use agentscript::SystemClock;
+
+    fn start(source: &str) -> Run {
+        let tools = r#"{"tools": [{"name": "double", "inputSchema": {"properties": {"n": {"type": "integer"}, "text":
+            {"type": "string"}}, "required": ["n"]}}]}"#;
+        let tools = Arc::new(Toolset::from_json(tools).expect("the tools are valid"));
+        let script = Script::compile(source, Settings::default(), tools).expect("it compiles");
+        let start = Start { context: None, seed: 1, clock: Arc::new(SystemClock), time: Time::Clock, slice: None };
+        script.start(start).expect("it starts")
+    }
+
+    #[test]
+    fn a_host_sees_no_call_whose_input_does_not_fit() {
+        let mut run = start("try { await double({ n: 'x' }) } catch (error) { return error.code }");
+        assert_eq!((run.resume(), run.take_calls().len(), run.time_left_ms()), (Progress::Yielded, 0, 0.0));
+        assert_eq!(run.resume(), Progress::Done);
+        assert!(run.outcome().is_some_and(|outcome| outcome.contains(r#""result":"INVALID_INPUT""#)));
+    }
+
+    #[test]
+    fn calls_that_fit_are_handed_out_with_those_that_do_not() {
+        let mut run = start(
+            "const all = [1, 'x'].map((n) => double({ n })); \
+            return (await Promise.allSettled(all)).map(({ value, reason }) => value ?? reason.code)",
+        );
+        assert_eq!(run.resume(), Progress::Waits);
+        let calls = run.take_calls();
+        assert_eq!((calls.len(), calls[0].input.as_str(), run.time_left_ms()), (1, r#"{"n":1}"#, 0.0));
+        assert_eq!(run.resume(), Progress::Waits);
+        assert!(run.time_left_ms() > 0.0);
+        run.settle(calls[0].id.0, Ok("2".into()));
+        assert_eq!(run.resume(), Progress::Done);
+        assert!(run.outcome().is_some_and(|outcome| outcome.contains(r#""result":[2,"INVALID_INPUT"]"#)));
+    }
+
+    #[test]
+    fn a_long_input_is_checked_by_the_next_resume_unless_the_run_is_cancelled() {
+        let source = "await double({ n: 1, text: 'x'.repeat(100_000) })";
+        let mut run = start(source);
+        assert_eq!((run.resume(), run.take_calls().len()), (Progress::Yielded, 0));
+        assert_eq!((run.resume(), run.take_calls().len()), (Progress::Waits, 1));
+        let mut run = start(source);
+        assert_eq!(run.resume(), Progress::Yielded);
+        run.cancel_flag().set();
+        assert_eq!((run.resume(), run.take_calls().len()), (Progress::Done, 0));
     }
 }

@@ -99,7 +99,8 @@ impl Script {
             seed: start.seed,
             slice: start.slice,
         };
-        Ok(Run::new(self.script.start(inputs, &self.settings.policy), clock, host_clock))
+        let run = self.script.start(inputs, &self.settings.policy);
+        Ok(Run::new(run, Arc::clone(&self.tools), clock, host_clock))
     }
 
     /// The journal of a run that has not begun: see [`agentscript::stateless::Journal::new`].

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Names among the limits that are no numbers.
-const PERMISSIONS: [&str; 7] =
-    ["loops", "allowLoops", "timers", "allowConsole", "fetch", "disabledBuiltins", "disabledGlobals"];
+pub(crate) const PERMISSIONS: [&str; 6] =
+    ["loops", "allowLoops", "timers", "allowConsole", "disabledBuiltins", "disabledGlobals"];
 
 /// How scripts are compiled and run.
 #[derive(Clone, Debug)]
@@ -24,12 +24,13 @@ struct Text {
     limits: Map<String, Value>,
     language: Option<String>,
     dialect: String,
+    fetch: bool,
 }
 
 impl Default for Text {
     fn default() -> Self {
         let preset = Preset::default().as_str().to_owned();
-        Self { preset, limits: Map::new(), language: None, dialect: "async".into() }
+        Self { preset, limits: Map::new(), language: None, dialect: "async".into(), fetch: false }
     }
 }
 
@@ -41,7 +42,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads `{"preset", "limits", "language", "dialect"}`, all optional. The keys of `limits` are those of `docs/limits.md`.
+    /// Reads `{"preset", "limits", "language", "dialect", "fetch"}`, all optional. The keys of `limits` are those of `docs/limits.md`;
+    /// `fetch` says whether scripts have it.
     ///
     /// # Errors
     /// A name is unknown, or a value has another type.
@@ -68,6 +70,7 @@ impl Settings {
         for (name, value) in &text.limits {
             set(&mut policy, name, value)?;
         }
+        policy.fetch = text.fetch;
         Ok(Self { policy, language, dialect })
     }
 
@@ -95,7 +98,6 @@ fn set(policy: &mut Policy, name: &str, value: &Value) -> Result<(), InputError>
         "allowLoops" => policy.loops = if switch()? { Loops::All } else { Loops::None },
         "timers" => policy.timers = switch()?,
         "allowConsole" => policy.allow_console = switch()?,
-        "fetch" => policy.fetch = switch()?,
         "disabledBuiltins" => policy.disabled_builtins = names(name, value)?,
         "disabledGlobals" => policy.disabled_globals = names(name, value)?,
         name => {
@@ -123,10 +125,8 @@ fn wrong(name: &str, wanted: &str, value: &Value) -> InputError {
 }
 
 fn unknown(name: &str) -> String {
-    let known = agentscript::LIMITS.iter().map(|limit| limit.name).chain(PERMISSIONS);
-    let near = known.max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
-    let hint = near.filter(|near| strsim::jaro_winkler(near, name) > 0.8);
-    format!("there is no limit '{name}'{}", hint.map_or_else(String::new, |near| format!("; did you mean '{near}'?")))
+    let near = crate::nearest(name, crate::limit_names());
+    format!("there is no limit '{name}'{}", near.map_or_else(String::new, |near| format!("; did you mean '{near}'?")))
 }
 
 #[cfg(test)]
@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn values_are_set_on_top_of_a_preset() {
-        let text = r#"{"preset": "balanced", "limits": {"maxSteps": 1000, "timeoutMs": 1e3, "loops": "bounded", "fetch": true,
-            "disabledBuiltins": ["Map"]}, "language": "typescript", "dialect": "sync"}"#;
+        let text = r#"{"preset": "balanced", "limits": {"maxSteps": 1000, "timeoutMs": 1e3, "loops": "bounded",
+            "disabledBuiltins": ["Map"]}, "fetch": true, "language": "typescript", "dialect": "sync"}"#;
         let Settings { policy, language, dialect } = Settings::from_json(text).expect("the settings are valid");
         assert_eq!(
             (policy.limits.max_steps, policy.limits.timeout_ms, policy.limits.max_tool_calls),
@@ -153,6 +153,7 @@ mod tests {
     #[test]
     fn mistakes_say_what_to_write() {
         assert_eq!(refused(r#"{"limits": {"maxStep": 1}}"#), "there is no limit 'maxStep'; did you mean 'maxSteps'?");
+        assert_eq!(refused(r#"{"limits": {"fetch": true}}"#), "there is no limit 'fetch'");
         assert_eq!(refused(r#"{"limits": {"zebra": 1}}"#), "there is no limit 'zebra'");
         assert!(refused(r#"{"limits": {"maxSteps": -1}}"#).contains("a whole number that is not negative, not -1"));
         assert!(refused(r#"{"limits": {"timers": 1}}"#).contains("true or false"));

@@ -20,6 +20,12 @@ fn invalid(error: bindings::InputError) -> Error {
     Error::new(Status::InvalidArg, error.0)
 }
 
+/// The name that is nearest to one that does not exist.
+#[napi]
+pub fn nearest(name: String, known: Vec<String>) -> Option<String> {
+    bindings::nearest(&name, known.iter().map(String::as_str)).map(str::to_owned)
+}
+
 /// The tools of a run.
 #[napi]
 pub struct Toolset(Arc<bindings::Toolset>);

@@ -30,7 +30,7 @@ class Fixture {
   toolset(execute) {
     const tools = [...this.tools.values()].map(({ name, description, inputSchema, outputSchema }) => [
       name,
-      { description, inputSchema, outputSchema, execute: execute(name) },
+      { description, inputSchema, outputSchema, checkInput: false, execute: execute(name) },
     ]);
     return new Toolset(Object.fromEntries(tools), { reserved: ["codecall"] });
   }

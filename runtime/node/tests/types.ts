@@ -27,6 +27,9 @@ export async function main(): Promise<void> {
   else Journal.from(step.journal.answer(0, {}).toJSON());
   runSync("1", { onMessage: (message: Message) => console.log(message.type) });
   console.log(declarations(set));
+  await run("1", { onCall: (name, input, { signal }) => [name.length, input, signal.aborted] });
+  // @ts-expect-error: there is no such option.
+  await run("1", { tool: {} });
   // @ts-expect-error: there is no such preset.
   await run("1", { preset: "safe" });
   // @ts-expect-error: there is no such limit.

@@ -3,7 +3,8 @@
 import { Calls, Driver, driveSync, type Message } from "./drive.js";
 import { RunError, type FailedOutcome, type Stats } from "./errors.js";
 import { checked, native, Progress, type NativeJournal, type NativeRun, type NativeScript } from "./native.js";
-import { toolset, Toolset, type PendingCall, type ToolFunction, type Tools } from "./tools.js";
+import { checkNames, namesOf } from "./options.js";
+import { toolset, Toolset, type CallHandler, type PendingCall, type ToolFunction, type Tools } from "./tools.js";
 
 /** A set of limits and permissions. */
 export type Preset = "locked_down" | "secure" | "balanced" | "experimental";
@@ -38,6 +39,8 @@ export type Context = { readonly [key: string]: unknown };
 export interface CompileOptions {
   /** What it can call. */
   tools?: Tools | Toolset | undefined;
+  /** Answers the calls of all names that no tool has. Without it they fail with `TOOL_NOT_FOUND`. */
+  onCall?: CallHandler | undefined;
   /** `secure` by default. */
   preset?: Preset | undefined;
   limits?: Limits | undefined;
@@ -56,6 +59,14 @@ export interface RunOptions {
   seed?: number | undefined;
   /** Called with what the script sends by `mcpLog` and `mcpNotify`. */
   onMessage?: ((message: Message) => void) | undefined;
+}
+
+/** What a run is started with that the caller drives. */
+export interface StartOptions extends Omit<RunOptions, "onMessage"> {
+  /** Whether the script sees only the time that `advance` lets pass. */
+  hostTime?: boolean | undefined;
+  /** When that time begins, in milliseconds since 1970-01-01 UTC. */
+  unixMs?: number | undefined;
 }
 
 /** The same, for a run with promises. */
@@ -78,6 +89,20 @@ export interface Outcome {
   stats: Stats;
 }
 
+const COMPILE_OPTIONS = namesOf<CompileOptions>({
+  tools: true,
+  onCall: true,
+  preset: true,
+  limits: true,
+  language: true,
+  dialect: true,
+  fetch: true,
+});
+const RUN_OPTIONS = namesOf<RunOptions>({ context: true, seed: true, onMessage: true });
+const ASYNC_OPTIONS = [...RUN_OPTIONS, ...namesOf<Omit<AsyncRunOptions, keyof RunOptions>>({ signal: true })];
+const START_OPTIONS = namesOf<StartOptions>({ context: true, seed: true, hostTime: true, unixMs: true });
+const JOURNAL_OPTIONS = ["context", "unixMs"];
+
 /** How long a run may hold up other work of the thread at a time, in milliseconds; longer work goes on in another one. */
 const SLICE_MS = 2;
 
@@ -86,10 +111,13 @@ export class Script {
   readonly #script: NativeScript;
   readonly #tools: Toolset;
   readonly #fetch: ToolFunction | undefined;
+  readonly #onCall: CallHandler | undefined;
 
   constructor(source: string, options: CompileOptions = {}) {
+    checkNames("option", options, COMPILE_OPTIONS);
     this.#tools = toolset(options.tools);
     this.#fetch = options.fetch;
+    this.#onCall = options.onCall;
     const settings = settingsOf(options);
     this.#script = checked(() => new (native().Script)(String(source), settings, this.#tools.native));
     const failure = this.#script.failure();
@@ -98,16 +126,18 @@ export class Script {
 
   /** Runs the script to its end. */
   async run(options: AsyncRunOptions = {}): Promise<Outcome> {
+    checkNames("option", options, ASYNC_OPTIONS);
     const run = this.#start(options, SLICE_MS);
-    const calls = new Calls(this.#tools, this.#fetch);
+    const calls = new Calls(this.#tools, this.#fetch, this.#onCall);
     await new Driver(run, calls, options.onMessage).drive(options.signal);
     return outcomeOf(run.outcome(), calls);
   }
 
   /** Runs the script to its end in one go. Its calls are made one after the other, and must not give promises. */
   runSync(options: RunOptions = {}): Outcome {
+    checkNames("option", options, RUN_OPTIONS);
     const run = this.#start(options, undefined);
-    const calls = new Calls(this.#tools, this.#fetch);
+    const calls = new Calls(this.#tools, this.#fetch, this.#onCall);
     driveSync(run, calls, options.onMessage);
     return outcomeOf(run.outcome(), calls);
   }
@@ -116,12 +146,14 @@ export class Script {
    * Starts a run that the caller drives. With `hostTime` the script sees only the time that `advance` lets pass, from `unixMs`
    * on.
    */
-  start(options: Omit<RunOptions, "onMessage"> & { hostTime?: boolean; unixMs?: number } = {}): Run {
+  start(options: StartOptions = {}): Run {
+    checkNames("option", options, START_OPTIONS);
     return new Run(this.#start(options, undefined, options.hostTime, options.unixMs));
   }
 
   /** The journal of a stateless run that has not begun. Its random numbers follow from `id`, its time from `unixMs`. */
   journal(id: string, options: { context?: Context; unixMs?: number } = {}): Journal {
+    checkNames("option", options, JOURNAL_OPTIONS);
     const unixMs = options.unixMs ?? Date.now();
     return new Journal(checked(() => this.#script.journal(id, unixMs, textOf(options.context))));
   }
@@ -131,6 +163,7 @@ export class Script {
    * tools, journal and context give the same step, in any process.
    */
   step(journal: Journal, options: { context?: Context } = {}): Step {
+    checkNames("option", options, ["context"]);
     const step = checked(() => this.#script.step(journal.native, textOf(options.context)));
     const next = step.journal();
     if (next === null || next === undefined) {
@@ -307,12 +340,16 @@ export function compile(script: string, options?: CompileOptions): Script {
  * Rejects with a `RunError`.
  */
 export async function run(script: string, options: CompileOptions & AsyncRunOptions = {}): Promise<Outcome> {
-  return new Script(script, options).run(options);
+  checkNames("option", options, [...COMPILE_OPTIONS, ...ASYNC_OPTIONS]);
+  const { context, seed, onMessage, signal, ...compiling } = options;
+  return new Script(script, compiling).run({ context, seed, onMessage, signal });
 }
 
 /** Runs a script to its end in one go. Its calls are made one after the other, and must not give promises. */
 export function runSync(script: string, options: CompileOptions & RunOptions = {}): Outcome {
-  return new Script(script, options).runSync(options);
+  checkNames("option", options, [...COMPILE_OPTIONS, ...RUN_OPTIONS]);
+  const { context, seed, onMessage, ...compiling } = options;
+  return new Script(script, compiling).runSync({ context, seed, onMessage });
 }
 
 /** Declarations of tools in TypeScript, for the prompt of a model that writes scripts. */
@@ -322,10 +359,10 @@ export function declarations(tools: Tools | Toolset): string {
 
 function settingsOf(options: CompileOptions): string | undefined {
   const { preset, limits, language, dialect, fetch } = options;
-  if (preset === undefined && limits === undefined && language === undefined && dialect === undefined && !fetch) {
+  if (preset === undefined && limits === undefined && language === undefined && dialect === undefined && fetch === undefined) {
     return undefined;
   }
-  return JSON.stringify({ preset, limits: { ...limits, fetch: fetch ? true : undefined }, language, dialect });
+  return JSON.stringify({ preset, limits, language, dialect, fetch: fetch !== undefined });
 }
 
 function textOf(value: unknown): string | undefined {

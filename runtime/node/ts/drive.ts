@@ -2,7 +2,7 @@
 
 import { ToolError } from "./errors.js";
 import { Progress, type NativeRun } from "./native.js";
-import { callOptions, isPromise, type PendingCall, type ToolFunction, type Toolset } from "./tools.js";
+import { callOptions, isPromise, type CallHandler, type PendingCall, type ToolFunction, type Toolset } from "./tools.js";
 
 /** What a script sends with `mcpLog` and `mcpNotify`. */
 export type Message =
@@ -16,16 +16,18 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 export class Calls {
   readonly #tools: Toolset;
   readonly #fetch: ToolFunction | undefined;
+  readonly #onCall: CallHandler | undefined;
   readonly #thrown: unknown[] = [];
 
-  constructor(tools: Toolset, fetch: ToolFunction | undefined) {
+  constructor(tools: Toolset, fetch: ToolFunction | undefined, onCall: CallHandler | undefined) {
     this.#tools = tools;
     this.#fetch = fetch;
+    this.#onCall = onCall;
   }
 
   make(call: PendingCall, signal: AbortSignal): unknown {
     if (call.kind === "fetch" && this.#fetch !== undefined) return this.#fetch(call.input, callOptions(call, signal));
-    return this.#tools.call(call, signal);
+    return this.#tools.call(call, signal, this.#onCall);
   }
 
   /** Hands a result to the run. */

@@ -10,6 +10,7 @@ export type {
   Outcome,
   Preset,
   RunOptions,
+  StartOptions,
   Step,
   WaitingStep,
 } from "./api.js";
@@ -18,6 +19,7 @@ export { RunError, ToolError } from "./errors.js";
 export type { FailedOutcome, FailedStatus, Issue, Location, MadeCall, Stats, ToolErrorOptions } from "./errors.js";
 export { Toolset } from "./tools.js";
 export type {
+  CallHandler,
   CallOptions,
   JsonSchema,
   PendingCall,
@@ -25,5 +27,6 @@ export type {
   StandardSchema,
   ToolDefinition,
   ToolFunction,
+  ToolsetOptions,
   Tools,
 } from "./tools.js";

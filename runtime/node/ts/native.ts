@@ -64,6 +64,7 @@ export interface NativeStep {
 
 /** The addon, or the module for WebAssembly. */
 export interface Native {
+  nearest(name: string, known: string[]): string | null | undefined;
   Toolset: new (text: string) => NativeToolset;
   Script: new (source: string, settings: string | undefined, tools: NativeToolset) => NativeScript;
   Journal: {

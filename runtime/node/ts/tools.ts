@@ -2,6 +2,7 @@
 
 import { ToolError } from "./errors.js";
 import { checked, native, type NativeToolset } from "./native.js";
+import { checkNames, namesOf, nearest } from "./options.js";
 
 /** A JSON schema. */
 export type JsonSchema = { readonly [key: string]: unknown };
@@ -46,12 +47,17 @@ export interface ToolDefinition {
   readonly inputSchema?: Schema | undefined;
   readonly outputSchema?: Schema | undefined;
   readonly annotations?: { readonly [key: string]: unknown } | undefined;
+  /** Whether inputs are checked against a JSON schema, `true` by default. Schemas of libraries check them in any case. */
+  readonly checkInput?: boolean | undefined;
   // Each tool has a type of input of its own.
   readonly execute?: ((input: any, options: any) => unknown) | undefined;
 }
 
 /** A function as a tool, without a description. */
 export type ToolFunction = (input: any, options: CallOptions) => unknown;
+
+/** Answers the calls of all names that no tool has: a handler for a run whose tools are not known before. */
+export type CallHandler = (name: string, input: any, options: CallOptions) => unknown;
 
 /** Tools by the names that scripts call them by. */
 export type Tools = { readonly [name: string]: ToolDefinition | ToolFunction };
@@ -60,6 +66,22 @@ interface Prepared {
   readonly execute: (input: unknown, options: CallOptions) => unknown;
   readonly validate: StandardSchema["~standard"]["validate"] | undefined;
 }
+
+/** Options of a `Toolset`. */
+export interface ToolsetOptions {
+  /** Apps whose tools scripts must never reach. */
+  readonly reserved?: readonly string[] | undefined;
+}
+
+const TOOLSET_OPTIONS = namesOf<ToolsetOptions>({ reserved: true });
+const TOOL_MEMBERS = namesOf<ToolDefinition>({
+  description: true,
+  inputSchema: true,
+  outputSchema: true,
+  annotations: true,
+  checkInput: true,
+  execute: true,
+});
 
 /** A call of a run, as the native part hands it out. */
 export interface PendingCall {
@@ -83,7 +105,8 @@ export class Toolset {
   readonly native: NativeToolset;
   readonly #tools = new Map<string, Prepared>();
 
-  constructor(tools: Tools = {}, options: { reserved?: readonly string[] } = {}) {
+  constructor(tools: Tools = {}, options: ToolsetOptions = {}) {
+    checkNames("option", options, TOOLSET_OPTIONS);
     const rows = Object.entries(tools).map(([name, tool]) => {
       const { row, prepared } = prepare(name, tool);
       this.#tools.set(name, prepared);
@@ -104,12 +127,13 @@ export class Toolset {
   }
 
   /**
-   * Makes a call. The result is not converted yet.
+   * Makes a call; one that no tool has the name of is for `onCall`. The result is not converted yet.
    * @internal
    */
-  call(call: PendingCall, signal: AbortSignal): unknown {
+  call(call: PendingCall, signal: AbortSignal, onCall: CallHandler | undefined): unknown {
     const tool = this.#tools.get(call.tool);
     if (tool === undefined) {
+      if (onCall !== undefined) return onCall(call.tool, call.input, callOptions(call, signal));
       const [near] = this.native.similar(call.tool);
       const hint = near === undefined ? "" : `. Did you mean '${near}'?`;
       throw new ToolError(`Tool '${call.tool}' not found${hint}`, { code: "TOOL_NOT_FOUND" });
@@ -151,17 +175,44 @@ function prepare(name: string, tool: ToolDefinition | ToolFunction): { row: obje
   if (tool === null || typeof tool !== "object" || typeof tool.execute !== "function") {
     throw new TypeError(`tool '${name}': a tool is a function or an object with a function 'execute'`);
   }
+  for (const member of Object.keys(tool)) {
+    // Tools of frameworks have more members, which are not ours to refuse.
+    const near = TOOL_MEMBERS.includes(member) ? undefined : nearest(member, TOOL_MEMBERS);
+    if (near !== undefined && !(near in tool)) {
+      throw new TypeError(`tool '${name}': there is no '${member}'; did you mean '${near}'?`);
+    }
+  }
   const { description, inputSchema, outputSchema, annotations } = tool;
+  const validate = validatorOf(inputSchema);
   const row = {
     name,
     description,
     inputSchema: toJsonSchema(name, inputSchema, "input"),
     outputSchema: toJsonSchema(name, outputSchema, "output"),
     annotations,
+    checkInput: validate === undefined && tool.checkInput !== false,
   };
-  const validate = inputSchema !== undefined && isStandard(inputSchema) ? inputSchema["~standard"].validate : undefined;
   const execute = tool.execute;
   return { row, prepared: { execute: (input, options) => execute.call(tool, input, options), validate } };
+}
+
+/** What checks an input, for a schema that does so itself: of Standard Schema, or of the AI SDK. */
+function validatorOf(schema: Schema | undefined): Prepared["validate"] {
+  if (schema === undefined || schema === null) return undefined;
+  if (isStandard(schema)) return schema["~standard"].validate;
+  const { validate } = schema as { validate?: unknown };
+  if (!("jsonSchema" in schema) || typeof validate !== "function") return undefined;
+  return (input) => {
+    const result = validate.call(schema, input) as HeldResult | PromiseLike<HeldResult>;
+    return isPromise(result) ? Promise.resolve(result).then(standard) : standard(result);
+  };
+}
+
+/** What `validate` of a schema of the AI SDK gives. */
+type HeldResult = { success: true; value: unknown } | { success: false; error: Error };
+
+function standard(result: HeldResult): StandardResult {
+  return result.success ? { value: result.value } : { issues: [{ message: result.error.message }] };
 }
 
 function isStandard(schema: Schema): schema is StandardSchema {

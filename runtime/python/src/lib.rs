@@ -41,6 +41,12 @@ mod _native {
         module.add("VERSION", env!("CARGO_PKG_VERSION"))
     }
 
+    /// The name that is nearest to one that does not exist.
+    #[pyfunction]
+    fn nearest(name: &str, known: Vec<String>) -> Option<String> {
+        bindings::nearest(name, known.iter().map(String::as_str)).map(str::to_owned)
+    }
+
     fn clock() -> Arc<dyn Clock> {
         Arc::new(SystemClock)
     }

@@ -42,6 +42,7 @@ class Fixture:
                     description=tool.get("description", ""),
                     input_schema=tool.get("inputSchema"),
                     output_schema=tool.get("outputSchema"),
+                    check_input=False,
                 )
             )
         return agentscript.Toolset(tools, reserved=["codecall"])

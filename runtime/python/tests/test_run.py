@@ -129,7 +129,7 @@ def test_a_misspelt_tool_has_a_suggestion():
 
 
 def test_wrong_settings():
-    with pytest.raises(ValueError, match="did you mean 'maxSteps'"):
+    with pytest.raises(ValueError, match="did you mean 'max_steps'"):
         agentscript.run("1", limits={"max_step": 1})
     with pytest.raises(ValueError, match="there is no preset 'safe'"):
         agentscript.run("1", preset="safe")

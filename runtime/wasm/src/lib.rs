@@ -41,6 +41,12 @@ fn invalid(error: bindings::InputError) -> JsError {
     JsError::new(&error.0)
 }
 
+/// The name that is nearest to one that does not exist.
+#[wasm_bindgen]
+pub fn nearest(name: &str, known: Vec<String>) -> Option<String> {
+    bindings::nearest(name, known.iter().map(String::as_str)).map(str::to_owned)
+}
+
 /// The tools of a run.
 #[wasm_bindgen]
 pub struct Toolset(Arc<bindings::Toolset>);

@@ -2,7 +2,6 @@
 //! this type.
 
 use crate::text::{nearest, truncate};
-use serde_json::Value;
 
 /// Maximum length of a key or path in a message, in bytes.
 const MAX_SHOWN_BYTES: usize = 200;
@@ -83,43 +82,12 @@ pub fn with_path(path: &str, problem: &str) -> String {
     }
 }
 
-/// Returns the path of a part of a value, as messages write it: `items[5].name` for the JSON pointer `/items/5/name`.
-#[must_use]
-pub fn path_in(value: &Value, pointer: &str) -> String {
-    let (mut path, mut value) = (String::new(), Some(value));
-    for token in pointer.split('/').skip(1) {
-        let token = token.replace("~1", "/").replace("~0", "~");
-        // A number can also be the name of a member.
-        if let Some(Value::Array(items)) = value {
-            path.push_str(&format!("[{token}]"));
-            value = token.parse::<usize>().ok().and_then(|at| items.get(at));
-        } else {
-            let dot = if path.is_empty() { "" } else { "." };
-            path.push_str(&format!("{dot}{token}"));
-            value = value.and_then(|value| value.get(&token));
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn paths_name_the_elements_of_lists() {
-        let value = serde_json::json!({"items": [{"5": [1, 2]}, {"a/b": {"c~": 1}}]});
-        for (pointer, path) in [
-            ("", ""),
-            ("/items", "items"),
-            ("/items/0", "items[0]"),
-            ("/items/0/5/1", "items[0].5[1]"),
-            ("/items/1/a~1b/c~0", "items[1].a/b.c~"),
-            ("/items/9/x", "items[9].x"),
-        ] {
-            assert_eq!(path_in(&value, pointer), path);
-        }
-        assert_eq!(path_in(&serde_json::json!([[1]]), "/0/0"), "[0][0]");
+    fn messages_name_the_object_of_an_unknown_key() {
         assert_eq!(with_path("a[1].b", "wrong value"), "'a[1].b': wrong value");
         assert_eq!(with_path(".", "wrong value"), "wrong value");
         for path in ["a[1].typo", "a[1]"] {

@@ -1,6 +1,6 @@
 //! Defaults of parameters: the keyword `default` of their schemas.
 
-use codecall_base::schema::Schema;
+use codecall_base::schema;
 use serde_json::{Map, Value};
 
 /// How deep objects in objects get defaults.
@@ -48,7 +48,7 @@ fn check(schema: &Value, path: &str, depth: usize) -> Result<(), String> {
     if let Some(default) = schema.get("default").filter(|_| !path.is_empty()) {
         // A reference cannot be resolved here, and is checked when the tool is called.
         let is_local = !schema.to_string().contains("\"$ref\"");
-        if is_local && Schema::new(schema).is_ok_and(|own| !own.fits(default)) {
+        if is_local && schema::compile(schema).is_ok_and(|own| !own.fits(default)) {
             return Err(format!("the default of '{path}' does not fit its own schema"));
         }
     }

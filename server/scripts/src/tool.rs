@@ -7,9 +7,8 @@ use agentscript::{CompileOptions, Language, Policy};
 use agentscript_lang::Diagnostic;
 use agentscript_lang::ast::{Arena, Declares, ExprKind, Function, PatternKind, Script, StmtKind};
 use agentscript_lang::parse::parse;
-use codecall_base::error::path_in;
-use codecall_base::schema::{CheckError, Schema};
-use codecall_base::text::truncate;
+use codecall_base::schema::{self, CheckError, Schema};
+use codecall_base::text::{path_in, truncate};
 use codecall_base::tool::{Example, ToolDefinition};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -88,11 +87,11 @@ impl ScriptTool {
             None => Map::new(),
         };
         let parameters = object_schema(parameters).map_err(|message| in_manifest(Problem::new(message)))?;
-        let compiled = Schema::new(&parameters)
+        let compiled = schema::compile(&parameters)
             .map_err(|error| in_manifest(Problem::new(format!("parameters: it is no JSON schema: {error}"))))?;
         defaults_fit(&parameters).map_err(|message| in_manifest(Problem::new(format!("parameters: {message}"))))?;
         let output = manifest.result.clone().map(Value::Object);
-        let result = output.as_ref().map(Schema::new).transpose();
+        let result = output.as_ref().map(schema::compile).transpose();
         let result =
             result.map_err(|error| in_manifest(Problem::new(format!("result: it is no JSON schema: {error}"))))?;
         let definition = definition(app, name, &manifest, parameters, output.unwrap_or_else(|| json!({})));

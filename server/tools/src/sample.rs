@@ -3,7 +3,7 @@
 //! Values of the author are preferred (`const`, `default`, `examples`, `enum`), then the smallest value that the keywords
 //! allow. The caller checks whether the value is valid.
 
-use codecall_base::schema::{self, Schema};
+use codecall_base::schema;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
@@ -39,7 +39,7 @@ pub fn input(schema: &Value) -> Option<Value> {
 
 /// Generates the result of a tool that is not called, and whether it is valid. If it is not, it is an empty object.
 pub fn result(schema: Option<&Value>) -> (Value, bool) {
-    let fits = |schema: &Value, value: &Value| Schema::new(schema).is_ok_and(|schema| schema.fits(value));
+    let fits = |schema: &Value, value: &Value| schema::compile(schema).is_ok_and(|schema| schema.fits(value));
     let example = schema.and_then(|schema| output(schema).filter(|value| fits(schema, value)));
     let known = example.is_some();
     (example.unwrap_or_else(|| Value::Object(Map::new())), known)

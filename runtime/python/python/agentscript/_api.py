@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple, TypedDict
 from . import _json, _native
 from ._drive import SLICE_MS, AsyncDriver, Calls, OnMessage, drive
 from ._errors import run_error
-from ._tools import Tool, Tools, Toolset, toolset
+from ._options import limit_key, suggests
+from ._tools import CallHandler, Tool, Tools, Toolset, is_async, toolset
 
 Preset = Literal["locked_down", "secure", "balanced", "experimental"]
 Language = Literal["javascript", "typescript"]
@@ -39,6 +40,7 @@ class Limits(TypedDict, total=False):
     max_console_calls: int
     max_concurrency: int
     loops: Literal["all", "bounded", "none"]
+    allow_loops: bool
     timers: bool
     allow_console: bool
     disabled_builtins: list[str]
@@ -81,11 +83,15 @@ class Call(NamedTuple):
 class Script:
     """A compiled script with its tools and limits. Any number of runs share it."""
 
-    def __init__(self, script: _native.Script, tools: Toolset, fetch: Tool | None) -> None:
+    def __init__(
+        self, script: _native.Script, tools: Toolset, fetch: Tool | None, on_call: CallHandler | None
+    ) -> None:
         self._script = script
         self._tools = tools
         self._fetch = fetch
+        self._on_call = on_call
 
+    @suggests
     def run(
         self,
         context: Mapping[str, Any] | None = None,
@@ -99,10 +105,11 @@ class Script:
                 raise RuntimeError("an event loop is running and a tool is async: use 'await run_async(…)'")
             return asyncio.run(self.run_async(context, on_message=on_message, seed=seed))
         run = self._start(context, seed, slice_ms=BLOCKING_SLICE_MS)
-        calls = Calls(self._tools, self._fetch)
+        calls = Calls(self._tools, self._fetch, self._on_call)
         drive(run, calls, on_message)
         return _outcome(run.outcome(), calls)
 
+    @suggests
     async def run_async(
         self,
         context: Mapping[str, Any] | None = None,
@@ -112,10 +119,11 @@ class Script:
     ) -> Outcome:
         """Runs the script to its end without blocking the event loop. See :func:`run_async`."""
         run = self._start(context, seed, slice_ms=SLICE_MS)
-        calls = Calls(self._tools, self._fetch)
+        calls = Calls(self._tools, self._fetch, self._on_call)
         await AsyncDriver(run, calls, on_message).drive()
         return _outcome(run.outcome(), calls)
 
+    @suggests
     def start(
         self,
         context: Mapping[str, Any] | None = None,
@@ -150,7 +158,8 @@ class Script:
         return Step(calls, step["waiting"], step["abandoned"], Journal(next_journal), None)
 
     def _is_async(self) -> bool:
-        return any(tool.is_async for tool in self._tools) or (self._fetch is not None and self._fetch.is_async)
+        handlers = [self._fetch] if self._fetch is not None else []
+        return any(tool.is_async for tool in [*self._tools, *handlers]) or is_async(self._on_call)
 
     def _start(
         self,
@@ -291,10 +300,12 @@ class Step(NamedTuple):
     outcome: Outcome | None
 
 
+@suggests
 def compile(  # noqa: A001: as `re.compile`
     script: str,
     *,
     tools: Tools | None = None,
+    on_call: CallHandler | None = None,
     preset: Preset = "secure",
     limits: Limits | Mapping[str, Any] | None = None,
     language: Language | None = None,
@@ -311,13 +322,15 @@ def compile(  # noqa: A001: as `re.compile`
         native = _native.Script(script, settings, prepared._native)
     except _native.NotCompiled as error:
         raise run_error(_json.loads(error.args[0])) from None
-    return Script(native, prepared, None if fetch is None else Tool("fetch", fetch))
+    return Script(native, prepared, None if fetch is None else Tool("fetch", fetch), on_call)
 
 
+@suggests
 def run(
     script: str,
     *,
     tools: Tools | None = None,
+    on_call: CallHandler | None = None,
     context: Mapping[str, Any] | None = None,
     preset: Preset = "secure",
     limits: Limits | Mapping[str, Any] | None = None,
@@ -330,6 +343,7 @@ def run(
     """Runs a script to its end.
 
     ``tools``: functions and :class:`Tool` objects, in a list or under their names, or a :class:`Toolset`.
+    ``on_call``: ``on_call(name, input)`` answers the calls of all names that no tool has; it may be async.
     ``context``: what the script sees as ``codecallContext``. ``preset`` and ``limits``: what it may use.
     ``language``: by default JavaScript first, and TypeScript where the text is not JavaScript.
     ``fetch``: answers calls of ``fetch``, which scripts do not have without it.
@@ -342,15 +356,24 @@ def run(
     Raises :class:`RunError`.
     """
     compiled = compile(
-        script, tools=tools, preset=preset, limits=limits, language=language, dialect=dialect, fetch=fetch
+        script,
+        tools=tools,
+        on_call=on_call,
+        preset=preset,
+        limits=limits,
+        language=language,
+        dialect=dialect,
+        fetch=fetch,
     )
     return compiled.run(context, on_message=on_message, seed=seed)
 
 
+@suggests
 async def run_async(
     script: str,
     *,
     tools: Tools | None = None,
+    on_call: CallHandler | None = None,
     context: Mapping[str, Any] | None = None,
     preset: Preset = "secure",
     limits: Limits | Mapping[str, Any] | None = None,
@@ -368,7 +391,14 @@ async def run_async(
     Raises :class:`RunError`.
     """
     compiled = compile(
-        script, tools=tools, preset=preset, limits=limits, language=language, dialect=dialect, fetch=fetch
+        script,
+        tools=tools,
+        on_call=on_call,
+        preset=preset,
+        limits=limits,
+        language=language,
+        dialect=dialect,
+        fetch=fetch,
     )
     return await compiled.run_async(context, on_message=on_message, seed=seed)
 
@@ -379,12 +409,10 @@ def declarations(tools: Tools) -> str:
 
 
 def _settings(preset: str, limits: Mapping[str, Any] | None, language: str | None, dialect: str, fetch: bool) -> str | None:
-    values = {_key(name): value for name, value in (limits or {}).items()}
-    if fetch:
-        values["fetch"] = True
-    if preset == "secure" and not values and language is None and dialect == "async":
+    values = {limit_key(name): value for name, value in (limits or {}).items()}
+    if preset == "secure" and not values and language is None and dialect == "async" and not fetch:
         return None
-    settings = {"preset": preset, "limits": values, "dialect": dialect}
+    settings = {"preset": preset, "limits": values, "dialect": dialect, "fetch": fetch}
     return _json.dumps(settings if language is None else {**settings, "language": language})
 
 
@@ -394,12 +422,6 @@ def _has_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _key(name: str) -> str:
-    """``maxSteps`` for ``max_steps``."""
-    head, *words = name.split("_")
-    return head + "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def _context(context: Mapping[str, Any] | None) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import _json, _native
 from ._errors import ToolError
-from ._tools import Tool, Toolset
+from ._tools import CallHandler, Tool, Toolset
 
 OnMessage = Callable[[dict[str, Any]], Any]
 Failure = tuple[str, str, "str | None", bool]
@@ -27,15 +27,16 @@ SLICE_MS = 2
 class Calls:
     """The tools that answer the calls of one run, and what they raised."""
 
-    __slots__ = ("tools", "fetch", "raised")
+    __slots__ = ("tools", "fetch", "on_call", "raised")
 
-    def __init__(self, tools: Toolset, fetch: Tool | None) -> None:
+    def __init__(self, tools: Toolset, fetch: Tool | None, on_call: CallHandler | None) -> None:
         self.tools = tools
         self.fetch = fetch
+        self.on_call = on_call
         self.raised: list[BaseException] = []
 
     def find(self, kind: str, name: str) -> Tool:
-        return self.fetch if kind == "fetch" and self.fetch is not None else self.tools._find(name)
+        return self.fetch if kind == "fetch" and self.fetch is not None else self.tools._find(name, self.on_call)
 
     def failure(self, error: BaseException) -> Failure:
         """What the script is told of an exception."""

@@ -8,6 +8,8 @@ DONE: Final[int]
 LIMITS: Final[list[str]]
 VERSION: Final[str]
 
+def nearest(name: str, known: list[str]) -> str | None: ...
+
 class NotCompiled(Exception): ...
 
 class Toolset:

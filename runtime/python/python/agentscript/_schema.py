@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import inspect
 import pathlib
 import sys
@@ -19,6 +20,8 @@ import typing
 import uuid
 from collections.abc import Callable
 from typing import Any, Union, get_args, get_origin
+
+from ._options import did_you_mean
 
 Convert = Callable[[Any], Any]
 Typed = tuple[dict[str, Any], Convert]
@@ -296,12 +299,13 @@ def _object(fields: dict[str, Convert], required: set[str], make: Callable[..., 
 
 def members(value: dict[str, Any], fields: dict[str, Convert], required: set[str]) -> dict[str, Any]:
     """The converted members of an object."""
+    unknown = [name for name in value if name not in fields]
+    if unknown:
+        near = did_you_mean(unknown[0], fields)
+        raise Invalid(f"there is no '{unknown[0]}'" + (near or f"; there are: {', '.join(fields) or 'none'}"))
     missing = [name for name in fields if name in required and name not in value]
     if missing:
         raise Invalid(f"'{missing[0]}' is missing")
-    unknown = [name for name in value if name not in fields]
-    if unknown:
-        raise Invalid(f"there is no '{unknown[0]}'; there are: {', '.join(fields) or 'none'}")
     return {name: _inside(fields[name], entry, name) for name, entry in value.items()}
 
 
@@ -310,7 +314,7 @@ _SIMPLE: dict[type, Typed] = {
     int: ({"type": "integer"}, _checked("an integer", _is_integer, int)),
     float: ({"type": "number"}, _checked("a number", _is_number, float)),
     str: ({"type": "string"}, _checked("a string", lambda value: isinstance(value, str))),
-    bytes: ({"type": "string", "contentEncoding": "base64"}, _parsed("base64", base64.b64decode)),
+    bytes: ({"type": "string", "contentEncoding": "base64"}, _parsed("base64", functools.partial(base64.b64decode, validate=True))),
     datetime.datetime: ({"type": "string", "format": "date-time"}, _parsed("an ISO date with a time", _date_time)),
     datetime.date: ({"type": "string", "format": "date"}, _parsed("an ISO date", datetime.date.fromisoformat)),
     datetime.time: ({"type": "string", "format": "time"}, _parsed("an ISO time", datetime.time.fromisoformat)),

@@ -11,20 +11,33 @@ from typing import Any, Union
 
 from . import _json, _native
 from ._errors import ToolError
+from ._options import suggests
 from ._schema import Convert, Invalid, Types, members
 
 Handler = Callable[[dict[str, Any]], Union[Any, Awaitable[Any]]]
+CallHandler = Callable[[str, dict[str, Any]], Union[Any, Awaitable[Any]]]
 
 
 class Tool:
     """A tool with a schema of its own: ``handler`` gets the input of a call, a ``dict``, and gives the result.
 
     The handler may be a plain or an async function. Its result is converted to JSON; what it raises is an error that the
-    script can catch. Nothing checks the input against the schema: that is for the handler.
+    script can catch. An input that does not fit ``input_schema`` is an error ``INVALID_INPUT``, and the handler is not called;
+    with ``check_input=False`` the handler checks it.
     """
 
-    __slots__ = ("name", "handler", "description", "input_schema", "output_schema", "annotations", "is_async")
+    __slots__ = (
+        "name",
+        "handler",
+        "description",
+        "input_schema",
+        "output_schema",
+        "annotations",
+        "check_input",
+        "is_async",
+    )
 
+    @suggests
     def __init__(
         self,
         name: str,
@@ -34,6 +47,7 @@ class Tool:
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         annotations: Mapping[str, Any] | None = None,
+        check_input: bool = True,
     ) -> None:
         self.name = name
         self.handler = handler
@@ -41,7 +55,8 @@ class Tool:
         self.input_schema = input_schema
         self.output_schema = output_schema
         self.annotations = annotations
-        self.is_async = _is_async(handler)
+        self.check_input = check_input
+        self.is_async = is_async(handler)
 
     @classmethod
     def from_function(
@@ -62,8 +77,10 @@ class Tool:
             description=signature.description if description is None else description,
             input_schema=signature.input_schema,
             output_schema=signature.output_schema,
+            # The conversion to the types of the hints does.
+            check_input=False,
         )
-        tool.is_async = _is_async(function)
+        tool.is_async = is_async(function)
         return tool
 
     def __repr__(self) -> str:
@@ -78,6 +95,8 @@ class Tool:
         ):
             if value is not None:
                 row[key] = value
+        if not self.check_input:
+            row["checkInput"] = False
         return row
 
 
@@ -93,6 +112,7 @@ class Toolset:
     ``reserved`` ends the run: reserve what scripts must never reach.
     """
 
+    @suggests
     def __init__(self, tools: Iterable[AnyTool] | Mapping[str, AnyTool] = (), *, reserved: Iterable[str] = ()) -> None:
         named: Iterable[tuple[str | None, AnyTool]]
         named = tools.items() if isinstance(tools, Mapping) else ((None, tool) for tool in tools)
@@ -114,8 +134,10 @@ class Toolset:
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
 
-    def _find(self, name: str) -> Tool:
+    def _find(self, name: str, on_call: CallHandler | None) -> Tool:
         tool = self._tools.get(name)
+        if tool is None and on_call is not None:
+            return Tool(name, functools.partial(on_call, name))
         if tool is None:
             near = self._native.similar(name)
             hint = f". Did you mean '{near[0]}'?" if near else ""
@@ -154,7 +176,8 @@ def _renamed(tool: Tool, name: str) -> Tool:
     return renamed
 
 
-def _is_async(function: Any) -> bool:
+def is_async(function: Any) -> bool:
+    """Whether calling a function gives an awaitable, as far as that is known before."""
     call = getattr(function, "__call__", None)  # noqa: B004: the method itself is wanted
     return inspect.iscoroutinefunction(inspect.unwrap(function)) or inspect.iscoroutinefunction(call)
 

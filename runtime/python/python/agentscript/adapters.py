@@ -27,7 +27,7 @@ def from_langchain(tools: Iterable[Any]) -> list[Tool]:
         async def call(value: dict[str, Any]) -> Any:
             return await tool.ainvoke(value)
 
-        return Tool(tool.name, call, description=tool.description, input_schema=_parameters(schema))
+        return Tool(tool.name, call, description=tool.description, input_schema=_parameters(schema), check_input=False)
 
     return [convert(tool) for tool in tools]
 
@@ -51,7 +51,8 @@ def from_openai_agents(tools: Iterable[Any], context: Any = None) -> list[Tool]:
             given = ToolContext(context, tool_name=tool.name, tool_call_id=call_id, tool_arguments=text)
             return await tool.on_invoke_tool(given, text)
 
-        return Tool(tool.name, call, description=tool.description, input_schema=_parameters(tool.params_json_schema))
+        schema = _parameters(tool.params_json_schema)
+        return Tool(tool.name, call, description=tool.description, input_schema=schema, check_input=False)
 
     return [convert(tool) for tool in tools]
 
@@ -84,6 +85,7 @@ def from_pydantic_ai(tools: Iterable[Any], context: Any = None) -> list[Tool]:
             description=description,
             input_schema=schema.json_schema,
             output_schema=getattr(schema, "return_schema", None) or None,
+            check_input=False,
         )
 
     return [convert(tool) for tool in tools]
@@ -101,7 +103,7 @@ def from_llama_index(tools: Iterable[Any]) -> list[Tool]:
 
         metadata = tool.metadata
         schema = _parameters(metadata.get_parameters_dict())
-        return Tool(metadata.get_name(), call, description=metadata.description, input_schema=schema)
+        return Tool(metadata.get_name(), call, description=metadata.description, input_schema=schema, check_input=False)
 
     return [convert(tool) for tool in tools]
 
@@ -118,7 +120,14 @@ def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
         def call(value: dict[str, Any]) -> Any:
             return tool(**value)
 
-        return Tool(tool.name, call, description=tool.description, input_schema=schema, output_schema=output or None)
+        return Tool(
+            tool.name,
+            call,
+            description=tool.description,
+            input_schema=schema,
+            output_schema=output or None,
+            check_input=False,
+        )
 
     return [convert(tool) for tool in tools]
 

@@ -2,7 +2,7 @@
 
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
-use codecall_base::schema::{Schema, without_nulls};
+use codecall_base::schema::{self, Schema, without_nulls};
 use codecall_base::text::nearest;
 use codecall_base::tool::{ErrorCode, ToolDescription, ToolDirectory, ToolLookups, ToolNames};
 use codecall_tools::pipeline::check;
@@ -185,7 +185,7 @@ impl ClientTool {
 
     fn schema(&self) -> Option<&Schema> {
         // An invalid or too complex schema is not checked: the client's tool checks its input itself.
-        self.schema.get_or_init(|| Schema::new(&self.input_schema).ok()).as_ref()
+        self.schema.get_or_init(|| schema::compile(&self.input_schema).ok()).as_ref()
     }
 }
 

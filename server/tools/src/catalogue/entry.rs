@@ -2,9 +2,8 @@
 
 use crate::index::Document;
 use crate::signatures::{Signature, Signed};
-use codecall_base::error::path_in;
-use codecall_base::schema::{CheckError, Schema, SchemaError};
-use codecall_base::text::truncate;
+use codecall_base::schema::{self, CheckError, Schema, SchemaError};
+use codecall_base::text::{path_in, truncate};
 use codecall_base::tool::{Example, ToolDefinition, ToolDescription};
 use codecall_upstream::Upstream;
 use serde::Serialize;
@@ -97,7 +96,7 @@ impl Entry {
     }
 
     fn compiled(&self, schema: &Value, of: &str) -> Compiled {
-        match Schema::new(schema) {
+        match schema::compile(schema) {
             Ok(schema) => Some(Ok(schema)),
             Err(error @ SchemaError::Invalid(_)) => {
                 tracing::warn!(tool = self.name, "the {of} schema: {error}; {of} is not checked");
