@@ -251,6 +251,15 @@ fn packages_have_the_same_names_everywhere() {
             "docs/packages.md lacks the addon for {platform}"
         );
     }
+    let (_, shipped) = workflow.split_once("  FEATURES: ").expect("the features of the program");
+    let shipped = shipped.lines().next().unwrap_or_default();
+    let manifest: toml::Table = read("server/Cargo.toml").parse().expect("a manifest");
+    for feature in manifest["features"].as_table().expect("features").keys() {
+        let is_shipped = shipped.split(',').any(|shipped| shipped == feature);
+        let row = format!("| `{feature}` | {} | `--features {feature}` |", if is_shipped { "yes" } else { "no" });
+        assert!(page.contains(&row), "docs/packages.md lacks {row}");
+    }
+    assert!(page.contains(&format!("`cargo install codecall --features {shipped}`")), "docs/packages.md: {shipped}");
     let readme = read("README.md");
     for (command, file, text) in [
         ("uvx codecall ", "server/packaging/wheel.py", "(\"Name\", \"codecall\")"),

@@ -10,6 +10,7 @@ mod authorization_server;
 mod chat;
 mod cli;
 mod code_execution;
+mod compose;
 mod connections;
 mod describe;
 #[cfg(unix)]

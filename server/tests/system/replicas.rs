@@ -216,7 +216,7 @@ async fn a_lost_stream_goes_on() {
 }
 
 /// Makes a request without a session.
-async fn modern(server: &HttpProcess, token: Option<&str>, method: &str, mut params: Value) -> Value {
+pub async fn modern(server: &HttpProcess, token: Option<&str>, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -237,7 +237,7 @@ async fn modern(server: &HttpProcess, token: Option<&str>, method: &str, mut par
 }
 
 /// The parameters of a call that runs a script.
-fn call(script: &str) -> Value {
+pub fn call(script: &str) -> Value {
     json!({"name": "codecall_execute", "arguments": {"script": script}})
 }
 
