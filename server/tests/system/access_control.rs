@@ -227,7 +227,7 @@ async fn a_removed_tool_is_not_a_function() {
         ("return await shop.hidden({})", "runtime_error EXECUTION_ERROR"),
         ("return await shop['hidden']({})", "runtime_error EXECUTION_ERROR"),
         ("return await shop['hid' + 'den']({})", "runtime_error EXECUTION_ERROR"),
-        ("return await shop?.hidden?.({})", "ok {\"status\":\"ok\",\"result\":null}"),
+        ("return (await shop?.hidden?.({})) === undefined", "ok {\"status\":\"ok\",\"result\":true}"),
         ("return await shop.HIDDEN({})", "runtime_error EXECUTION_ERROR"),
         ("return await shop.refuseMe({})", "runtime_error EXECUTION_ERROR"),
         ("return await shop.refuse_me({})", "runtime_error EXECUTION_ERROR"),

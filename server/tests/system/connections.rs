@@ -223,7 +223,7 @@ async fn servers_that_do_not_start() {
     assert_eq!((called.code, &called.json()["error"]["code"]), (Some(1), &json!("SERVER_UNAVAILABLE")), "{called:?}");
     // With others that work, they are warnings of a search.
     let server = Server::start(&["--demo", "--config", &config]).await;
-    let found = server.ask("codecall_search", json!({"query": "list users"})).await;
+    let found = server.search_when_started(json!({"query": "list users"})).await;
     assert!(found["warnings"].to_string().contains("'absent' does not work"), "{found}");
     server.end().await;
 }

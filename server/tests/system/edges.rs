@@ -224,7 +224,7 @@ fn upstreams(folder: &Folder, kinds: &[&str]) -> String {
 async fn lists_without_an_end() {
     let folder = Folder::new();
     let server = Server::start(&["--config", &upstreams(&folder, &["endless", "circle", "huge", "answers"])]).await;
-    let found = server.ask("codecall_search", json!({"query": "wordy one tool last", "topK": 50})).await;
+    let found = server.search_when_started(json!({"query": "wordy one tool last", "topK": 50})).await;
     let warnings = found["warnings"].to_string();
     for part in [
         "'endless' is odd: its list is used up to entry 20000: it has more than 20000 entries",

@@ -245,7 +245,7 @@ async fn the_first_example_works_as_printed() {
     let config = folder.file("codecall.toml", settings);
     let example = part("console", 1);
     let mut lines = example.lines();
-    assert_eq!(lines.next(), Some("$ codecall serve --http 7333 --demo"));
+    assert_eq!(lines.next(), Some("$ codecall serve --http 8931 --demo"));
     let server = HttpProcess::start(&["--demo", "--config", &config]).await;
     let (mut command, mut expected) = (String::new(), Vec::new());
     let mut steps = Vec::new();
@@ -263,7 +263,7 @@ async fn the_first_example_works_as_printed() {
     let steps: Vec<_> = steps.into_iter().filter(|(command, _)| !command.is_empty()).collect();
     assert_eq!(steps.len(), 2);
     for (command, expected) in steps {
-        let command = command.replace("http://127.0.0.1:7333", &server.url);
+        let command = command.replace("http://127.0.0.1:8931", &server.url);
         let ran = finish(Command::new("sh").args(["-c", &command]), "").await;
         assert_eq!(ran.stdout.trim_end(), expected.join("\n"), "{command}");
     }

@@ -54,7 +54,7 @@ async fn broken_servers_do_not_affect_the_others() {
     let (config, logs) = config(&folder, &["babble", "dead", "flood", "good", "silent"]);
     let began = Instant::now();
     let server = Server::start(&["--config", &config]).await;
-    let found = server.ask("codecall_search", json!({"query": "pid", "topK": 20})).await;
+    let found = server.search_when_started(json!({"query": "pid", "topK": 20})).await;
     assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
     let names: Vec<&str> =
         found["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();

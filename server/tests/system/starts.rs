@@ -163,9 +163,11 @@ async fn the_last_lines_of_a_crash() {
     assert_eq!(lines[0], "line 56");
     let ran = codecall(&["status", "--local", "--config", &config]).await;
     assert!(ran.code == Some(1) && ran.stderr.contains("barn: its last output: line 56 | "), "{ran:?}");
-    let found = codecall(&["search", "cow", "--demo", "--config", &config]).await.json();
+    let server = Server::start(&["--demo", "--config", &config]).await;
+    let found = server.search_when_started(json!({"query": "cow"})).await;
     assert!(found["warnings"].to_string().contains("'barn' does not work"), "{found}");
     assert!(!found.to_string().contains("TypeError"), "{found}");
+    server.end().await;
 }
 
 /// A server whose tools are known starts when it is called. One that is idle stops, and the next call starts it again.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
@@ -244,6 +244,19 @@ impl Server {
         let failed = answer["status"].as_str().is_some_and(|status| !["ok", "waiting"].contains(&status));
         assert_eq!(result.is_error, Some(failed), "{answer}");
         answer
+    }
+
+    /// Searches again until no MCP server is starting any more, and returns the last answer.
+    pub async fn search_when_started(&self, arguments: Value) -> Value {
+        let began = Instant::now();
+        loop {
+            let found = self.ask("codecall_search", arguments.clone()).await;
+            if !found["warnings"].to_string().contains("still starting") {
+                return found;
+            }
+            assert!(began.elapsed() < TIMEOUT, "{found}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     pub async fn execute(&self, script: &str) -> Value {

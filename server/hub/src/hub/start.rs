@@ -269,7 +269,8 @@ impl Connected {
                 secrets: &config.secrets,
                 stores: &kept.stores,
                 queue: &kept.start_queue,
-                is_lazy: kept.start_lazily || (is_process && config.servers.start == StartTime::Demand),
+                is_lazy: goes_on(app)
+                    && (kept.start_lazily || (is_process && config.servers.start == StartTime::Demand)),
                 idle_stop: upstream.idle_stop(config.servers.idle_stop),
             };
             let connect = || connect(app, upstream, &start);

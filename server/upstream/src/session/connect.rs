@@ -102,6 +102,10 @@ impl Shared {
     async fn recall(&self, is_lazy: bool) {
         let known = self.remembered.read().await;
         let is_known = known.is_some();
+        // Before the state: a server that is not starting has tools, or has failed.
+        if let Some(known) = known {
+            self.set_tools(known.title, known.tools, Vec::new());
+        }
         match self.config.kind {
             UpstreamKind::Stdio(_) | UpstreamKind::Http(_) if is_known && is_lazy => {
                 self.state.send_replace(ConnectionState::Idle(Wake::new()));
@@ -110,9 +114,6 @@ impl Shared {
                 self.state.send_replace(ConnectionState::Queued(Wake::new()));
             }
             UpstreamKind::Http(_) => {}
-        }
-        if let Some(known) = known {
-            self.set_tools(known.title, known.tools, Vec::new());
         }
         self.recalled.send_replace(Some(is_known));
     }
