@@ -34,7 +34,7 @@ impl Worker {
 
     async fn serve(self) -> Result<CommandStatus, CommandError> {
         crate::allocator::spawn_trimmer();
-        let running = self.sources.serve()?;
+        let running = self.sources.serve(self.sources.load()?)?;
         let (hub, cancel) = (running.hub, running.cancel);
         let client = self.restate.client(hub.config())?;
         let failed = |error: std::io::Error| CommandError::new(format!("{}: {error}", self.listen));
