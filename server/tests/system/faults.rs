@@ -101,6 +101,7 @@ impl Victim {
         let transport = StreamableHttpClientTransport::with_client(http_client(), config);
         let client = RecordingClient::default().serve(transport).await.expect("speaks MCP");
         let mut victim = Self { url, before: Resources { megabytes: 0, ..KEPT }, child, client, _permit: permit };
+        victim.started().await;
         // Threads and connections that exist from the first request on.
         for _ in 0..3 {
             victim.answers().await;
@@ -144,6 +145,21 @@ impl Victim {
             Some(true) => Ok(result["data"].clone()),
             Some(false) => Err((text("code"), text("message"))),
             None => panic!("{tool}: {}", &answer.to_string().chars().take(1_000).collect::<String>()),
+        }
+    }
+
+    /// Waits until no upstream is starting any more.
+    async fn started(&self) {
+        let began = Instant::now();
+        loop {
+            let request = CallToolRequestParams::new("codecall_search");
+            let Value::Object(query) = json!({"query": "anything"}) else { unreachable!("an object") };
+            let found = self.client.peer().call_tool(request.with_arguments(query)).await.expect("an answer");
+            if !format!("{found:?}").contains("still starting") {
+                return;
+            }
+            assert!(began.elapsed() < TIMEOUT, "{found:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 

@@ -136,9 +136,14 @@ impl Shared {
             };
             self.queue.wait(&needed, self.attempt_ended()).await;
         }
-        if self.state.borrow().is_starting() {
-            self.state.send_replace(ConnectionState::Starting(Instant::now()));
-        }
+        self.state.send_if_modified(|state| {
+            // If this attempt fails, calls fail until another one succeeds, also those that wait for it.
+            let is_awaited = state.is_starting() || matches!(state, ConnectionState::Lost(..));
+            if is_awaited {
+                *state = ConnectionState::Starting(Instant::now());
+            }
+            is_awaited
+        });
     }
 
     /// Says that a connection has ended, or could not be made. Returns what a call cancels that needs another one at once.
