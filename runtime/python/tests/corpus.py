@@ -60,7 +60,7 @@ class Fixture:
             return timeout_ms, agentscript.ToolError(message, code="TOOL_TIMEOUT")
         for index, response in enumerate(tool["responses"]):
             count = self.used.get((name, index), 0)
-            if not fits(response["input"], value, kind) or count >= response.get("times", sys.maxsize):
+            if not fits(response.get("input"), value, kind) or count >= response.get("times", sys.maxsize):
                 continue
             self.used[name, index] = count + 1
             error = response.get("error")
