@@ -67,7 +67,7 @@ pub struct Program<'p> {
     pub iterated: Vec<Span>,
     /// How many object literals there are; each has a number below this.
     pub object_sites: u32,
-    /// What gives its result.
+    /// The source of its result.
     pub result: ResultSource,
     /// Whether values of the script may be iterable: it has generators, or writes `Symbol.iterator` or
     /// `Symbol.asyncIterator`. Where it has none, iterating runs no function of the script.
@@ -77,7 +77,7 @@ pub struct Program<'p> {
     pub written: Vec<bool>,
 }
 
-/// What gives the result of a script.
+/// The source of the result of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultSource {
     /// Nothing: it has no `return`, and ends with no expression.

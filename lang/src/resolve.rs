@@ -143,7 +143,7 @@ struct Resolver<'a, 'p> {
     holders: refuse::Holders,
     /// The property that is read of `this`.
     member_of_this: Option<String>,
-    /// What gives the result of the script.
+    /// The source of the result of the script.
     result: ResultSource,
     /// Whether the main function contains a `return`.
     has_return: bool,

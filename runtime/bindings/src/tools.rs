@@ -56,7 +56,7 @@ fn yes() -> bool {
     true
 }
 
-/// What a check of an input says.
+/// The verdict of a check of an input.
 #[derive(Debug)]
 pub(crate) enum Checked {
     /// It fits. Absent: as it is.

@@ -1,4 +1,4 @@
-//! What of a value does not fit its schema, worded for a model that mends it.
+//! The parts of a value that do not fit its schema, worded for a model that mends it.
 
 use crate::text::{nearest, path_in, truncate};
 use crate::{CheckError, Schema, ValidationErrorKind};
@@ -14,7 +14,7 @@ const MAX_HINT_BYTES: usize = 600;
 /// Maximum number of properties that an error lists.
 const MAX_NAMES: usize = 12;
 
-/// What does not fit.
+/// The parts that do not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     lines: String,
