@@ -267,13 +267,19 @@ async fn by_meaning() {
 /// log, which has the numbers of computed and of loaded vectors.
 #[cfg(feature = "embeddings")]
 fn found_by_program(folder: &Path, query: &str) -> (serde_json::Value, String) {
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_codecall"));
+    program.current_dir(folder).env_remove("RUST_LOG");
+    finished_search(program.args(["-v", "search", query, "--demo", "--config", "config.json"]))
+}
+
+/// Runs `search` again until its answer no longer says that vectors are still being made: on a busy machine they take
+/// longer than a search waits for them. Returns the answer and the log.
+#[cfg(feature = "embeddings")]
+fn finished_search(search: &mut std::process::Command) -> (serde_json::Value, String) {
     for _ in 0..10 {
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_codecall"));
-        program.current_dir(folder).env_remove("RUST_LOG");
-        let output = program.args(["-v", "search", query, "--demo", "--config", "config.json"]).output().expect("runs");
+        let output = search.output().expect("runs");
         let log = String::from_utf8(output.stderr).expect("UTF-8");
         let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&log);
-        // On a busy machine vectors take longer than a search waits for them.
         if found.get("warnings").is_none() {
             return (found, log);
         }
@@ -295,8 +301,8 @@ fn an_installed_model_is_found() {
         let mut program = std::process::Command::new(bin.join("codecall"));
         program.current_dir(&prefix).env_remove("RUST_LOG").env("CODECALL_STORE", "");
         program.envs(variable.map(|folder| ("CODECALL_INSTALLED_MODEL", folder)));
-        let output = program.args(["-v", "search", "who has not paid yet", "--demo"]).output().expect("runs");
-        String::from_utf8(output.stderr).expect("UTF-8")
+        program.args(["-v", "search", "who has not paid yet", "--demo"]);
+        finished_search(&mut program).1
     };
     let made = "vectors of tools made=";
     let log = search(None);
