@@ -9,6 +9,9 @@ use crate::span::Span;
 use hashbrown::HashMap;
 use std::sync::LazyLock;
 
+/// What to do instead of calling a tool of the server itself in a script.
+pub const OWN_TOOL: &str = "search for tools before the script; in it, `getTool(name)` describes a tool";
+
 /// A refused name or construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {

@@ -119,6 +119,8 @@ pub mod stateless;
 mod stress;
 mod suggest;
 mod support;
+#[cfg(test)]
+mod test_host;
 pub mod text_form;
 mod thrown;
 mod timer;

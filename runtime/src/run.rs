@@ -33,6 +33,8 @@ pub struct Run {
     deadlocked: bool,
     /// Whether the result is `undefined`.
     is_undefined: bool,
+    /// Whether the result was there before all was done.
+    is_early: bool,
     /// Whether the slice was over when a timer had fired.
     yields: bool,
 }
@@ -86,6 +88,7 @@ impl Run {
             stage: Stage::New,
             deadlocked: false,
             is_undefined: false,
+            is_early: false,
             yields: false,
         }
     }
@@ -371,13 +374,19 @@ impl Run {
             }
             None => {}
         }
-        if !matches!(self.stage, Stage::Drain(_)) || self.vm.needs_more().map_err(failure_of)? {
+        if !matches!(self.stage, Stage::Drain(_)) {
+            return Ok(None);
+        }
+        if self.vm.needs_more().map_err(failure_of)? {
+            self.is_early = true;
             return Ok(None);
         }
         let Stage::Drain(result) = std::mem::replace(&mut self.stage, Stage::Done) else { return Ok(None) };
         let (json, mut warnings) = result?;
         if self.is_undefined {
             warnings.push(self.vm.undefined_result_text());
+        } else if self.is_early {
+            warnings.splice(0..0, self.vm.early_result_text());
         }
         Ok(Some(self.done(Ok(json), warnings)))
     }

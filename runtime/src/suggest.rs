@@ -10,6 +10,7 @@ pub use other_language::other_language;
 
 use crate::atom::Atom;
 use crate::builtins::family::Family;
+use crate::builtins::inspect::is_identifier;
 use crate::builtins::registry::registry;
 use crate::dialect::Dialect;
 use crate::error::Missing;
@@ -26,6 +27,8 @@ use agentscript_lang::Span;
 const MAX_NAME_CHARS: usize = 40;
 /// How much of a text is looked at to tell its notation, in bytes.
 const MAX_NOTATION_BYTES: usize = 200;
+/// Most arguments that a hint names.
+const MAX_ARGUMENTS: usize = 3;
 /// Most names of a script that are compared, as this work is not charged.
 const MAX_NAMES: usize = 5_000;
 
@@ -132,6 +135,7 @@ impl Vm {
                 "`{app}` is a variable of this script, so that the app '{app}' is hidden; give the variable another name"
             )),
             Missing::Data(notation) => Some(notation.hint().into()),
+            Missing::Name(name) if self.is_own_tool(name) => Some(agentscript_lang::refused::OWN_TOOL.into()),
             Missing::Name(name) => self.joined_tool(name).or_else(|| table::host(self.realm.script.linker.dialect(), name)
                 .or_else(|| table::global(name).map(Into::into))
                 .or_else(|| self.similar_name(name))
@@ -157,10 +161,26 @@ impl Vm {
         tools.next().map(|(app, tool)| format!("write `{app}.{tool}(…)`"))
     }
 
+    /// Whether a name is an app of the host's own tools, or one of them.
+    fn is_own_tool(&self, name: &str) -> bool {
+        let is_own = |app: &String| app == name;
+        self.realm.script.linker.dialect().has_apps()
+            && (self.host.tools.is_reserved(name) || self.host.tools.reserved_apps().iter().any(is_own))
+    }
+
     /// Returns a hint for an error of which only the message and the line say what is meant.
     pub(crate) fn hint_of_message(&self, message: &str, line: &str) -> Option<String> {
         if message.contains("[object Obj") && message.ends_with("is not valid JSON") {
             return Some("the value is data already; leave out `JSON.parse`".into());
+        }
+        if message == "Assignment to constant variable." {
+            return Some("declare the variable with `let`".into());
+        }
+        if message.starts_with("callTool expects the name of a tool") {
+            return Some("write `await callTool('app:tool', input)`, or `await app.tool(input)`".into());
+        }
+        if let Some((tool, _)) = message.strip_prefix("The input of tool '").and_then(|rest| rest.split_once('\'')) {
+            return self.named_arguments(tool);
         }
         let read = message.strip_prefix("Cannot read properties of undefined (reading '")?.strip_suffix("')")?;
         ["content", "structuredContent"].into_iter().find_map(|member| {
@@ -168,6 +188,32 @@ impl Vm {
             let rest = rest.trim_start_matches(['?', '.', '[', '\'', '"']);
             rest.starts_with(read)
                 .then(|| format!("results of tools are data already; use the value itself, without `.{member}`"))
+        })
+    }
+
+    /// How the input of a tool is written, with the names of its first arguments.
+    fn named_arguments(&self, tool: &str) -> Option<String> {
+        if !self.realm.script.linker.dialect().has_apps() {
+            return None;
+        }
+        if self.host.tools.is_app(tool) {
+            return Some(format!("app and tool are one name: `callTool('{tool}:…', input)`"));
+        }
+        let known: serde_json::Value = serde_json::from_str(&self.host.tools.describe(tool)?).ok()?;
+        let (schema, name) = (known.get("inputSchema")?, known.get("name")?.as_str()?);
+        let required = schema.get("required").and_then(|names| names.as_array());
+        let required = required.into_iter().flatten().filter_map(|name| name.as_str());
+        let properties = schema.get("properties").and_then(|properties| properties.as_object());
+        let optional = properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str);
+        let mut names: Vec<&str> = required.take(MAX_ARGUMENTS).collect();
+        if names.is_empty() {
+            names.extend(optional.take(1));
+        }
+        names.retain(|name| is_identifier(name.as_bytes()) && name.len() <= MAX_NAME_CHARS);
+        let arguments: Vec<String> = names.iter().map(|name| format!("{name}: …")).collect();
+        Some(match arguments.is_empty() {
+            true => format!("write `callTool('{name}', {{}})`"),
+            false => format!("name the arguments: `callTool('{name}', {{ {} }})`", arguments.join(", ")),
         })
     }
 
@@ -228,9 +274,7 @@ impl Notation {
         match self {
             Self::Json => "this is a text in JSON; read it with `JSON.parse(text)`",
             Self::EscapedJson => "this is JSON within JSON; read it with `JSON.parse(JSON.parse(text))`",
-            Self::Python => {
-                r#"this is a text in Python's notation; read it with `JSON.parse(text.replace(/'/g, '"').replace(/\bNone\b/g, 'null').replace(/\bTrue\b/g, 'true').replace(/\bFalse\b/g, 'false'))`"#
-            }
+            Self::Python => "this is a text in Python's notation; read it with `parseText(text).data`",
         }
     }
 }
@@ -250,7 +294,12 @@ fn method(family: Family, name: &str) -> Option<String> {
         return Some(format!("this is a promise; await it first: `(await value).{name}(…)`"));
     }
     if has(Family::Array) {
-        if family.is_iterator() || is_one_of(&[Family::Map, Family::Set, Family::String, Family::Uint8Array]) {
+        if family == Family::String {
+            return Some(format!(
+                "this is a text; `parseText(text).data` reads rows of CSV, tables and JSON lines, `[...value].{name}(…)` takes characters"
+            ));
+        }
+        if family.is_iterator() || is_one_of(&[Family::Map, Family::Set, Family::Uint8Array]) {
             return Some(format!("only arrays have it; write `[...value].{name}(…)`"));
         }
         if family == Family::Object {

@@ -1,6 +1,6 @@
-//! Why the result of a script is `undefined`, for the warnings of its outcome.
+//! Why the result of a script is `undefined`, or was given before all was done, for the warnings of its outcome.
 //!
-//! It reads the text of the statement that gives the result, and no values.
+//! It reads the text of the script, and no values.
 //!
 //! bounded: texts of ours, and numbers
 
@@ -30,7 +30,20 @@ impl Vm {
         let fix = cause(source, span).unwrap_or(fix);
         format!("line {line}, column {column}: the result is undefined, as is {what}{fix}") // bounded: above
     }
+
+    /// The warning about a result that was given while calls were not answered, if `forEach` is the likely cause.
+    pub fn early_result_text(&self) -> Option<String> {
+        let source = self.realm.script.source();
+        let Location { line, column } = Location::of(source, source.find(FOR_EACH)? as u32 + 1);
+        // bounded: numbers
+        Some(format!(
+            "line {line}, column {column}: `forEach` awaits no callback, and the result was given before they ended; write `await Promise.all(list.map(async …))`"
+        ))
+    }
 }
+
+/// Calls an async function for each item, and awaits none.
+const FOR_EACH: &str = ".forEach(async";
 
 /// A cause that the text of a statement shows.
 fn cause(source: &str, span: Span) -> Option<&'static str> {

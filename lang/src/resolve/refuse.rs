@@ -363,7 +363,7 @@ impl<'p> Resolver<'_, 'p> {
             refusal: Some(Refusal::IllegalBuiltinAccess),
             message: format!("Tool '{tool}' cannot be called from a script").into(),
             span: first.span,
-            hint: Some("search for tools before the script; in it, `getTool(name)` describes a tool".into()),
+            hint: Some(refused::OWN_TOOL.into()),
         });
     }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::host::{CallKind, Event, Inputs, Progress};
 use crate::limits::{Policy, Preset};
 use crate::outcome::{Outcome, Status};
+use crate::test_host::finish;
 use crate::{Call, ScriptCache};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,23 +37,12 @@ fn options(dialect: Dialect) -> CompileOptions {
 /// Run a script; calls are answered by their own input, or fail where it begins with `"no`.
 fn run_with(script: &str, dialect: Dialect, policy: &Policy) -> (Outcome, Vec<Call>) {
     let script = compile(script, &options(dialect)).map_err(|error| error.failure.message).expect("it compiles");
-    let mut run = script.start(Inputs::default(), policy);
-    let (mut events, mut made) = (Vec::new(), Vec::new());
-    loop {
-        match run.resume(std::mem::take(&mut events)) {
-            Progress::Done(outcome) => return (*outcome, made),
-            Progress::Yielded => {}
-            Progress::Calls(calls) => {
-                for call in calls {
-                    let failed = call.input.starts_with("[\"no");
-                    let result =
-                        if failed { Err(ToolError::new("GONE", "It is gone")) } else { Ok(call.input.clone()) };
-                    events.push(Event::Settled { id: call.id, result });
-                    made.push(call);
-                }
-            }
-        }
-    }
+    let mut made = Vec::new();
+    let outcome = finish(script.start(Inputs::default(), policy), |call| {
+        made.push(call.clone());
+        if call.input.starts_with("[\"no") { Err(ToolError::new("GONE", "It is gone")) } else { Ok(call.input.clone()) }
+    });
+    (outcome, made)
 }
 
 fn run(script: &str, dialect: Dialect) -> String {

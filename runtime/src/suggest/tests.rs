@@ -1,33 +1,18 @@
 use super::Notation;
 use crate::dialect::Dialect;
-use crate::host::{Inputs, Tools};
+use crate::host::Inputs;
 use crate::limits::{Policy, Preset};
 use crate::outcome::{Failure, Outcome};
+use crate::test_host::Users;
 use crate::{CompileOptions, Linker, Progress, compile};
 use agentscript_lang::{Language, refused};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// One app with one tool.
-struct OneTool;
-
-impl Tools for OneTool {
-    fn describe(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn is_app(&self, app: &str) -> bool {
-        app == "users"
-    }
-
-    fn member(&self, app: &str, tool: &str) -> Option<String> {
-        (app == "users" && tool == "list").then(|| "users:list".into())
-    }
-
-    fn similar(&self, _name: &str) -> Vec<String> {
-        vec!["users:list".into()]
-    }
-}
+const USERS: Users = Users {
+    tools: &["list"],
+    describes: Some(r#"{"name":"users:list","inputSchema":{"required":["id","name"],"properties":{"limit":{}}}}"#),
+};
 
 fn run(script: &str, dialect: Dialect, language: Language) -> Result<String, Box<Failure>> {
     let policy = Policy::preset(Preset::Balanced);
@@ -37,7 +22,7 @@ fn run(script: &str, dialect: Dialect, language: Language) -> Result<String, Box
         Ok(script) => script,
         Err(error) => return Err(error.failure),
     };
-    let inputs = Inputs { tools: Arc::new(OneTool), ..Inputs::default() };
+    let inputs = Inputs { tools: Arc::new(USERS), ..Inputs::default() };
     match script.start(inputs, &policy).resume([]) {
         Progress::Done(outcome) => {
             let Outcome { result, .. } = *outcome;
@@ -149,6 +134,12 @@ fn mistakes_with_tools_and_their_results_have_hints() {
         ("const r = '{\"a\": [1]}'; return r.map((x) => x)", "read it with `JSON.parse(text)`"),
         ("const r = \"[{'a': None}]\"; return r.map((x) => x)", "Python's notation"),
         ("const r = JSON.stringify(JSON.stringify({ a: 1 })); return r.map((x) => x)", "JSON within JSON"),
+        ("const n = 1; n = 2; return n", "declare the variable with `let`"),
+        ("return await callTool(users.list, {})", "write `await callTool('app:tool', input)`"),
+        ("return await callTool('users', 'list', {})", "app and tool are one name: `callTool('users:…', input)`"),
+        ("return await users.list(1)", "name the arguments: `callTool('users:list', { id: …, name: … })`"),
+        ("return await codecall_search({ query: 'users' })", "search for tools before the script"),
+        ("return await codecall.search({ query: 'users' })", "search for tools before the script"),
     ] {
         let failure = run(script, Dialect::Async, Language::JavaScript).expect_err(script);
         let given = failure.hint.clone().unwrap_or_default();

@@ -1,50 +1,19 @@
 //! A sweep over the forms that consume a value, each with the promise of a call, and over correct uses.
 
-use crate::{CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, Tools, compile};
+use crate::test_host::{Users, finish};
+use crate::{CompileOptions, Inputs, Outcome, Policy, Preset, compile};
 use std::sync::Arc;
 
 /// An app `users` that has every tool.
-struct Users;
-
-impl Tools for Users {
-    fn describe(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn is_app(&self, app: &str) -> bool {
-        app == "users"
-    }
-
-    fn member(&self, app: &str, tool: &str) -> Option<String> {
-        (app == "users").then(|| format!("{app}:{tool}"))
-    }
-
-    fn similar(&self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn similar_app(&self, _: &str) -> Option<String> {
-        None
-    }
-}
+const USERS: Users = Users { tools: &[], describes: None };
 
 /// The outcome of a script whose calls all give the same object.
 fn run(script: &str) -> Outcome {
     let policy = Policy::preset(Preset::Experimental);
-    let compiled = compile(script, &CompileOptions::for_policy(&policy).with_tools(&Users));
+    let compiled = compile(script, &CompileOptions::for_policy(&policy).with_tools(&USERS));
     let compiled = compiled.unwrap_or_else(|error| panic!("{script}: {:?}", error.failure.message));
-    let mut run = compiled.start(Inputs { tools: Arc::new(Users), ..Inputs::default() }, &policy);
-    let mut events = Vec::new();
-    loop {
-        match run.resume(std::mem::take(&mut events)) {
-            Progress::Done(outcome) => return *outcome,
-            Progress::Yielded => {}
-            Progress::Calls(calls) => {
-                let answer = r#"{"id":1,"name":"Ada","rows":[{"n":1}]}"#;
-                events.extend(calls.into_iter().map(|call| Event::Settled { id: call.id, result: Ok(answer.into()) }));
-            }
-        }
-    }
+    let run = compiled.start(Inputs { tools: Arc::new(USERS), ..Inputs::default() }, &policy);
+    finish(run, |_| Ok(r#"{"id":1,"name":"Ada","rows":[{"n":1}]}"#.into()))
 }
 
 fn warnings(script: &str) -> Vec<String> {
@@ -334,4 +303,21 @@ fn a_result_that_is_undefined_says_why() {
     for script in ["return null", "return 0", "null", "return {}", "return {a: 1}"] {
         assert_eq!(warnings(script), [""; 0], "{script}");
     }
+}
+
+#[test]
+fn a_result_that_is_given_before_the_callbacks_of_for_each_end_has_a_warning() {
+    let script = "const names = [];\n[1, 2].forEach(async (id) => names.push((await users.get({ id })).name));\n";
+    let early = run(&format!("{script}return names"));
+    assert_eq!(early.result.as_deref().ok(), Some("[]"));
+    assert_eq!(
+        early.warnings,
+        [
+            "line 2, column 8: `forEach` awaits no callback, and the result was given before they ended; write `await Promise.all(list.map(async …))`"
+        ]
+    );
+    for late in ["await sleep(10); return names", "return users.list().then(() => names)"] {
+        assert_eq!(warnings(&format!("{script}{late}")), [""; 0], "{late}");
+    }
+    assert_eq!(warnings("[1].map(async (id) => users.get({ id })); return 1"), [""; 0]);
 }

@@ -42,6 +42,8 @@ pub fn sanitize_serde_error(message: &str) -> String {
             || message.starts_with("invalid value")
             || message.starts_with("invalid length"))
     {
+        // serde's word for a list.
+        let expected = if expected == "a sequence" { "a list, such as [\"a\", \"b\"]" } else { expected };
         return format!("wrong value, expected {expected}");
     }
     if let Some((_, expected)) =

@@ -1,7 +1,7 @@
 //! `codecall config`: checks and shows the configuration, explains its keys, and prints their JSON schema for editors.
 
 use super::sources::{find_config, load_config, stored_secret};
-use super::{CommandError, CommandStatus, output};
+use super::{CONFIG_HELP, CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
 use codecall_config::effective::{self, Origin, Setting};
 use codecall_config::environment;
@@ -63,7 +63,7 @@ impl Configuration {
                 let reasons: Vec<&str> = config.unusable.values().map(|server| &*server.reason).collect();
                 if !reasons.is_empty() {
                     output::print_lines(&lines)?;
-                    return Err(CommandError::new(format!("{name}: {}", reasons.join("; "))));
+                    return Err(CommandError::new(format!("{name}: {}", reasons.join("; "))).with_help(CONFIG_HELP));
                 }
                 lines.push(format!("{name}: valid"));
                 output::print_lines(&lines)?;

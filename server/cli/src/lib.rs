@@ -40,7 +40,8 @@ use clap::{Parser, Subcommand};
 use codecall_base::error::Error;
 use codecall_base::terminal;
 use std::borrow::Cow;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// One binary between an agent and its tools: search, describe, execute, invoke.
@@ -247,6 +248,9 @@ impl CommandStatus {
     }
 }
 
+/// What to do about a wrong configuration.
+const CONFIG_HELP: &str = "'codecall config explain KEY' says what a key may be";
+
 /// The error of a command that could not be executed. The exit code is 2.
 #[derive(Debug)]
 pub struct CommandError {
@@ -266,6 +270,23 @@ impl CommandError {
         self
     }
 
+    /// Says where a file or an address that cannot be used was looked for.
+    fn with_file_help(self, path: &Path, error: &std::io::Error) -> Self {
+        match (error.kind(), std::env::current_dir()) {
+            (ErrorKind::NotFound, Ok(folder)) if path.is_relative() => {
+                self.with_help(format!("the current folder is {}", folder.display()))
+            }
+            (ErrorKind::NotFound, _) => self.with_help("look for a misspelled name, or a folder that is not mounted"),
+            (ErrorKind::AddrInUse, _) => {
+                self.with_help("another program has this port; end it, or choose another port: --http PORT")
+            }
+            (ErrorKind::InvalidInput, _) if path.to_string_lossy().starts_with("--http ") => {
+                self.with_help("write a port, such as 8931, or an address with a port, such as 127.0.0.1:8931")
+            }
+            _ => self,
+        }
+    }
+
     /// Prints the error to stderr, and returns the exit code.
     pub fn report(self) -> ExitCode {
         let help = self.help.as_deref().unwrap_or("try 'codecall --help'");
@@ -281,7 +302,12 @@ impl CommandError {
 
 impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
-        Self::new(error.to_string())
+        let fault = Self::new(error.to_string());
+        match error {
+            Error::Config(_) => fault.with_help(CONFIG_HELP),
+            Error::Io { path, source } => fault.with_file_help(Path::new(&path), &source),
+            Error::Upstream { .. } | Error::Protocol(_) => fault,
+        }
     }
 }
 

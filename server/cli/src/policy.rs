@@ -2,7 +2,7 @@
 
 use agentscript::{LIMITS, Language, Limit, Policy, Preset, Unit};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 
 /// The flags that change the configured policy.
 #[derive(Args, Clone, Debug)]
@@ -64,9 +64,19 @@ fn flag(limit: &'static Limit) -> Arg {
     Arg::new(limit.flag)
         .long(limit.flag)
         .value_name(unit)
-        .value_parser(value_parser!(u64))
+        .value_parser(move |text: &str| whole_number(text, limit.unit))
         .help(limit.doc.trim())
         .long_help(format!("{}\n\n[presets: {}]", limit.doc.trim(), by_preset.join(", ")))
+}
+
+/// Parses the value of a limit.
+fn whole_number(text: &str, unit: Unit) -> Result<u64, String> {
+    let (of, example) = match unit {
+        Unit::Milliseconds => (" of milliseconds", 5000),
+        Unit::Bytes => (" of bytes", 65_536),
+        Unit::Count => ("", 100),
+    };
+    text.parse().map_err(|_| format!("write a whole number{of}, such as {example}"))
 }
 
 impl FromArgMatches for LimitFlags {

@@ -200,7 +200,7 @@ fn scripts_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 pub fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::new(format!("{}: {error}", path.display()))
+    CommandError::new(format!("{}: {error}", path.display())).with_file_help(path, error)
 }
 
 /// Parses an argument that is JSON text or `@FILE`. Returns the text and its value.

@@ -176,10 +176,20 @@ pub fn document(text: &str, format: Format) -> Result<Value, String> {
     let value: Value = match format {
         Format::Json => parse_to_serde_value(text, &JSON)
             .map_err(|error: ParseError| problem("JSON", error.range().start, &lower(&error.kind().to_string())))?,
+        Format::Toml if is_yaml(text) => return Err("this is YAML; a configuration is TOML or JSON".into()),
         Format::Toml => toml::from_str(text)
             .map_err(|error| problem("TOML", error.span().map_or(0, |span| span.start), error.message()))?,
     };
     if value.is_object() { Ok(value) } else { Err("must be an object".into()) }
+}
+
+/// Whether the first line that says something is one of YAML: `---`, `key:` or `key: value`.
+fn is_yaml(text: &str) -> bool {
+    let first = text.lines().map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| {
+        let key = line.split_once(':').filter(|(_, value)| value.is_empty() || value.starts_with(' '));
+        line == "---" || key.is_some_and(|(key, _)| key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-'))
+    })
 }
 
 /// A message as the part of a sentence.

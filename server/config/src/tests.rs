@@ -228,7 +228,10 @@ fn mistakes_name_the_key_and_never_the_value() {
             "mcpServers.a: unknown key 'enabledTool'; did you mean 'enabledTools'?",
         ),
         ("[mcpServers.a]\ncommand = \"x\"\nenvFile = \"/s3cret\"", "mcpServers.a.envFile: cannot be read: "),
-        ("[mcpServers.a]\ncommand = \"x\"\nargs = \"${TOKEN}\"", "mcpServers.a.args: wrong value, expected a sequence"),
+        (
+            "[mcpServers.a]\ncommand = \"x\"\nargs = \"${TOKEN}\"",
+            "mcpServers.a.args: wrong value, expected a list, such as",
+        ),
         ("[mcpServers.a]\ncommand = \"${NOPE}\"", "mcpServers.a.command: the environment variable NOPE is not set"),
         (
             "[mcpServers.codecall]\ncommand = \"x\"",

@@ -38,6 +38,8 @@ mod large_data;
 #[cfg(unix)]
 mod leases;
 #[cfg(unix)]
+mod mistakes;
+#[cfg(unix)]
 mod model;
 mod model_server;
 #[cfg(unix)]

@@ -140,6 +140,13 @@ impl Child {
         // Clients see the message, so it must not contain folders of the host.
         let program = Path::new(&config.command).file_name().unwrap_or_default().display();
         let mut process = spawn(command).map_err(|error| match error.kind() {
+            // The system says the same of both.
+            std::io::ErrorKind::NotFound if config.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir()) => {
+                "the folder that 'cwd' names does not exist".into()
+            }
+            std::io::ErrorKind::NotFound if config.command.contains(' ') => {
+                format!("the program '{program}' was not found; if 'command' has arguments, write them in 'args'")
+            }
             std::io::ErrorKind::NotFound => format!("the program '{program}' was not found"),
             _ => format!("the program '{program}' cannot be started: {error}"),
         })?;
