@@ -309,9 +309,11 @@ fn lines(summary: &RunSummary, all: &Value, secrets: &Redactor) -> Vec<String> {
             lines.push(terminal::truncate(&clean(&line.replace('\n', " ")), 200).into_owned());
         }
     }
-    if let Some(logs) = all["logs"].as_array() {
-        lines.extend([String::new(), "console".to_owned()]);
-        lines.extend(logs.iter().map(|log| clean(log.as_str().unwrap_or_default())));
+    for (part, title) in [("warnings", "warnings"), ("logs", "console")] {
+        if let Some(texts) = all[part].as_array() {
+            lines.extend([String::new(), title.to_owned()]);
+            lines.extend(texts.iter().map(|text| clean(text.as_str().unwrap_or_default())));
+        }
     }
     for part in ["result", "error"] {
         if !all[part].is_null() {

@@ -141,6 +141,24 @@ async fn a_script_is_checked_run_and_replayed() {
     }
 }
 
+/// A warning may quote a secret of the script.
+#[tokio::test]
+async fn warnings_of_a_run_are_kept_without_secrets() {
+    let folder = Folder::new();
+    let page = Page::start(&folder, json!({"token": TOKEN})).await;
+    let script = format!("const user = users.get({{id: 'usr_001'}});\nreturn {{name: user['{TOKEN}'], id: 1}}");
+    let (status, run) = page.post("/ui/script", &[("script", &script)]).await;
+    assert_eq!(status, 303, "{run}");
+    let (_, shown) = page.get(&run).await;
+    assert!(shown.contains("Warnings") && shown.contains("is not awaited") && !shown.contains(TOKEN), "{shown}");
+    let (id, config) = (run.trim_start_matches("/ui/runs/"), folder.path("config.json"));
+    let shown = codecall(&["history", "show", id, "--config", &config]).await;
+    let warnings = shown.json()["warnings"].as_array().map(Vec::len);
+    assert!(warnings == Some(2) && !shown.stdout.contains(TOKEN), "{shown:?}");
+    let (_, plain) = page.post("/ui/script", &[("script", "return 1")]).await;
+    assert!(!page.get(&plain).await.1.contains("Warnings"));
+}
+
 #[tokio::test]
 async fn nothing_runs_where_that_is_off() {
     let folder = Folder::new();

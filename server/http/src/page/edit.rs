@@ -130,6 +130,7 @@ pub async fn run(visit: &Visit) -> Response {
     let content = html! {
         p.lead { (status(finished.outcome.status().as_str())) " The run is not recorded." }
         @if outcome["error"].is_null() { (value(&outcome["result"])) } @else { (failure(&outcome["error"])) }
+        @if !outcome["warnings"].is_null() { h2 { "Warnings" } (value(&outcome["warnings"])) }
         @if !outcome["logs"].is_null() { h2 { "Console" } (value(&outcome["logs"])) }
         h2 { "Edit and run again" }
         (editor(visit, &draft))

@@ -73,12 +73,8 @@ pub async fn show(visit: &Visit, id: &str) -> Response {
                 (used(visit, &summary))
                 (part("Result", &detail["result"]))
                 (part("Parameters", &detail["parameters"]))
-                @if let Some(logs) = detail["logs"].as_array() {
-                    section aria-labelledby="console" {
-                        h2 #console { "Console" }
-                        pre tabindex="0" { @for log in logs { (log.as_str().unwrap_or_default()) "\n" } }
-                    }
-                }
+                (texts("Warnings", &detail["warnings"]))
+                (texts("Console", &detail["logs"]))
             }
             @if let Some(script) = script {
                 div { (source(script, error)) }
@@ -118,6 +114,19 @@ fn part(name: &str, content: &Value) -> Markup {
     html! {
         @if !content.is_null() {
             section { h2 { (name) } (value(content)) }
+        }
+    }
+}
+
+/// Shows texts, one a line.
+fn texts(name: &str, texts: &Value) -> Markup {
+    let id = name.to_lowercase();
+    html! {
+        @if let Some(texts) = texts.as_array() {
+            section aria-labelledby=(id) {
+                h2 id=(id) { (name) }
+                pre tabindex="0" { @for text in texts { (text.as_str().unwrap_or_default()) "\n" } }
+            }
         }
     }
 }
@@ -301,6 +310,7 @@ fn end(visit: &Visit, replay: &Replay, rounds: &[Played], step: &Step) -> Markup
                 }
                 @let shown = clean(&outcome);
                 @if shown["error"].is_null() { (part("Result", &shown["result"])) } @else { (failure(&shown["error"])) }
+                (part("Warnings", &shown["warnings"]))
                 (part("Console", &shown["logs"]))
             }
             Step::Calls(waiting) => {

@@ -206,6 +206,7 @@ impl History {
             ("parameters", context),
             ("result", Some(&outcome["result"])),
             ("error", Some(error)),
+            ("warnings", Some(&outcome["warnings"])),
             ("calls", Some(&answer["calls"])),
         ];
         let values =
@@ -295,8 +296,10 @@ impl History {
             Ok(result) => ("result", Raw::Json(result.clone())),
             Err(failure) => ("error", Raw::Json(failure.to_json())),
         });
-        if !outcome.logs.is_empty() {
-            raw.push(("logs", Raw::Texts(outcome.logs.clone())));
+        for (name, texts) in [("warnings", &outcome.warnings), ("logs", &outcome.logs)] {
+            if !texts.is_empty() {
+                raw.push((name, Raw::Texts(texts.clone())));
+            }
         }
         let mut masked = Map::new();
         insert(&mut masked, "language", start.language.map(|language| format!("{language:?}").to_lowercase().into()));
