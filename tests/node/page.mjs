@@ -91,6 +91,23 @@ async function shot(page, name) {
   } else assert(existsSync(path), `${path} is missing`);
 }
 
+// Looks at a page light and dark, wide and narrow; `kept` is the view of which there is a picture in docs/page/. With PICTURES=FOLDER all four are there.
+async function views(page, name, kept) {
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1280, 380]) {
+      const view = `${colorScheme}-${width}`;
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 860 });
+      await accessible(page, `${name}, ${view}`);
+      assert(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} is too wide: ${view}`);
+      if (view === kept) await shot(page, name);
+      if (process.env.PICTURES) writeFileSync(join(process.env.PICTURES, `${name}-${view}.png`), await page.screenshot({ fullPage: true }));
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1280, height: 860 });
+}
+
 const walks = {
   // Finds a failed run, reads its line, mends the script, and runs it again.
   async mend(browser) {
@@ -248,6 +265,25 @@ const walks = {
     await server.stop();
   },
 
+  // A script is written without a run before it.
+  async script(browser) {
+    const server = await serve();
+    const { page, faults } = await open(browser);
+    await page.goto(server.link);
+    await page.getByRole('link', { name: 'New script' }).click();
+    const editor = page.locator('#script-text');
+    await editor.fill(`${MENDED}\nwhile (true) {`);
+    await page.locator('.diagnostics li button').first().waitFor();
+    await views(page, 'script', 'dark-1280');
+    await editor.fill(MENDED);
+    await page.locator('.diagnostics .fine').waitFor();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.waitForURL(/\/ui\/runs\/[0-9a-f]+$/);
+    assert.match(await page.locator('main').textContent(), /Result\s*5/);
+    assert.deepEqual(faults, []);
+    await server.stop();
+  },
+
   // A call waits until a person has decided.
   async approve(browser) {
     const server = await serve({ config: { approval: { rules: [{ tool: 'users:list', approval: 'always' }] } } });
@@ -265,7 +301,7 @@ const walks = {
     await page.getByRole('link', { name: /^Approvals 1/ }).waitFor();
     assert.match(await page.locator('.pending').textContent(), /users:list.*Asked by page.*"limit": 2/s);
     await page.getByLabel('Reason').fill('only two of them');
-    await accessible(page, 'a call that waits');
+    await views(page, 'approvals', 'light-1280');
     await page.getByRole('button', { name: 'Approve users:list' }).click();
     await page.getByText('No call waits for a decision.').waitFor();
     assert.match(await page.locator('tbody').textContent(), /approved.*users:list.*page.*only two of them/s);
