@@ -51,7 +51,7 @@ fn descriptions_are_short() {
     let listed: Vec<Value> = listed(&config, &offer).map(listed_json).collect();
     assert_eq!(listed.len(), 4);
     let tokens = codecall_tools::tokens::estimate(&Value::from(listed).to_string());
-    assert!(tokens <= 420, "{tokens}");
+    assert!(tokens <= 400, "{tokens}");
 }
 
 /// Clients have these names in their prompts and their code. Those with `?` are optional.
