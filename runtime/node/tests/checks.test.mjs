@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { failed } from "./failed.mjs";
 
-const { RunError, Toolset, compile, run, runSync } = await import(process.env.AGENTSCRIPT ?? "@codecall/agentscript");
+const { Toolset, compile, run, runSync } = await import(process.env.AGENTSCRIPT ?? "@codecall/agentscript");
 
 const USER = {
   type: "object",
@@ -12,16 +13,6 @@ const USER = {
   additionalProperties: false,
 };
 const userTool = (execute, more) => ({ inputSchema: USER, execute, ...more });
-
-async function failed(script, options) {
-  try {
-    await run(script, options);
-  } catch (error) {
-    assert.ok(error instanceof RunError, String(error));
-    return error;
-  }
-  assert.fail(`${script} succeeds`);
-}
 
 test("inputs are checked against schemas", async () => {
   for (const [given, message] of [

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import { failed } from "./failed.mjs";
 
 const {
   Journal, RunError, ToolError, Toolset, compile, declarations, run, runSync,
@@ -11,16 +12,6 @@ const {
 const BUSY = "let n = 0; while (true) n++;";
 /** Limits under which only a cancellation ends a busy run. */
 const ENDLESS = { timeoutMs: 600_000, maxDurationMs: 600_000, maxSteps: 1e15, maxIterations: 1e15 };
-
-async function failed(script, options) {
-  try {
-    await run(script, options);
-  } catch (error) {
-    assert.ok(error instanceof RunError, String(error));
-    return error;
-  }
-  assert.fail(`${script} succeeds`);
-}
 
 /** A promise, and what settles it. */
 function deferred() {

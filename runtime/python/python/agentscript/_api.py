@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import inspect
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -355,17 +356,7 @@ def run(
 
     Raises :class:`RunError`.
     """
-    compiled = compile(
-        script,
-        tools=tools,
-        on_call=on_call,
-        preset=preset,
-        limits=limits,
-        language=language,
-        dialect=dialect,
-        fetch=fetch,
-    )
-    return compiled.run(context, on_message=on_message, seed=seed)
+    return _compiled(locals()).run(context, on_message=on_message, seed=seed)
 
 
 @suggests
@@ -390,17 +381,12 @@ async def run_async(
 
     Raises :class:`RunError`.
     """
-    compiled = compile(
-        script,
-        tools=tools,
-        on_call=on_call,
-        preset=preset,
-        limits=limits,
-        language=language,
-        dialect=dialect,
-        fetch=fetch,
-    )
-    return await compiled.run_async(context, on_message=on_message, seed=seed)
+    return await _compiled(locals()).run_async(context, on_message=on_message, seed=seed)
+
+
+def _compiled(arguments: Mapping[str, Any]) -> Script:
+    """The script, by those among the arguments that :func:`compile` takes."""
+    return compile(**{name: arguments[name] for name in inspect.signature(compile).parameters})
 
 
 def declarations(tools: Tools) -> str:
