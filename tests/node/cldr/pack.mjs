@@ -1,4 +1,4 @@
-// Writes packs: the files in runtime/src/builtins/intl/data with texts by locale and key. `pack.rs` reads them and
+// Writes packs: the files in runtime/intl/src/data with texts by locale and key. `pack.rs` reads them and
 // describes their format.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 //! Exact decimal numbers, and rounding them as ICU does: to a power of ten, or a multiple of one.
 //!
-//! charged: by the callers, see `quantity` and `room` in the module above
+//! charged: by the callers, by the width of the numbers
 
 use std::cmp::Ordering;
 

@@ -2,11 +2,10 @@
 //!
 //! bounded: by a pattern
 
-use super::DateTimeFormat;
 use super::pattern::{Field, Item, Kind, fields};
 use super::symbols::Width;
-use crate::builtins::date::calendar::{Fields, MS_PER_DAY};
-use crate::builtins::intl::locale::with_digits;
+use super::{DateTimeFormat, Fields, Moment};
+use crate::locale::with_digits;
 
 /// A part of a formatted date.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,30 +17,29 @@ pub struct Part {
 }
 
 impl DateTimeFormat {
-    /// A time, which must be finite, as text; V8 uses plain spaces here, unlike in parts.
-    pub fn text(&self, time: f64) -> String {
+    /// A time as text; V8 uses plain spaces here, unlike in parts.
+    pub fn text(&self, time: &Moment) -> String {
         self.parts(time).into_iter().map(|part| part.text.replace('\u{202f}', " ")).collect()
     }
 
-    /// A time, which must be finite, by parts.
-    pub fn parts(&self, time: f64) -> Vec<Part> {
+    /// A time by parts.
+    pub fn parts(&self, time: &Moment) -> Vec<Part> {
         self.parts_of(&self.pattern, time)
     }
 
-    /// The fields of a time in the zone and the calendar of the format.
-    pub(super) fn local(&self, time: f64) -> Fields {
-        let local = time + f64::from(self.zone.offset(time)) * 1000.0;
-        self.calendar.fields(Fields::from_time(local), (local / MS_PER_DAY).floor() as i64)
+    /// The fields of a time in the calendar of the format.
+    pub(super) fn local(&self, time: &Moment) -> Fields {
+        self.calendar.fields(time.fields, time.days)
     }
 
     /// A time by the parts of a pattern.
-    pub(super) fn parts_of(&self, pattern: &[Item], time: f64) -> Vec<Part> {
+    pub(super) fn parts_of(&self, pattern: &[Item], time: &Moment) -> Vec<Part> {
         let at = self.local(time);
         let part = |item: &Item| match item {
             Item::Literal(text) => Part { kind: "literal", text: text.clone() },
             Item::Field(field) => {
                 let text = match field.kind() {
-                    Kind::Zone => self.zone.name_at(time, (field.letter, field.count), &self.zone_names),
+                    Kind::Zone => self.zone.name_at(time.time, (field.letter, field.count), &self.zone_names),
                     _ => self.field_text(*field, &at, pattern),
                 };
                 Part { kind: part_name(field.kind()), text }

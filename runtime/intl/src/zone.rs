@@ -1,9 +1,9 @@
 //! Time zones: their offsets, from the bundled database, and their names.
 //!
-//! `zones.txt` has the names in English by time; `tests/node/zones.mjs` writes and describes it. The names of other
+//! `data/zones.txt` has the names in English by time; `tests/node/zones.mjs` writes and describes it. The names of other
 //! locales are found by the English ones.
 //!
-//! bounded: by the longest line of `zones.txt`; what names a zone is a word, see [`super::word`]
+//! bounded: by the longest line of `zones.txt`, and by the name of a zone
 
 use super::locale::with_digits;
 use super::pack::ZONES;
@@ -78,7 +78,7 @@ struct Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table { pairs: Vec::new(), zones: HashMap::new(), names: HashMap::new() };
-    for line in include_str!("zones.txt").lines() {
+    for line in include_str!("data/zones.txt").lines() {
         if let Some(pair) = line.strip_prefix('=') {
             table.pairs.push(pair.split_once(';').unwrap_or((pair, "")));
         } else if let Some((alias, zone)) = line.split_once('>') {

@@ -4,7 +4,7 @@
 
 use super::calendar::Calendar;
 use super::pattern::Generator;
-use crate::builtins::intl::pack::{DATES, View};
+use crate::pack::{DATES, View};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

@@ -3,7 +3,7 @@
 //! bounded: by the packs, which are part of the program
 
 use super::{CurrencyDisplay, Notation, NumberFormat, SignDisplay, Style};
-use crate::builtins::intl::pack::{self, CURRENCIES, FIELD, NUMBERS, RULES, UNITS};
+use crate::pack::{self, CURRENCIES, FIELD, NUMBERS, RULES, UNITS};
 use std::borrow::Cow;
 
 /// The data of a formatter.
@@ -198,30 +198,30 @@ impl Symbols {
 
 /// What a formatter needs, from its options.
 pub fn data(format: &NumberFormat, locale: &'static str) -> Data {
-    let system = format.numbering.as_str();
-    let is_currency = format.style == Style::Currency;
-    let is_named = is_currency && format.currency_display == CurrencyDisplay::Name;
+    let system = format.options.numbering.as_str();
+    let is_currency = format.options.style == Style::Currency;
+    let is_named = is_currency && format.options.currency_display == CurrencyDisplay::Name;
     let mut symbols = Symbols::new(locale, system, is_currency);
-    let mut pattern = match format.style {
+    let mut pattern = match format.options.style {
         Style::Currency if is_named => "d",
         // As in V8, a sign that is never shown has no form for accounting.
-        Style::Currency if format.accounting && format.sign_display != SignDisplay::Never => "a",
+        Style::Currency if format.options.accounting && format.options.sign_display != SignDisplay::Never => "a",
         Style::Currency => "c",
-        Style::Percent if format.notation != Notation::Compact => "p",
+        Style::Percent if format.options.notation != Notation::Compact => "p",
         Style::Unit if format.is_percent_sign() => "p",
         Style::Decimal | Style::Percent | Style::Unit => "d",
     };
     let mut currency = Cow::Borrowed("");
     let mut own_pattern = "";
     if is_currency {
-        let fields = CURRENCIES.get(locale, &format!("s/{}", format.currency)).map(pack::fields);
+        let fields = CURRENCIES.get(locale, &format!("s/{}", format.options.currency)).map(pack::fields);
         let [symbol, narrow, decimal, group, own] = fields.unwrap_or_default();
-        let known = match format.currency_display {
+        let known = match format.options.currency_display {
             CurrencyDisplay::Symbol => symbol,
             CurrencyDisplay::Narrow => narrow,
             CurrencyDisplay::Code | CurrencyDisplay::Name => "",
         };
-        currency = if known.is_empty() { Cow::Owned(format.currency.clone()) } else { known.into() };
+        currency = if known.is_empty() { Cow::Owned(format.options.currency.clone()) } else { known.into() };
         if !decimal.is_empty() {
             symbols.decimal = decimal;
         }
@@ -235,9 +235,9 @@ pub fn data(format: &NumberFormat, locale: &'static str) -> Data {
         }
     }
     let text = if own_pattern.is_empty() { of(locale, pattern, system) } else { own_pattern };
-    pattern = match format.notation {
+    pattern = match format.options.notation {
         Notation::Compact if is_currency && !is_named => "cc",
-        Notation::Compact if format.compact_long => "cl",
+        Notation::Compact if format.options.compact_long => "cl",
         Notation::Compact => "cs",
         Notation::Standard | Notation::Scientific | Notation::Engineering => "",
     };
@@ -254,18 +254,20 @@ pub fn data(format: &NumberFormat, locale: &'static str) -> Data {
 }
 
 fn outer(format: &NumberFormat, locale: &str, _system: &str) -> Option<Outer> {
-    match format.style {
+    match format.options.style {
         Style::Unit if format.is_percent_sign() => None,
-        Style::Unit => Some(Outer { kind: "unit", forms: unit(locale, &format.unit, format.unit_display) }),
-        Style::Percent if format.notation == Notation::Compact => {
+        Style::Unit => {
+            Some(Outer { kind: "unit", forms: unit(locale, &format.options.unit, format.options.unit_display) })
+        }
+        Style::Percent if format.options.notation == Notation::Compact => {
             Some(Outer { kind: "unit", forms: unit(locale, "percent", 0) })
         }
-        Style::Currency if format.currency_display == CurrencyDisplay::Name => {
-            let names = CURRENCIES.get(locale, &format!("n/{}", format.currency)).unwrap_or_default();
+        Style::Currency if format.options.currency_display == CurrencyDisplay::Name => {
+            let names = CURRENCIES.get(locale, &format!("n/{}", format.options.currency)).unwrap_or_default();
             let (display, forms) = names.split_once(FIELD).unwrap_or((names, ""));
             let name = |letter| match pack::form(forms, letter) {
                 Some(name) => name,
-                None if display.is_empty() => format.currency.as_str(),
+                None if display.is_empty() => format.options.currency.as_str(),
                 None => display,
             };
             // As in ICU, the patterns are those of Latin digits.

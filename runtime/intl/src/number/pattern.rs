@@ -1,13 +1,13 @@
 //! From a number and the options of a formatter to typed parts, as ICU does it: the digits, the modifiers around them,
 //! and the trimming of spaces from parts.
 //!
-//! charged: by the callers, see `quantity` and `room` in the module above
+//! charged: by the callers, by the width of the numbers
 
 use super::decimal::{Decimal, Quantity};
 use super::symbols::{Affixes, Data, Pattern, Sign};
 use super::{Grouping, Notation, NumberFormat, Rounding, SignDisplay, Style};
-use crate::builtins::intl::pack::FIELD;
-use crate::builtins::intl::plurals::{self, Operands};
+use crate::pack::FIELD;
+use crate::plurals::{self, Operands};
 use std::borrow::Cow;
 
 /// A piece of a formatted number: its type in `formatToParts`, and its text.
@@ -125,11 +125,11 @@ impl NumberFormat {
             Quantity::NaN => out.number.push(("nan", data.symbols.nan.into())),
             Quantity::Infinite(_) => out.number.push(("infinity", data.symbols.infinity.into())),
             Quantity::Finite(decimal) => {
-                if self.style == Style::Percent {
+                if self.options.style == Style::Percent {
                     decimal.shift(2);
                 }
                 // The plural category of compact numbers is that of the number in full, as in ICU.
-                if data.outer.is_some() && self.notation == Notation::Compact {
+                if data.outer.is_some() && self.options.notation == Notation::Compact {
                     let mut full = decimal.clone();
                     let fraction = self.round(&mut full);
                     out.plural = self.plural(&full, fraction, 0, false);
@@ -137,12 +137,12 @@ impl NumberFormat {
                 let exponent = self.scale(decimal);
                 let fraction = self.round(decimal);
                 self.digits(decimal, fraction, &mut out.number);
-                match self.notation {
+                match self.options.notation {
                     Notation::Standard => {}
                     Notation::Scientific | Notation::Engineering => self.exponent_parts(exponent, &mut out.number),
                     Notation::Compact => compact = self.compact_pattern(decimal, fraction, exponent),
                 }
-                if data.outer.is_some() && self.notation != Notation::Compact {
+                if data.outer.is_some() && self.options.notation != Notation::Compact {
                     out.plural = self.plural(decimal, fraction, exponent, false);
                 }
             }
@@ -174,7 +174,7 @@ impl NumberFormat {
 
     /// Divide by the power of ten of the notation; gives its exponent.
     pub fn scale(&self, decimal: &mut Decimal) -> i64 {
-        if self.notation == Notation::Standard || decimal.is_zero() {
+        if self.options.notation == Notation::Standard || decimal.is_zero() {
             return 0;
         }
         let magnitude = decimal.magnitude();
@@ -192,7 +192,7 @@ impl NumberFormat {
 
     /// The exponent of numbers of a magnitude.
     fn exponent(&self, magnitude: i64) -> i64 {
-        match self.notation {
+        match self.options.notation {
             Notation::Standard => 0,
             Notation::Scientific => magnitude,
             Notation::Engineering => magnitude.div_euclid(3) * 3,
@@ -239,13 +239,13 @@ impl NumberFormat {
     /// Round; gives the number of fraction digits that are shown.
     pub fn round(&self, decimal: &mut Decimal) -> usize {
         let significant = |decimal: &Decimal, digits: usize| decimal.magnitude() - digits as i64 + 1;
-        let fraction = match self.rounding {
+        let fraction = match self.options.rounding {
             Rounding::Fraction { min, max } => {
-                decimal.round(-(max as i64), self.increment, self.mode);
+                decimal.round(-(max as i64), self.options.increment, self.options.mode);
                 min as i64
             }
             Rounding::Significant { min, max } => {
-                decimal.round(significant(decimal, max), 1, self.mode);
+                decimal.round(significant(decimal, max), 1, self.options.mode);
                 -significant(decimal, min)
             }
             Rounding::Both { fraction: (min, max), significant: (least, most), more } => {
@@ -253,14 +253,14 @@ impl NumberFormat {
                 let mut by_significant = significant(decimal, most);
                 let magnitude = decimal.magnitude();
                 let digit = if more { by_fraction.min(by_significant) } else { by_fraction.max(by_significant) };
-                decimal.round(digit, 1, self.mode);
+                decimal.round(digit, 1, self.options.mode);
                 if !decimal.is_zero() && decimal.magnitude() != magnitude && by_fraction == by_significant {
                     by_significant += 1;
                 }
                 if more == (by_significant <= by_fraction) { -significant(decimal, least) } else { min as i64 }
             }
         };
-        if self.strip_zeros && !decimal.has_fraction() {
+        if self.options.strip_zeros && !decimal.has_fraction() {
             return 0;
         }
         let shown = usize::try_from(fraction).unwrap_or(0);
@@ -270,18 +270,18 @@ impl NumberFormat {
     /// The digits of a number, in groups.
     fn digits(&self, decimal: &Decimal, fraction: usize, out: &mut Vec<Part>) {
         let symbols = &self.data.symbols;
-        let (whole, fraction) = decimal.parts(self.min_integer, fraction);
+        let (whole, fraction) = decimal.parts(self.options.min_integer, fraction);
         let (mut first, mut second) = self.data.pattern.groups;
-        let least = match self.grouping {
+        let least = match self.options.grouping {
             Grouping::Never => {
                 first = 0;
                 1
             }
-            Grouping::Auto if self.notation != Notation::Compact => self.data.least_group,
+            Grouping::Auto if self.options.notation != Notation::Compact => self.data.least_group,
             Grouping::Auto | Grouping::Min2 => self.data.least_group.max(2),
             Grouping::Always => 1,
         };
-        if first == 0 && self.grouping == Grouping::Always {
+        if first == 0 && self.options.grouping == Grouping::Always {
             first = 3;
         }
         second = if second == 0 { first } else { second };
@@ -324,7 +324,7 @@ impl NumberFormat {
         let negative = shown.is_negative();
         let is_zero = shown.is_zero() || matches!(shown, Quantity::NaN);
         let either = if negative { Sign::Minus } else { Sign::Plus };
-        match self.sign_display {
+        match self.options.sign_display {
             SignDisplay::Auto if negative => Sign::Minus,
             SignDisplay::Always => either,
             SignDisplay::ExceptZero if !is_zero => either,
@@ -365,7 +365,7 @@ impl NumberFormat {
                 _ if quoted => push(out, kind, letter),
                 '-' => self.signs(minus, out),
                 '+' => self.signs("+", out),
-                '%' if self.style == Style::Unit => out.push(("unit", data.symbols.percent.into())),
+                '%' if self.options.style == Style::Unit => out.push(("unit", data.symbols.percent.into())),
                 '%' => out.push(("percentSign", data.symbols.percent.into())),
                 '¤' => out.push(("currency", data.currency.clone())),
                 _ => push(out, kind, letter),

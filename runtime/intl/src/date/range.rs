@@ -3,14 +3,13 @@
 //!
 //! bounded: by the patterns of a locale
 
-use super::DateTimeFormat;
 use super::calendar::Calendar;
 use super::pattern::{Field, Generator, Item, KINDS, Kind, fields, joined as glued, parse};
 use super::write::Part;
-use crate::builtins::date::calendar::Fields;
+use super::{DateTimeFormat, Fields, Moment};
 
 /// A part of a range, and which time it is from.
-type Ranged = (Part, &'static str);
+pub type Ranged = (Part, &'static str);
 
 /// The most significant field in which two times differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +54,7 @@ struct Plan {
 
 impl DateTimeFormat {
     /// A range by parts, each with the time that it is from; `None` where both times look the same.
-    pub fn range(&self, from: f64, to: f64) -> Option<Vec<Ranged>> {
+    pub fn range(&self, from: &Moment, to: &Moment) -> Option<Vec<Ranged>> {
         let difference = difference(self.calendar, &self.local(from), &self.local(to));
         if difference == Difference::None {
             return None;
@@ -75,7 +74,7 @@ impl DateTimeFormat {
     }
 
     /// Both times by one pattern; of times on one day the date is shown once.
-    fn both(&self, plan: &Plan, pattern: &[Item], from: f64, to: f64, difference: Difference) -> Vec<Part> {
+    fn both(&self, plan: &Plan, pattern: &[Item], from: &Moment, to: &Moment, difference: Difference) -> Vec<Part> {
         let is_same_day = difference > Difference::Day && !plan.date.is_empty() && !plan.time.is_empty();
         if !is_same_day {
             return self.fallback(pattern, from, to);
@@ -91,7 +90,7 @@ impl DateTimeFormat {
         parts
     }
 
-    fn fallback(&self, pattern: &[Item], from: f64, to: f64) -> Vec<Part> {
+    fn fallback(&self, pattern: &[Item], from: &Moment, to: &Moment) -> Vec<Part> {
         let mut parts = Vec::new();
         for piece in pieces(self.symbols.fallback()) {
             match piece {

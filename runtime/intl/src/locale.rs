@@ -1,6 +1,6 @@
 //! Locales: canonical language tags (UTS 35), and the one that a request resolves to (ECMA-402 9.2.7).
 //!
-//! bounded: by a tag, which is a word, see [`super::word`]
+//! bounded: by a tag
 
 mod code;
 mod keywords;
@@ -169,6 +169,12 @@ pub fn without_extensions(tag: &str) -> &str {
         end += part.len() + 1;
     }
     tag
+}
+
+/// Whether a text has the form of a type of an extension (UTS 35): parts of three to eight letters and digits.
+pub fn is_type(text: &str) -> bool {
+    let is_part = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    text.split('-').all(is_part)
 }
 
 /// Why a tag has no canonical form.

@@ -1,6 +1,6 @@
 //! Codes of languages that `Intl.DisplayNames` takes: tags of RFC 5646, which are more than those of UTS 35.
 //!
-//! bounded: by a tag, which is a word, see [`super::super::word`]
+//! bounded: by a tag
 
 use super::{Invalid, UNKNOWN, canonical_form, check, keywords, without_extensions};
 

@@ -1,6 +1,6 @@
 //! Calendars: the names that `Intl.DateTimeFormat` knows, and the fields of a day in those that it can show.
 
-use crate::builtins::date::calendar::Fields;
+use super::Fields;
 
 /// A calendar that dates can be shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The keywords of the extension `u` of canonical tags: read, and what the crate leaves undone in their canonical form.
 //!
-//! bounded: by a tag, which is a word, see [`super::super::word`]
+//! bounded: by a tag
 
 /// The keywords of a canonical tag: keys and values, with `""` for `true`.
 pub fn of(tag: &str) -> Vec<(String, String)> {
