@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Writes runtime/src/builtins/intl/zones.txt: Node's names of time zones, by zone, time and offset.
-//   node tests/node/zones.mjs ALIASES > runtime/src/builtins/intl/zones.txt
+// Writes runtime/intl/src/data/zones.txt: Node's names of time zones, by zone, time and offset.
+//   node tests/node/zones.mjs ALIASES > runtime/intl/src/data/zones.txt
 // ALIASES is a file with a line for each name of a zone in the database of the interpreter.
 // A line of the result has one of these forms:
 //   =LONG;SHORT                              a pair of names; pairs are numbered from 0

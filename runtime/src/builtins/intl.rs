@@ -1,4 +1,4 @@
-//! `Intl` (ECMA-402), with the locales and the data of CLDR that Node has.
+//! `Intl` (ECMA-402): objects, their options and the charges for their work. The crate `agentscript_intl` makes the texts.
 //!
 //! This file has the namespace and what its constructors share: requested locales and options.
 
@@ -7,20 +7,12 @@ pub mod collator;
 pub mod date_time_format;
 pub mod display_names;
 pub mod list_format;
-pub mod locale;
 mod methods;
 pub mod number_format;
-pub mod pack;
 pub mod plural_rules;
-pub mod plurals;
 pub mod relative_time_format;
 pub mod segmenter;
 mod supported_values;
-#[cfg(feature = "time-zones")]
-pub mod zone;
-#[cfg(not(feature = "time-zones"))]
-#[path = "intl/without_zones.rs"]
-pub mod zone;
 
 use super::family::Family;
 use super::registry::registry;
@@ -30,8 +22,9 @@ use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_intl::locale::{self, Invalid, Resolved};
+use agentscript_intl::plurals;
 use agentscript_lang::refused::Missing;
-use locale::{Invalid, Resolved};
 
 /// The namespace.
 pub const GLOBALS: &[Global] = &[Global {
@@ -282,6 +275,20 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
             Err(vm.range_error(&format!("Value {shown} out of range for {service} options property {name}")))
         }
     }
+}
+
+/// An option that is a type of an extension of a tag: it may be one that nobody knows. `invalid` begins the message.
+pub fn type_option(vm: &mut Vm, options: Value, name: &str, invalid: &str) -> Result<Option<String>> {
+    let value = option(vm, options, name)?;
+    if value.is_undefined() {
+        return Ok(None);
+    }
+    let text = word(vm, value)?;
+    if !locale::is_type(&text) {
+        let text = locale::by_bytes(&text);
+        return Err(vm.range_error(&format!("{invalid} : {text}"))); // bounded: a word
+    }
+    Ok(Some(text))
 }
 
 /// An option that is a whole number in a range (ECMA-402 9.2.15).

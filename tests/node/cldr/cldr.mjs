@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 const require = createRequire(import.meta.url);
-export const OUT = join(import.meta.dirname, '../../../runtime/src/builtins/intl/data');
+export const OUT = join(import.meta.dirname, '../../../runtime/intl/src/data');
 
 /** A file of the package: `cldr('core', 'supplemental/aliases.json')`. */
 export const cldr = (name, path) => JSON.parse(readFileSync(join(dirname(require.resolve(`cldr-${name}/package.json`)), path), 'utf8'));

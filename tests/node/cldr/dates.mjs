@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes runtime/src/builtins/intl/data/dates.bin: names and patterns of dates. Lists are joined by `|`. Keys:
+// Writes runtime/intl/src/data/dates.bin: names and patterns of dates. Lists are joined by `|`. Keys:
 //   CALENDAR/months/{format,stand-alone}/{wide,abbreviated,narrow}   and days, from Sunday
 //   CALENDAR/periods/{format,stand-alone}/WIDTH                      in the order of PERIODS, empty where there is none
 //   CALENDAR/eras/{names,abbr,narrow}

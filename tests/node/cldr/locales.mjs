@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes runtime/src/builtins/intl/data/locales.txt: the locales that Node has, one a line:
+// Writes runtime/intl/src/data/locales.txt: the locales that Node has, one a line:
 // (and digits.txt, below)
 //   TAG DATA CALENDAR NUMBERING HOURCYCLE COLLATIONS
 // DATA is the locale of the packs with its data. CALENDAR, NUMBERING and HOURCYCLE are its defaults.

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Writes the packs of CLDR that numbers, lists, relative times and display names are formatted with:
-// numbers.bin, currencies.bin, units.bin, phrases.bin, names.bin and rules.bin in runtime/src/builtins/intl/data.
+// numbers.bin, currencies.bin, units.bin, phrases.bin, names.bin and rules.bin in runtime/intl/src/data.
 import { main as file, supplemental } from './cldr.mjs'
 import { writePack } from './pack.mjs'
 

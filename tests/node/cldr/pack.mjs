@@ -1,4 +1,4 @@
-// Writes packs: the files in runtime/src/builtins/intl/data with texts by locale and key. `pack.rs` reads them and
+// Writes packs: the files in runtime/intl/src/data with texts by locale and key. `pack.rs` reads them and
 // describes their format.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,16 +21,16 @@ export function writePack(file, texts, locales = LOCALES) {
   }
   const chunks = [...languages].sort(([a], [b]) => byBytes(a, b)).map(([language, tags]) => [language, chunk(tags, all, keys, numbers)]);
   const table = new Writer();
-  table.u16(keys.length);
+  table.number(keys.length);
   for (const key of keys) table.text(key);
   const packed = [{ language: '', dictionary: '', size: table.size, bytes: deflate(table.done()) }, ...deflated(chunks)];
   const out = new Writer();
-  out.u16(packed.length);
+  out.number(packed.length);
   for (const { language, dictionary, size, bytes } of packed) {
     out.text(language);
     out.text(dictionary);
-    out.u32(size);
-    out.u32(bytes.length);
+    out.number(size);
+    out.number(bytes.length);
   }
   for (const { bytes } of packed) out.bytes(bytes);
   mkdirSync(OUT, { recursive: true });
@@ -42,7 +42,7 @@ export function writePack(file, texts, locales = LOCALES) {
 /** The locales of a language, each with what differs from the one that it inherits from. */
 function chunk(tags, all, keys, numbers) {
   const out = new Writer();
-  out.u16(tags.length);
+  out.number(tags.length);
   for (const tag of tags) {
     let above = parent(tag);
     while (above !== undefined && !all.has(above)) above = parent(above);
@@ -50,9 +50,10 @@ function chunk(tags, all, keys, numbers) {
     const entries = keys.filter((key) => own.get(key) !== inherited.get(key)).map((key) => [numbers.get(key), Buffer.from(own.get(key) ?? '')]);
     out.text(tag);
     out.text(above ?? '');
-    out.u16(entries.length);
-    out.columns(entries.map(([key], at) => key - (at ? entries[at - 1][0] : 0)));
-    out.columns(entries.map(([, text]) => text.length));
+    out.number(entries.length);
+    // Differences and lengths apart: that compresses better.
+    entries.forEach(([key], at) => out.number(key - (at ? entries[at - 1][0] : 0)));
+    for (const [, text] of entries) out.number(text.length);
     for (const [, text] of entries) out.bytes(text);
   }
   return out.done();
@@ -105,27 +106,15 @@ class Writer {
     this.#parts.push(bytes);
     this.size += bytes.length;
   }
-  u16(value) {
-    if (value > 0xffff) throw new Error(`too large: ${value}`);
-    const bytes = Buffer.alloc(2);
-    bytes.writeUInt16LE(value);
-    this.bytes(bytes);
-  }
-  u32(value) {
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32LE(value);
-    this.bytes(bytes);
-  }
-  /** The low bytes of all numbers, then the high ones, which compress better. */
-  columns(values) {
-    if (values.some((value) => value > 0xffff)) throw new Error(`too large: ${Math.max(...values)}`);
-    this.bytes(Buffer.from(values.map((value) => value & 255)));
-    this.bytes(Buffer.from(values.map((value) => value >> 8)));
+  /** Seven bits a byte, the low ones first; all bytes but the last have the eighth. */
+  number(value) {
+    const bytes = [];
+    for (let rest = value; bytes.length === 0 || rest > 0; rest >>>= 7) bytes.push(rest > 127 ? (rest & 127) | 128 : rest);
+    this.bytes(Buffer.from(bytes));
   }
   text(text) {
     const bytes = Buffer.from(text);
-    if (bytes.length > 0xff) throw new Error(`too long: ${text}`);
-    this.bytes(Buffer.from([bytes.length]));
+    this.number(bytes.length);
     this.bytes(bytes);
   }
   done() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes runtime/src/builtins/intl/data/zones.bin: names of time zones, by their names in English, as zones.txt has
+// Writes runtime/intl/src/data/zones.bin: names of time zones, by their names in English, as zones.txt has
 // them. Keys:
 //   long/NAME, short/NAME      the names that are NAME in English
 //   city/ZONE, region/REGION   what stands in the name of a place's time
@@ -11,7 +11,7 @@ import { OUT, main, supplemental } from './cldr.mjs';
 import { writePack } from './pack.mjs';
 
 const TYPES = ['standard', 'daylight', 'generic'];
-const lines = readFileSync(join(OUT, '../zones.txt'), 'utf8').split('\n');
+const lines = readFileSync(join(OUT, 'zones.txt'), 'utf8').split('\n');
 const wanted = new Set(lines.filter((line) => line.startsWith('=')).map((line) => line.slice(1).split(';')[0].replace(/ \(.*\)$/, '')).filter(Boolean));
 const zones = [...new Set(lines.filter((line) => /^[^=|~>]+\|/.test(line)).map((line) => line.split('|')[0]))];
 

@@ -1,22 +1,17 @@
 //! `Intl.DateTimeFormat` (ECMA-402 11), and `toLocaleString` of dates with it.
 
-mod calendar;
 mod options;
-mod pattern;
-mod range;
-mod symbols;
-mod write;
-
-pub use options::{DateTimeFormat, Wanted};
 
 use super::{SUPPORTED_LOCALES_OF, incompatible, incompatible_wrapper, parts_value};
-use crate::builtins::date::calendar::time_clip;
+use crate::builtins::date::calendar::{self, MS_PER_DAY, time_clip};
 use crate::builtins::date::current;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
-use crate::heap::{Action, InternalSlots};
+use crate::heap::{Action, InternalSlots, block};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+pub use agentscript_intl::date::Wanted;
+use agentscript_intl::date::{self, Fields, Moment, Resolved};
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -27,6 +22,21 @@ pub const CONSTRUCTOR: Global = Global {
     functions: &[SUPPORTED_LOCALES_OF],
     numbers: &[],
 };
+
+/// The internal slots of an `Intl.DateTimeFormat`.
+#[derive(Clone, Debug)]
+pub struct DateTimeFormat {
+    format: date::DateTimeFormat,
+    /// The function of `format`, once it was read.
+    pub function: Value,
+}
+
+impl DateTimeFormat {
+    /// Bytes of its pattern.
+    pub fn cost(&self) -> usize {
+        self.format.allocations().map(block).sum()
+    }
+}
 
 /// Methods of formats.
 pub const METHODS: &[Row] = &[
@@ -45,14 +55,15 @@ const RANGE: usize = 1500;
 /// A date as locale-dependent text: `toLocaleString` and similar methods.
 pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wanted: Wanted) -> Result<String> {
     vm.work(READING)?;
-    let format = DateTimeFormat::read(vm, locales, options, wanted)?;
-    Ok(format.text(time))
+    let format = options::read(vm, locales, options, wanted)?;
+    Ok(format.text(&moment(&format, time)))
 }
 
 /// `new Intl.DateTimeFormat(locales, options)`, with or without `new`
 fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(READING)?;
-    let format = DateTimeFormat::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
+    let format = options::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
+    let format = DateTimeFormat { format, function: Value::UNDEFINED };
     Ok(vm.heap.new_with_slots(InternalSlots::DateTimeFormat(Box::new(format))))
 }
 
@@ -82,6 +93,14 @@ fn clipped(vm: &mut Vm, time: f64) -> Result<f64> {
     Ok(time)
 }
 
+/// A time, which must be finite, in the zone of a format.
+fn moment(format: &date::DateTimeFormat, time: f64) -> Moment {
+    let local = time + f64::from(format.zone().offset(time)) * 1000.0;
+    let calendar::Fields { year, month, day, hour, minute, second, ms, weekday } = calendar::Fields::from_time(local);
+    let fields = Fields { year, month, day, hour, minute, second, ms, weekday };
+    Moment { time, days: (local / MS_PER_DAY).floor() as i64, fields }
+}
+
 /// `format.format`: a function bound to the format, always the same one
 fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let format = this_format(vm, this, "get format")?;
@@ -97,9 +116,9 @@ fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let [format, ..] = vm.heap.native_closures[function.index()].data;
-    let format = this_format(vm, format, "get format")?;
+    let format = this_format(vm, format, "get format")?.format;
     let time = time(vm, arg(arguments, 0))?;
-    Ok(vm.string(&format.text(time)))
+    Ok(vm.string(&format.text(&moment(&format, time))))
 }
 
 /// The two times of a range.
@@ -115,33 +134,35 @@ fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
 
 /// `format.formatRange(from, to)`
 fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "formatRange")?;
+    let format = this_format(vm, this, "formatRange")?.format;
     vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
-    let text = match format.range(from, to) {
+    let (from, to) = (moment(&format, from), moment(&format, to));
+    let text = match format.range(&from, &to) {
         Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(), // bounded: by two patterns
-        None => format.text(from),
+        None => format.text(&from),
     };
     Ok(vm.string(&text))
 }
 
 /// `format.formatRangeToParts(from, to)`
 fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "formatRangeToParts")?;
+    let format = this_format(vm, this, "formatRangeToParts")?.format;
     vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
-    let parts = format.range(from, to);
+    let (from, to) = (moment(&format, from), moment(&format, to));
+    let parts = format.range(&from, &to);
     let shared = |part| (part, "shared");
     // bounded: by two patterns
-    let parts = parts.unwrap_or_else(|| format.parts(from).into_iter().map(shared).collect());
+    let parts = parts.unwrap_or_else(|| format.parts(&from).into_iter().map(shared).collect());
     parts_value(vm, parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))))
 }
 
 /// `format.formatToParts(date)`
 fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "formatToParts")?;
+    let format = this_format(vm, this, "formatToParts")?.format;
     let time = time(vm, arg(arguments, 0))?;
-    let parts = format.parts(time);
+    let parts = format.parts(&moment(&format, time));
     parts_value(vm, parts.iter().map(|part| (part.kind, &*part.text, None)))
 }
 
@@ -149,12 +170,12 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let format = this_format(vm, this, "resolvedOptions")?;
     let object = vm.heap.new_object();
-    for (name, value) in format.resolved() {
+    for (name, value) in format.format.resolved() {
         let name = vm.intern_text(name);
         let value = match value {
-            options::Resolved::Text(text) => vm.string(&text),
-            options::Resolved::Flag(flag) => Value::bool(flag),
-            options::Resolved::Number(number) => Value::number(f64::from(number)),
+            Resolved::Text(text) => vm.string(&text),
+            Resolved::Flag(flag) => Value::bool(flag),
+            Resolved::Number(number) => Value::number(f64::from(number)),
         };
         vm.heap.set_own(object, name, value);
     }

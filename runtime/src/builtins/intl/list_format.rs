@@ -1,7 +1,5 @@
 //! `Intl.ListFormat` (ECMA-402 13).
 
-use super::locale::available_lists;
-use super::pack::{self, PHRASES};
 use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native, prelude};
 use crate::charge::Buffer;
@@ -9,6 +7,8 @@ use crate::heap::InternalSlots;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use agentscript_intl::list::{Join, Patterns, STYLES, TYPES};
+use agentscript_intl::locale::available_lists;
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -43,9 +43,6 @@ pub struct ListFormat {
     kind: usize,
     style: usize,
 }
-
-const TYPES: &[&str] = &["conjunction", "disjunction", "unit"];
-const STYLES: &[&str] = &["long", "short", "narrow"];
 
 /// `new Intl.ListFormat(locales, options)`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -105,27 +102,16 @@ enum Piece {
 fn pieces(vm: &mut Vm, format: &ListFormat, list: Value) -> Result<Buffer<Piece>> {
     let items = vm.charged_items_copy(list)?;
     vm.work(2 + items.len())?;
-    let key = ["s", "o", "u"][format.kind];
-    let style = ["l", "s", "n"][format.style];
-    // bounded: two letters
-    let patterns = PHRASES.get(format.data, &format!("l/{key}{style}")).unwrap_or_default();
-    let [two, start, middle, end]: [&'static str; 4] = pack::fields(patterns);
+    let patterns = Patterns::new(format.data, format.kind, format.style);
     let mut out = Buffer::new();
     let mut fronts = Buffer::new();
-    let count = items.len();
     for (index, &item) in items.iter().enumerate() {
         if index == 0 {
             out.push(vm, Piece::Item(item))?;
             continue;
         }
-        let pattern = match index {
-            _ if index + 1 == count && count == 2 => fitting(vm, format.data, two, item),
-            _ if index + 1 == count => fitting(vm, format.data, end, item),
-            1 => start,
-            _ => middle,
-        };
-        let (before, rest) = pattern.split_once("{0}").unwrap_or(("", pattern));
-        let (between, behind) = rest.split_once("{1}").unwrap_or((rest, ""));
+        // charged: a few characters
+        let Join { before, between, behind } = patterns.join(index, items.len(), vm.heap.bytes(item));
         if !before.is_empty() {
             fronts.push(vm, before)?;
         }
@@ -144,36 +130,6 @@ fn pieces(vm: &mut Vm, format: &ListFormat, list: Value) -> Result<Buffer<Piece>
     all.extend(vm, fronts.iter().rev().map(|&front| Piece::Text(front)))?;
     all.extend(vm, out)?;
     Ok(all)
-}
-
-/// The pattern that fits what comes next: in Spanish "y" becomes "e" and "o" becomes "u" before the same sound, in Hebrew
-/// a hyphen stands before another script.
-fn fitting(vm: &Vm, locale: &str, pattern: &'static str, item: Value) -> &'static str {
-    let language = locale.split('-').next().unwrap_or_default();
-    if !matches!(language, "es" | "he") {
-        return pattern;
-    }
-    // charged: a few characters
-    let bytes = vm.heap.bytes(item);
-    let at = |index: usize| bytes.get(index).map(u8::to_ascii_lowercase);
-    match pattern {
-        "{0} y {1}" => {
-            let is_i = at(0) == Some(b'i')
-                || at(0) == Some(b'h') && at(1) == Some(b'i') && !matches!(at(2), Some(b'a' | b'e'));
-            if is_i { "{0} e {1}" } else { pattern }
-        }
-        "{0} o {1}" => {
-            let is_eleven = bytes.starts_with(b"11") && matches!(at(2), None | Some(b' '));
-            let is_o = matches!(at(0), Some(b'o' | b'8')) || at(0) == Some(b'h') && at(1) == Some(b'o') || is_eleven;
-            if is_o { "{0} u {1}" } else { pattern }
-        }
-        "{0} \u{5d5}{1}" => {
-            let first = crate::wtf8::first_code_point(bytes).map(|(point, _)| point);
-            let is_hebrew = first.is_none_or(|point| matches!(point, 0x591..=0x5f4 | 0xfb1d..=0xfb4f));
-            if is_hebrew { pattern } else { "{0} \u{5d5}-{1}" }
-        }
-        _ => pattern,
-    }
 }
 
 /// `$formatList(self, strings)`

@@ -1,14 +1,10 @@
 //! `Intl.NumberFormat` (ECMA-402 16), `toLocaleString` of numbers and BigInts.
 //!
-//! Numbers are exact decimals: the digits that identify a double, all digits of a BigInt or a text.
-//! Options are read here, numbers become text in [`pattern`], ranges of them in [`range`].
+//! Numbers are exact decimals: the digits that identify a double, all digits of a BigInt or a text. [`options`] reads
+//! options, [`range`] formats ranges.
 
-mod decimal;
 mod options;
-mod pattern;
 mod range;
-mod symbols;
-mod units;
 
 use super::{SUPPORTED_LOCALES_OF, parts_value};
 use crate::builtins::{Body, Global, Row, arg, bigint, getter, native};
@@ -19,12 +15,9 @@ use crate::numeric::{is_space, number_text, text_number};
 use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use decimal::{Decimal, Mode, Quantity};
+use agentscript_intl::number::{self, Decimal, Quantity};
 pub use options::{for_plurals, numbering};
 use options::{read, resolved_options};
-pub use pattern::Part;
-use std::sync::Arc;
-use symbols::Data;
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -48,80 +41,15 @@ pub const METHODS: &[Row] = &[
 /// The internal slots of an `Intl.NumberFormat`.
 #[derive(Clone, Debug)]
 pub struct NumberFormat {
-    /// The resolved tag.
-    pub locale: String,
-    /// The numbering system.
-    pub numbering: String,
-    style: Style,
-    currency: String,
-    currency_display: CurrencyDisplay,
-    accounting: bool,
-    unit: String,
-    /// Short, narrow, long.
-    unit_display: usize,
-    notation: Notation,
-    compact_long: bool,
-    grouping: Grouping,
-    sign_display: SignDisplay,
-    min_integer: usize,
-    rounding: Rounding,
-    mode: Mode,
-    increment: u32,
-    strip_zeros: bool,
-    /// Whether it formats a range.
-    is_range: bool,
-    data: Arc<Data>,
+    /// The format.
+    pub format: number::NumberFormat,
     /// The function of `format`, `undefined` until it is read.
     pub bound: Value,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    Decimal,
-    Percent,
-    Currency,
-    Unit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CurrencyDisplay {
-    Code,
-    Symbol,
-    Narrow,
-    Name,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Notation {
-    Standard,
-    Scientific,
-    Engineering,
-    Compact,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grouping {
-    Never,
-    Min2,
-    Auto,
-    Always,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SignDisplay {
-    Auto,
-    Never,
-    Always,
-    ExceptZero,
-    Negative,
-}
-
-/// The minimum and maximum numbers of digits.
-#[derive(Clone, Copy, Debug)]
-enum Rounding {
-    Fraction { min: usize, max: usize },
-    Significant { min: usize, max: usize },
-    Both { fraction: (usize, usize), significant: (usize, usize), more: bool },
+impl NumberFormat {
+    /// About how many bytes its texts and data take beside it.
+    pub const BESIDE: usize = number::NumberFormat::BESIDE;
 }
 
 /// Numbers with more digits than this are not written out in full.
@@ -130,6 +58,7 @@ const MAX_WIDTH: usize = 100_000_000;
 /// `new Intl.NumberFormat(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let format = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.NumberFormat")?;
+    let format = NumberFormat { format, bound: Value::UNDEFINED };
     Ok(vm.heap.new_with_slots(InternalSlots::NumberFormat(Box::new(format))))
 }
 
@@ -141,103 +70,10 @@ pub fn to_locale_string(vm: &mut Vm, value: Value, arguments: &[Value], service:
 }
 
 /// The letter of the plural category of a number with the digits of a formatter.
-pub fn plural_of(vm: &mut Vm, format: &NumberFormat, number: f64, is_ordinal: bool) -> Result<char> {
+pub fn plural_of(vm: &mut Vm, format: &number::NumberFormat, number: f64, is_ordinal: bool) -> Result<char> {
     let quantity = finite(vm, number)?;
     let _hold = room(vm, &quantity)?;
-    let Quantity::Finite(mut decimal) = quantity else { return Ok(super::plurals::OTHER) };
-    let fraction = format.round(&mut decimal);
-    Ok(format.plural(&decimal, fraction, 0, is_ordinal))
-}
-
-/// The parts of a number, and the letter of its plural category.
-pub fn plain_parts(vm: &mut Vm, format: &NumberFormat, number: f64) -> Result<(Vec<Part>, char)> {
-    let letter = plural_of(vm, format, number, false)?;
-    let quantity = finite(vm, number)?;
-    let _hold = room(vm, &quantity)?;
-    Ok((format.parts(&quantity), letter))
-}
-
-impl NumberFormat {
-    /// About how many bytes its texts and data take beside it.
-    pub const BESIDE: usize = size_of::<Data>() + 512;
-
-    /// A formatter without options; `data` is the name of the locale in the packs.
-    pub fn plain(locale: String, numbering: String, data: &'static str) -> Self {
-        let mut format = Self {
-            locale,
-            numbering,
-            style: Style::Decimal,
-            currency: String::default(),
-            currency_display: CurrencyDisplay::Symbol,
-            accounting: false,
-            unit: String::default(),
-            unit_display: 0,
-            notation: Notation::Standard,
-            compact_long: false,
-            grouping: Grouping::Auto,
-            sign_display: SignDisplay::Auto,
-            min_integer: 1,
-            rounding: Rounding::Fraction { min: 0, max: 3 },
-            mode: Mode::HalfExpand,
-            increment: 1,
-            strip_zeros: false,
-            is_range: false,
-            data: Arc::default(),
-            bound: Value::UNDEFINED,
-        };
-        format.data = Arc::new(symbols::data(&format, data));
-        format
-    }
-
-    /// The same, rounding halves to even digits.
-    pub fn half_even(mut self) -> Self {
-        self.mode = Mode::HalfEven;
-        self
-    }
-
-    /// Prepare for formatting a range, where ICU and V8 differ from themselves: units of percent have their denominator,
-    /// and digits are those of the locale where an option asks for Latin ones.
-    fn for_range(&mut self) {
-        let is_percent = self.unit.starts_with("percent-per-");
-        let default = super::locale::available(&self.locale).map_or("latn", |locale| locale.numbering);
-        let is_latin = self.numbering == "latn" && default != "latn" && !self.locale.contains("-nu-");
-        if is_percent || is_latin {
-            self.is_range = true;
-            if is_latin {
-                self.numbering = default.into();
-            }
-            self.data = Arc::new(symbols::data(self, self.data.locale));
-        }
-    }
-
-    /// The name of the locale in the packs.
-    pub fn data_locale(&self) -> &'static str {
-        self.data.locale
-    }
-
-    /// The options about digits, as `resolvedOptions` gives them.
-    pub fn digit_options(&self) -> Vec<(&'static str, usize)> {
-        // bounded: five
-        let mut out = vec![("minimumIntegerDigits", self.min_integer)];
-        let (fraction, significant) = match self.rounding {
-            Rounding::Fraction { min, max } => (Some((min, max)), None),
-            Rounding::Significant { min, max } => (None, Some((min, max))),
-            Rounding::Both { significant, .. } => (None, Some(significant)),
-        };
-        if let Some((min, max)) = fraction {
-            out.extend([("minimumFractionDigits", min), ("maximumFractionDigits", max)]);
-        }
-        if let Some((min, max)) = significant {
-            out.extend([("minimumSignificantDigits", min), ("maximumSignificantDigits", max)]);
-        }
-        out
-    }
-
-    /// Whether the unit is written as a percent sign: short, and not compact.
-    fn is_percent_sign(&self) -> bool {
-        let is_percent = self.unit == "percent" || self.unit.starts_with("percent-per-") && !self.is_range;
-        is_percent && self.unit_display < 2 && self.notation != Notation::Compact
-    }
+    Ok(format.plural_of(&quantity, is_ordinal))
 }
 
 /// ToIntlMathematicalValue (ECMA-402 16.5.16).
@@ -283,7 +119,8 @@ fn has_prefix(text: &str) -> bool {
     matches!(text.trim_start_matches(is_space).as_bytes(), [b'0', b'b' | b'B' | b'o' | b'O' | b'x' | b'X', ..])
 }
 
-fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
+/// A number, charged for.
+pub fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
     if number.is_nan() {
         return Ok(Quantity::NaN);
     }
@@ -309,24 +146,15 @@ fn charged(vm: &mut Vm, decimal: Decimal) -> Result<Quantity> {
     Ok(Quantity::Finite(decimal))
 }
 
-fn text(vm: &mut Vm, format: &NumberFormat, quantity: &Quantity) -> Result {
+fn text(vm: &mut Vm, format: &number::NumberFormat, quantity: &Quantity) -> Result {
     let _hold = room(vm, quantity)?;
     let parts = format.parts(quantity);
     joined(vm, parts.iter().map(|(_, text)| &**text))
 }
 
 /// Room for the parts of a number.
-fn room(vm: &mut Vm, quantity: &Quantity) -> Result<Hold> {
-    vm.hold(parts_cost(quantity))
-}
-
-/// Bytes of the parts of a number: for three digits two of them, with a text each.
-fn parts_cost(quantity: &Quantity) -> usize {
-    const DIGIT: usize = (2 * size_of::<Part>() + 32) / 3 + 16;
-    match quantity {
-        Quantity::NaN | Quantity::Infinite(_) => 0,
-        Quantity::Finite(decimal) => decimal.width().saturating_mul(DIGIT),
-    }
+pub fn room(vm: &mut Vm, quantity: &Quantity) -> Result<Hold> {
+    vm.hold(quantity.cost())
 }
 
 /// The texts of all parts, charged for.
@@ -340,17 +168,17 @@ fn joined<'a>(vm: &mut Vm, parts: impl Iterator<Item = &'a str>) -> Result {
 }
 
 /// The internal slots of a receiver.
-fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<number::NumberFormat> {
     match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::NumberFormat(format)) => Ok((**format).clone()),
+        Some(InternalSlots::NumberFormat(format)) => Ok(format.format.clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
 
 /// The same of a method that takes a wrapper.
-fn unwrapped(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
+fn unwrapped(vm: &mut Vm, this: Value, method: &str) -> Result<number::NumberFormat> {
     match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::NumberFormat(format)) => Ok((**format).clone()),
+        Some(InternalSlots::NumberFormat(format)) => Ok(format.format.clone()),
         _ => Err(super::incompatible_wrapper(vm, this, "NumberFormat", method)),
     }
 }

@@ -1,7 +1,6 @@
 //! `Intl.PluralRules` (ECMA-402 17).
 
-use super::number_format::{self, NumberFormat};
-use super::plurals::{self, CATEGORIES};
+use super::number_format::{self, plural_of};
 use super::{SUPPORTED_LOCALES_OF, incompatible, needs_new};
 use crate::builtins::{Body, Global, Row, arg, native};
 use crate::charge::Buffer;
@@ -9,6 +8,8 @@ use crate::heap::InternalSlots;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use agentscript_intl::number::NumberFormat;
+use agentscript_intl::plurals::{self, CATEGORIES};
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -52,9 +53,9 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<PluralRules> {
 fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let rules = receiver(vm, this, "resolvedOptions")?;
     let object = vm.heap.new_object();
-    super::put_text(vm, object, "locale", &rules.format.locale);
+    super::put_text(vm, object, "locale", &rules.format.options.locale);
     super::put_text(vm, object, "type", if rules.is_ordinal { "ordinal" } else { "cardinal" });
-    for (name, digits) in rules.format.digit_options() {
+    for (name, digits) in rules.format.options.digit_options() {
         super::put(vm, object, name, Value::number(digits as f64));
     }
     let mut items = Buffer::new();
@@ -101,7 +102,7 @@ impl PluralRules {
     fn category(&self, vm: &mut Vm, value: Value) -> Result<char> {
         let number = vm.to_number(value)?;
         vm.work(8)?;
-        number_format::plural_of(vm, &self.format, number, self.is_ordinal)
+        plural_of(vm, &self.format, number, self.is_ordinal)
     }
 }
 

@@ -1,7 +1,6 @@
 //! `Intl.RelativeTimeFormat` (ECMA-402 18).
 
-use super::number_format::{self, NumberFormat};
-use super::pack::{self, FIELD, PHRASES};
+use super::number_format::{finite, numbering, room};
 use super::{SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved, word};
 use crate::builtins::{Body, Global, Row, arg, native};
 use crate::charge::Buffer;
@@ -9,7 +8,8 @@ use crate::heap::InternalSlots;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
-use number_format::Part;
+use agentscript_intl::number::{Mode, NumberFormat, Options, Part};
+use agentscript_intl::relative_time::{self, NUMERIC, STYLES};
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -37,10 +37,6 @@ pub struct RelativeTimeFormat {
     is_auto: bool,
 }
 
-const STYLES: &[&str] = &["long", "short", "narrow"];
-const NUMERIC: &[&str] = &["always", "auto"];
-const UNITS: &[&str] = &["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
-
 /// `new Intl.RelativeTimeFormat(locales, options)`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let service = "Intl.RelativeTimeFormat";
@@ -51,10 +47,11 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("Intl.RelativeTimeFormat called on null or undefined"));
     }
     choice(vm, options, service, "localeMatcher", super::MATCHERS)?;
-    let (locale, numbering) = number_format::numbering(vm, &requested, options)?;
+    let (locale, numbering) = numbering(vm, &requested, options)?;
     let style = choice(vm, options, service, "style", STYLES)?.unwrap_or(0);
     let is_auto = choice(vm, options, service, "numeric", NUMERIC)? == Some(1);
-    let number = NumberFormat::plain(locale, numbering, requested.locale.data).half_even();
+    let digits = Options { mode: Mode::HalfEven, ..Options::plain(locale, numbering) };
+    let number = NumberFormat::new(digits, requested.locale.data);
     let format = RelativeTimeFormat { number, style, is_auto };
     Ok(vm.heap.new_with_slots(InternalSlots::RelativeTimeFormat(Box::new(format))))
 }
@@ -70,10 +67,10 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<RelativeTimeFormat
 fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let format = receiver(vm, this, "resolvedOptions")?;
     let object = vm.heap.new_object();
-    super::put_text(vm, object, "locale", &format.number.locale);
+    super::put_text(vm, object, "locale", &format.number.options.locale);
     super::put_text(vm, object, "style", STYLES[format.style]);
     super::put_text(vm, object, "numeric", NUMERIC[usize::from(format.is_auto)]);
-    super::put_text(vm, object, "numberingSystem", &format.number.numbering);
+    super::put_text(vm, object, "numberingSystem", &format.number.options.numbering);
     Ok(object)
 }
 
@@ -86,48 +83,20 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
         let message = format!("Value need to be finite number for Intl.RelativeTimeFormat.prototype.{method}()");
         return Err(vm.range_error(&message));
     }
-    let singular = name.strip_suffix('s').unwrap_or(&name);
-    let Some(&unit) = UNITS.iter().find(|unit| **unit == name || **unit == singular) else {
+    let Some(unit) = relative_time::unit(&name) else {
         let message = format!("Invalid unit argument for Intl.RelativeTimeFormat.prototype.{method}() '{name}'");
         return Err(vm.range_error(&message));
     };
     vm.work(8)?;
-    let style = ["l", "s", "n"][format.style];
-    let locale = format.number.data_locale();
     if format.is_auto
-        && let Some(text) = named(locale, unit, style, number)
+        && let Some(text) = relative_time::named(&format.number, format.style, unit, number)
     {
         return Ok(([("literal", text.into())].into(), unit));
     }
-    let direction = if number.is_sign_negative() { '-' } else { '+' };
-    // bounded: a unit and a letter
-    let forms = PHRASES.get(locale, &format!("{direction}/{unit}/{style}")).unwrap_or_default();
-    let (digits, letter) = number_format::plain_parts(vm, &format.number, number.abs())?;
-    let pattern = pack::form(forms, letter).unwrap_or("{0}");
-    let Some((before, behind)) = pattern.split_once("{0}") else {
-        return Ok(([("literal", pattern.into())].into(), unit));
-    };
-    let around = |text: &'static str| (!text.is_empty()).then(|| ("literal", text.into()));
-    // bounded: by the digits, which are counted
-    Ok((around(before).into_iter().chain(digits).chain(around(behind)).collect(), unit))
-}
-
-/// The word for a number of units, such as "yesterday". As in ICU, numbers nearly as large have it too.
-fn named(locale: &str, unit: &str, style: &str, number: f64) -> Option<&'static str> {
-    if number.abs() >= 2.1 {
-        return None;
-    }
-    let hundredths = (number * 100.0 + if number < 0.0 { -0.5 } else { 0.5 }).trunc();
-    if hundredths % 100.0 != 0.0 {
-        return None;
-    }
-    let wanted = (hundredths / 100.0) as i32;
-    // bounded: a unit and a letter
-    let words = PHRASES.get(locale, &format!("=/{unit}/{style}"))?;
-    words.split(FIELD).find_map(|word| {
-        let (value, text) = word.split_once(' ')?;
-        (value.parse() == Ok(wanted)).then_some(text)
-    })
+    let quantity = finite(vm, number.abs())?;
+    let _hold = room(vm, &quantity)?;
+    // charged: above
+    Ok((relative_time::parts(&format.number, format.style, unit, &quantity, number.is_sign_negative()), unit))
 }
 
 /// `relative.format(value, unit)`

@@ -3,7 +3,6 @@
 //! The boundaries of a text are found when it is segmented. Words of scripts that are written without spaces would need
 //! dictionaries, so texts with these are refused.
 
-use super::locale::available_segments;
 use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native};
 use crate::charge::Buffer;
@@ -12,10 +11,8 @@ use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
-use icu_properties::CodePointMapData;
-use icu_properties::props::WordBreak;
-use icu_segmenter::options::{SentenceBreakInvariantOptions, SentenceBreakOptions, WordBreakInvariantOptions};
-use icu_segmenter::{GraphemeClusterSegmenter, SentenceSegmenter, WordSegmenter};
+use agentscript_intl::locale::available_segments;
+use agentscript_intl::segments::{GRANULARITIES, ends, is_word, is_word_like, unspaced_script};
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -64,7 +61,6 @@ impl Segments {
     }
 }
 
-const GRANULARITIES: &[&str] = &["grapheme", "word", "sentence"];
 /// Bytes between two charges.
 const TURN: usize = 1 << 12;
 
@@ -103,107 +99,24 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.str(string).bytes as usize;
     // The boundaries take several table look-ups a character.
     vm.charge_piece(1 + length / 4, 300)?;
-    let has_words = segmenter.granularity == 1;
+    let has_words = is_word(segmenter.granularity);
     if has_words && let Some(script) = unspaced(vm, string)? {
         let message = format!("Segmenting words of {script} needs a dictionary, which AgentScript does not have");
         return Err(vm.range_error(&message));
     }
     // A copy without lone surrogates, where there are any, has the same number of bytes and code units.
     let _room = vm.hold(length)?;
-    let mut ends = Buffer::new();
+    let mut found = Buffer::new();
     let text = vm.heap.text(string).into_owned(); // charged: above
     let mut at = (0, 0);
-    let mut push = |vm: &Vm, end: usize| -> Result<()> {
-        if end == 0 {
-            return Ok(());
-        }
+    ends(&text, segmenter.granularity, &segmenter.locale, |end| {
         let piece = text.get(at.0..end).unwrap_or_default();
         let is_word = has_words && is_word_like(piece);
         at = (end, at.1 + piece.encode_utf16().count());
-        ends.push(vm, End { bytes: at.0 as u32, units: at.1 as u32, is_word })
-    };
-    match segmenter.granularity {
-        0 => {
-            for end in GraphemeClusterSegmenter::new().segment_str(&text) {
-                push(vm, end)?;
-            }
-        }
-        1 => {
-            let segmenter = WordSegmenter::new_for_non_complex_scripts(WordBreakInvariantOptions::default());
-            let mut start = 0;
-            for piece in Pieces(&text) {
-                if piece.starts_with(is_syllable) {
-                    push(vm, start + piece.len())?;
-                } else {
-                    for end in segmenter.segment_str(piece).filter(|&end| end > 0) {
-                        push(vm, start + end)?;
-                    }
-                }
-                start += piece.len();
-            }
-        }
-        _ => {
-            // In Greek a semicolon is a question mark.
-            let greek = segmenter.locale.starts_with("el").then_some(icu_locale::langid!("el"));
-            let mut options = SentenceBreakOptions::default();
-            options.content_locale = greek.as_ref();
-            match SentenceSegmenter::try_new(options).ok().filter(|_| greek.is_some()) {
-                Some(own) => {
-                    for end in own.as_borrowed().segment_str(&text) {
-                        push(vm, end)?;
-                    }
-                }
-                None => {
-                    for end in SentenceSegmenter::new(SentenceBreakInvariantOptions::default()).segment_str(&text) {
-                        push(vm, end)?;
-                    }
-                }
-            }
-        }
-    }
-    let segments = Segments { string, has_words, ends: ends.into_vec() };
+        found.push(vm, End { bytes: at.0 as u32, units: at.1 as u32, is_word })
+    })?;
+    let segments = Segments { string, has_words, ends: found.into_vec() };
     Ok(vm.heap.new_with_slots(InternalSlots::Segments(Box::new(segments))))
-}
-
-/// Whether a segment is like a word: it has a letter or a digit.
-fn is_word_like(segment: &str) -> bool {
-    let is_like = |letter| {
-        matches!(class(letter), WordBreak::ALetter | WordBreak::HebrewLetter | WordBreak::Numeric | WordBreak::Katakana)
-    };
-    // Syllables of Hangul with a mark are not, as in ICU.
-    if segment.starts_with(is_syllable) { segment.ends_with(is_syllable) } else { segment.chars().any(is_like) }
-}
-
-fn class(letter: char) -> WordBreak {
-    CodePointMapData::<WordBreak>::new().get(letter)
-}
-
-/// Whether a character is a syllable of Hangul: to ICU a run of these is a word of its own.
-fn is_syllable(letter: char) -> bool {
-    matches!(letter, '\u{ac00}'..='\u{d7a3}')
-}
-
-/// The pieces of a text: runs of Hangul with the marks behind them, and what is between these.
-struct Pieces<'a>(&'a str);
-
-impl<'a> Iterator for Pieces<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let text = self.0;
-        let first = text.chars().next()?;
-        let end = if is_syllable(first) {
-            let run = text.find(|letter| !is_syllable(letter)).unwrap_or(text.len());
-            let marks = text[run..]
-                .find(|letter| !matches!(class(letter), WordBreak::Extend | WordBreak::Format | WordBreak::ZWJ));
-            marks.map_or(text.len(), |marks| run + marks)
-        } else {
-            text.find(is_syllable).unwrap_or(text.len())
-        };
-        let (piece, rest) = text.split_at(end);
-        self.0 = rest;
-        Some(piece)
-    }
 }
 
 /// The first script in a text that is written without spaces.
@@ -220,28 +133,10 @@ fn unspaced(vm: &mut Vm, string: Value) -> Result<Option<&'static str>> {
         while offset < TURN
             && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
         {
-            let script = match point {
-                0x0e00..=0x0e7f => "Thai",
-                0x0e80..=0x0eff => "Lao",
-                0x1000..=0x109f | 0xa9e0..=0xa9ff | 0xaa60..=0xaa7f => "Burmese",
-                0x1780..=0x17ff | 0x19e0..=0x19ff => "Khmer",
-                0x1950..=0x19df | 0x1a20..=0x1aaf | 0xaa80..=0xaadf | 0x11700..=0x1174f => "Tai languages",
-                0x2e80..=0x2fd5
-                | 0x3005
-                | 0x3007
-                | 0x3021..=0x3029
-                | 0x3038..=0x303b
-                | 0x3400..=0x4dbf
-                | 0x4e00..=0x9fff
-                | 0xf900..=0xfaff
-                | 0x20000..=0x3ffff => "Chinese or Japanese",
-                0x3041..=0x30ff | 0x31f0..=0x31ff | 0xff66..=0xff9f | 0x1aff0..=0x1b16f => "Japanese",
-                _ => {
-                    offset += length;
-                    continue;
-                }
-            };
-            return Ok(Some(script));
+            if let Some(script) = unspaced_script(point) {
+                return Ok(Some(script));
+            }
+            offset += length;
         }
         if offset == 0 {
             return Ok(None);

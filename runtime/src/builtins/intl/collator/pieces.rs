@@ -5,12 +5,12 @@
 //! of each other level is noted. Pieces end where no character belongs to a contraction. Where those of the two texts do
 //! not have the same number of letters, the longer one is cut.
 
-use super::Order;
 use crate::charge::Buffer;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use crate::wtf8::first_code_point;
+use agentscript_intl::collation::Order;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -130,10 +130,10 @@ impl Comparison {
     fn piece(&self, vm: &mut Vm, ends: [usize; 2], sensitivity: usize) -> Result<Ordering> {
         let [left, right] = self.ranges(ends);
         vm.work(1 + (left.len() + right.len()) / BYTES)?;
-        let Some(collator) = (Order { sensitivity, ..self.order }).collator() else { return Ok(Ordering::Equal) };
+        let order = self.order.with_sensitivity(sensitivity);
         // charged: above
         let bytes = |text: &Text, range: Range<usize>| vm.heap.bytes(text.string).get(range).unwrap_or_default();
-        Ok(collator.compare_utf8(bytes(&self.texts[0], left), bytes(&self.texts[1], right)))
+        Ok(order.compare(bytes(&self.texts[0], left), bytes(&self.texts[1], right)))
     }
 
     fn ranges(&self, ends: [usize; 2]) -> [Range<usize>; 2] {
@@ -173,14 +173,14 @@ impl Comparison {
     fn begins_with(&self, vm: &mut Vm, ends: [usize; 2], short: usize, long: usize) -> Result<bool> {
         let ranges = self.ranges(ends);
         vm.work(1 + (ranges[0].len() + ranges[1].len()) / BYTES)?;
-        let Some(collator) = (Order { sensitivity: LETTERS, ..self.order }).collator() else { return Ok(false) };
+        let order = self.order.with_sensitivity(LETTERS);
         let bytes =
             // charged: above
             |index: usize| vm.heap.bytes(self.texts[index].string).get(ranges[index].clone()).unwrap_or_default();
         let mut extended = Buffer::with_capacity(&vm.heap, bytes(short).len() + LAST.len())?;
         extended.extend_from_slice(&vm.heap, bytes(short))?;
         extended.extend_from_slice(&vm.heap, LAST.as_bytes())?;
-        Ok(collator.compare_utf8(&extended, bytes(long)).is_gt())
+        Ok(order.compare(&extended, bytes(long)).is_gt())
     }
 }
 

@@ -1,50 +1,24 @@
 //! The options of `Intl.NumberFormat` and `Intl.PluralRules`: read, and shown as resolved.
 
-use super::super::locale::Resolved;
-use super::super::{MATCHERS, canonical_locales, choice, locale, number, option, plurals, resolved_of, word};
-use super::decimal::{MODES, Mode};
-use super::{
-    CurrencyDisplay, Grouping, Notation, NumberFormat, Rounding, SignDisplay, Style, symbols, units, unwrapped,
-};
+use super::super::{MATCHERS, canonical_locales, choice, number, option, resolved_of, type_option, word};
+use super::unwrapped;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use agentscript_intl::locale::{self, Resolved};
+use agentscript_intl::number::{
+    COMPACT_DISPLAYS, CURRENCY_DISPLAYS, CURRENCY_SIGNS, CurrencyDisplay, Grouping, INCREMENTS, MODES, Mode, NOTATIONS,
+    Notation, NumberFormat, Options, PRIORITIES, Rounding, SIGN_DISPLAYS, STYLES, SignDisplay, Style, UNIT_DISPLAYS,
+    ZERO_DISPLAYS, fraction_digits, is_unit,
+};
+use agentscript_intl::plurals;
 use std::borrow::Cow;
-use std::sync::Arc;
-
-const STYLES: [(&str, Style); 4] =
-    [("decimal", Style::Decimal), ("percent", Style::Percent), ("currency", Style::Currency), ("unit", Style::Unit)];
-const CURRENCY_DISPLAYS: &[(&str, CurrencyDisplay)] = &[
-    ("code", CurrencyDisplay::Code),
-    ("symbol", CurrencyDisplay::Symbol),
-    ("narrowSymbol", CurrencyDisplay::Narrow),
-    ("name", CurrencyDisplay::Name),
-];
-const CURRENCY_SIGNS: &[(&str, bool)] = &[("standard", false), ("accounting", true)];
-const UNIT_DISPLAYS: &[(&str, usize)] = &[("short", 0), ("narrow", 1), ("long", 2)];
-const NOTATIONS: &[(&str, Notation)] = &[
-    ("standard", Notation::Standard),
-    ("scientific", Notation::Scientific),
-    ("engineering", Notation::Engineering),
-    ("compact", Notation::Compact),
-];
-const COMPACT_DISPLAYS: &[(&str, bool)] = &[("short", false), ("long", true)];
-const SIGN_DISPLAYS: &[(&str, SignDisplay)] = &[
-    ("auto", SignDisplay::Auto),
-    ("never", SignDisplay::Never),
-    ("always", SignDisplay::Always),
-    ("exceptZero", SignDisplay::ExceptZero),
-    ("negative", SignDisplay::Negative),
-];
-const PRIORITIES: [(&str, Option<bool>); 3] =
-    [("auto", None), ("morePrecision", Some(true)), ("lessPrecision", Some(false))];
-const ZERO_DISPLAYS: &[(&str, bool)] = &[("auto", false), ("stripIfInteger", true)];
-const INCREMENTS: &[u32] = &[1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
 
 /// Most fraction digits that can be requested.
 const MAX_FRACTION: f64 = 20.0;
 /// Most significant digits that can be requested.
 const MAX_SIGNIFICANT: f64 = 21.0;
+
 /// Read the options (ECMA-402 16.1.2).
 pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<NumberFormat> {
     vm.work(8)?;
@@ -55,7 +29,7 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let (locale, numbering) = numbering(vm, &requested, options)?;
     let mut pick = Picker { vm, options, service };
-    let style = pick.one_of("style", &STYLES)?.unwrap_or(Style::Decimal);
+    let style = pick.one_of("style", STYLES)?.unwrap_or(Style::Decimal);
     let currency = pick.currency(style)?;
     let currency_display = pick.one_of("currencyDisplay", CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
     let accounting = pick.one_of("currencySign", CURRENCY_SIGNS)?.unwrap_or(false);
@@ -66,7 +40,7 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
     let notation = pick.one_of("notation", NOTATIONS)?.unwrap_or(Notation::Standard);
     let (min, max) = match style {
         Style::Currency => {
-            let digits = symbols::fraction_digits(&currency);
+            let digits = fraction_digits(&currency);
             (digits, digits)
         }
         Style::Percent => (0, 0),
@@ -78,7 +52,7 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
     let grouping = pick.grouping(notation)?;
     let sign_display = pick.one_of("signDisplay", SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
     let mode = pick.one_of("roundingMode", MODES)?.unwrap_or(Mode::HalfExpand);
-    let mut format = NumberFormat {
+    let options = Options {
         locale,
         numbering,
         style,
@@ -96,12 +70,8 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
         mode,
         increment,
         strip_zeros,
-        is_range: false,
-        data: Arc::default(),
-        bound: Value::UNDEFINED,
     };
-    format.data = Arc::new(symbols::data(&format, requested.locale.data));
-    Ok(format)
+    Ok(NumberFormat::new(options, requested.locale.data))
 }
 
 /// The locale and digits of `new Intl.PluralRules(locales, options)`, and whether it is for ordinals.
@@ -124,33 +94,16 @@ pub fn for_plurals(vm: &mut Vm, locales: Value, options: Value) -> Result<(Numbe
     let is_ordinal = choice(vm, options, service, "type", &["cardinal", "ordinal"])? == Some(1);
     let digits = Picker { vm, options, service }.digits(0, 3, Notation::Standard, 1)?;
     let shown = if is_posix { tag + "-u-va-posix" } else { tag }; // bounded: a tag
-    let mut format = NumberFormat::plain(shown, requested.locale.numbering.into(), data);
     // As in V8, the other options about rounding are not read.
-    format.min_integer = digits.min_integer;
-    format.rounding = digits.rounding;
-    Ok((format, is_ordinal))
+    let plain = Options::plain(shown, requested.locale.numbering.into());
+    let options = Options { min_integer: digits.min_integer, rounding: digits.rounding, ..plain };
+    Ok((NumberFormat::new(options, data), is_ordinal))
 }
 
 /// The resolved tag and numbering system: that of the option, of the requested tag, or of the locale.
 pub fn numbering(vm: &mut Vm, requested: &Resolved, options: Value) -> Result<(String, String)> {
-    let value = option(vm, options, "numberingSystem")?;
-    let mut asked = None;
-    if !value.is_undefined() {
-        let text = word(vm, value)?;
-        let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if !text.split('-').all(fits) {
-            let text = locale::by_bytes(&text);
-            return Err(vm.range_error(&format!("Invalid numberingSystem : {text}")));
-        }
-        asked = Some(text);
-    }
-    let tag = requested.tag(|key, value| {
-        key == "nu" && symbols::is_numbering(value) && asked.as_ref().is_none_or(|asked| asked == value)
-    });
-    // An option replaces what is in the tag, also one that is unknown, as is any in capitals.
-    let wanted = asked.as_deref().or_else(|| requested.keyword("nu")).filter(|name| symbols::is_numbering(name));
-    let numbering = wanted.unwrap_or(requested.locale.numbering).to_owned(); // bounded: a name that there is
-    Ok((tag, numbering))
+    let asked = type_option(vm, options, "numberingSystem", "Invalid numberingSystem")?;
+    Ok(agentscript_intl::number::numbering(requested, asked.as_deref()))
 }
 
 /// The options about digits.
@@ -201,9 +154,7 @@ impl Picker<'_> {
             return Ok(String::default());
         }
         let text = word(self.vm, value)?;
-        let is_unit = units::is_simple(&text)
-            || text.split_once("-per-").is_some_and(|(a, b)| units::is_simple(a) && units::is_simple(b));
-        if is_unit {
+        if is_unit(&text) {
             return Ok(text);
         }
         Err(self.vm.range_error(&format!("Invalid unit argument for {}() '{text}'", self.service)))
@@ -227,7 +178,7 @@ impl Picker<'_> {
             *value = option(self.vm, self.options, name)?;
         }
         let service = "SetNumberFormatDigitOptions";
-        let priority = self.one_of_in(service, "roundingPriority", &PRIORITIES)?.flatten();
+        let priority = self.one_of_in(service, "roundingPriority", PRIORITIES)?.flatten();
         let max_default = if increment == 1 { max_default } else { min_default };
         let [has_fraction, has_significant] = [0, 2].map(|at| raw[at..at + 2].iter().any(|one| !one.is_undefined()));
         let needs_significant = priority.is_some() || has_significant;
@@ -311,7 +262,7 @@ impl Picker<'_> {
 
 /// `format.resolvedOptions()`
 pub(super) fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let format = unwrapped(vm, this, "resolvedOptions")?;
+    let format = unwrapped(vm, this, "resolvedOptions")?.options;
     let object = vm.heap.new_object();
     let mut put = |name: &str, value: Cow<'_, str>| {
         let name = vm.intern_text(name);
@@ -324,7 +275,7 @@ pub(super) fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result 
     };
     put("locale", format.locale.as_str().into());
     put("numberingSystem", format.numbering.as_str().into());
-    put("style", name_of(&STYLES, format.style).into());
+    put("style", name_of(STYLES, format.style).into());
     if format.style == Style::Currency {
         put("currency", format.currency.as_str().into());
         put("currencyDisplay", name_of(CURRENCY_DISPLAYS, format.currency_display).into());

@@ -1,14 +1,13 @@
 //! `formatRange`: two numbers with a dash, common affixes written once where ICU does so.
 
-use super::decimal::Quantity;
-use super::pattern::{Sourced, range};
-use super::{joined, parts_cost, quantity, receiver, room};
+use super::{joined, quantity, receiver, room};
 use crate::builtins::arg;
 use crate::builtins::intl::parts_value;
 use crate::charge::Hold;
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use agentscript_intl::number::{Quantity, Sourced};
 
 /// `format.formatRange(start, end)`
 pub fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -24,8 +23,7 @@ pub fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
 
 /// The parts, and what counts them.
 fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<(Vec<Sourced>, Hold)> {
-    let mut format = receiver(vm, this, method)?;
-    format.for_range();
+    let format = receiver(vm, this, method)?;
     for (index, name) in ["start", "end"].into_iter().enumerate() {
         if arg(arguments, index).is_undefined() {
             return Err(vm.type_error(&format!("Invalid {name} : undefined")));
@@ -45,7 +43,7 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
     // Each twice, to compare them.
     let mut hold = room(vm, &start)?;
     for quantity in [&start, &end, &end] {
-        hold.grow(vm, parts_cost(quantity))?;
+        hold.grow(vm, quantity.cost())?;
     }
-    Ok((range(&format, &start, &end), hold))
+    Ok((format.range(&start, &end), hold))
 }
