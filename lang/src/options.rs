@@ -72,8 +72,6 @@ pub enum PlainCall<'a> {
     Static(&'a str, &'a str),
     /// `value.name(…)` of any value but a global, where the script writes no property of that name
     Method(&'a str),
-    /// `name(…)` of a variable of the script
-    Variable(&'a str),
     /// `new Name(…)`
     New(&'a str),
 }

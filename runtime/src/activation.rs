@@ -227,10 +227,7 @@ impl Vm {
         arguments: &[Value],
         after: After,
     ) -> Result<Called> {
-        let mut code = self.prelude_code(native, construct)?;
-        if self.are_leaves(arguments.iter().copied()) {
-            code = code.for_leaves();
-        }
+        let code = self.prelude_code(native, construct)?;
         self.tick()?;
         let closure = self.prelude_function(code);
         let function = crate::prelude::function(code);
@@ -266,31 +263,6 @@ impl Vm {
             Some(code) => Ok(code),
             None => Err(self.type_error("this built-in cannot be called")),
         }
-    }
-
-    /// Whether there are callable values among these, and none of them could suspend.
-    #[inline]
-    pub(crate) fn are_leaves(&self, values: impl Iterator<Item = Value>) -> bool {
-        let mut found = false;
-        for value in values {
-            let is_leaf = match value.kind() {
-                Kind::Function => {
-                    let code = self.heap.closures[value.index()].code;
-                    !matches!(function_of(&self.realm.script.code, self.realm.prelude, code).body, Body::Ops)
-                }
-                Kind::Native => {
-                    let iterables = self.realm.script.code.iterables;
-                    registry().natives[value.index()].call.as_native(iterables).is_some()
-                }
-                Kind::NativeClosure | Kind::Tool | Kind::HostFunction => false,
-                _ => continue,
-            };
-            if !is_leaf {
-                return false;
-            }
-            found = true;
-        }
-        found
     }
 
     /// The function object of a function of the prelude.

@@ -65,11 +65,6 @@ impl ProgramTexts {
         &self.bytes[start as usize..][..length as usize]
     }
 
-    /// The number of an atom among these, if it is one.
-    pub fn number(&self, atom: Atom) -> Option<u32> {
-        atom.0.checked_sub(self.first)
-    }
-
     fn find(&self, key: u64, text: &[u8]) -> Option<Atom> {
         let index = self.table.find(key, |&index| self.text(Atom(self.first + index)) == text)?;
         Some(Atom(self.first + index))
@@ -85,8 +80,6 @@ impl ProgramTexts {
 pub struct Atoms {
     prelude: &'static ProgramTexts,
     program: Arc<ProgramTexts>,
-    /// The first atom of the program.
-    first: u32,
     /// Texts that the run has made.
     made: Vec<Box<[u8]>>,
     /// The atoms that the run has looked up by their text.
@@ -115,7 +108,7 @@ impl Atoms {
         let prelude = &crate::prelude::code().texts;
         let (made, indices) = (Vec::new(), Vec::new());
         let recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
-        Self { prelude, first: program.first, program, made, table: HashTable::new(), indices, recent }
+        Self { prelude, program, made, table: HashTable::new(), indices, recent }
     }
 
     /// The text of an atom, in WTF-8.
@@ -129,12 +122,6 @@ impl Atoms {
         } else {
             &self.made[(atom.0 - self.program.end()) as usize]
         }
-    }
-
-    /// The atom of the program with this number.
-    #[inline(always)]
-    pub fn of_program(&self, number: u32) -> Atom {
-        Atom(self.first + number)
     }
 
     /// Whether it is a name of a built-in or in the text of the script.

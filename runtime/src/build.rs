@@ -51,7 +51,6 @@ pub fn build<'p>(program: &'p Program<'p>, origin: Origin<'p>) -> Code {
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
     let iterables = program.iterables;
     let builder = Builder {
-        texts: &texts,
         atoms: &atoms,
         program,
         origin,
@@ -103,14 +102,11 @@ pub enum Origin<'l> {
     },
     /// It is the prelude.
     Prelude,
-    /// It is the prelude compiled for callbacks that are leaves: calls of them are nodes, not operations.
-    Leaves,
 }
 
 /// What is known while a program is built.
 struct Builder<'p> {
     program: &'p Program<'p>,
-    texts: &'p ProgramTexts,
     atoms: &'p [Atom],
     origin: Origin<'p>,
     is_prelude: bool,
@@ -193,9 +189,7 @@ impl Builder<'_> {
 
     /// A text as an expression.
     fn literal(&self, text: TextId) -> Expression {
-        let atom = self.atom(text);
-        // Code of the prelude runs in all scripts.
-        node::text(atom, if self.is_prelude { None } else { self.texts.number(atom) })
+        Box::new(node::Text(self.atom(text)))
     }
 
     fn text(&self, text: TextId) -> &str {
@@ -225,7 +219,7 @@ impl Builder<'_> {
     fn linker(&self) -> Option<&Linker> {
         match self.origin {
             Origin::Script { linker, .. } => Some(linker),
-            Origin::Prelude | Origin::Leaves => None,
+            Origin::Prelude => None,
         }
     }
 
@@ -237,7 +231,6 @@ impl Builder<'_> {
         match self.origin {
             Origin::Script { .. } => FunctionRef::script(index),
             Origin::Prelude => FunctionRef::prelude(index),
-            Origin::Leaves => FunctionRef::prelude(index).for_leaves(),
         }
     }
 

@@ -17,7 +17,6 @@ use std::sync::Arc;
 pub struct FunctionRef(u32);
 
 const PRELUDE: u32 = 1 << 31;
-const LEAVES: u32 = 1 << 30;
 
 impl FunctionRef {
     /// A function of the script.
@@ -30,17 +29,6 @@ impl FunctionRef {
         Self(index | PRELUDE)
     }
 
-    /// The same function of the prelude as it is compiled for callbacks that are leaves.
-    pub fn for_leaves(self) -> Self {
-        Self(self.0 | LEAVES)
-    }
-
-    /// Whether it is compiled for callbacks that are leaves.
-    #[inline(always)]
-    pub fn is_for_leaves(self) -> bool {
-        self.0 & LEAVES != 0
-    }
-
     /// Whether it is of the prelude.
     #[inline(always)]
     pub fn is_prelude(self) -> bool {
@@ -50,7 +38,7 @@ impl FunctionRef {
     /// Its index among the functions of its code.
     #[inline(always)]
     pub fn index(self) -> usize {
-        (self.0 & !(PRELUDE | LEAVES)) as usize
+        (self.0 & !PRELUDE) as usize
     }
 }
 

@@ -12,7 +12,7 @@ mod leave;
 use crate::charge::Buffer;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
 use crate::heap::Class;
-use crate::node::{Flow, Node, Op, OpKind, PASSING, Turned};
+use crate::node::{Flow, LoopExit, Node, Op, OpKind, PASSING};
 use crate::outcome::Failure;
 use crate::promise::Reaction;
 use crate::stack::Slots;
@@ -61,7 +61,6 @@ enum Done {
 pub fn function_of<'a>(script: &'a Code, prelude: &'a Code, code: FunctionRef) -> &'a Function {
     let functions = match code.is_prelude() {
         false => &script.functions,
-        true if code.is_for_leaves() => &crate::prelude::leaves().functions,
         true => &prelude.functions,
     };
     &functions[code.index()]
@@ -560,16 +559,16 @@ impl Vm {
         Ok(Done::Op)
     }
 
-    fn turned(&mut self, turned: Turned, pc: &mut usize) -> Done {
+    fn turned(&mut self, turned: LoopExit, pc: &mut usize) -> Done {
         match turned {
-            Turned::Done => Done::Op,
-            Turned::Pause => {
+            LoopExit::Done => Done::Op,
+            LoopExit::Pause => {
                 // The operation is charged again when it goes on.
                 self.heap.meter.fuel += 1;
                 *pc -= 1;
                 Done::Pause
             }
-            Turned::Return(value) => Done::Return(value),
+            LoopExit::Return(value) => Done::Return(value),
         }
     }
 }

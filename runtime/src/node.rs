@@ -25,7 +25,6 @@ pub use operator::*;
 pub use property::*;
 pub use variable::*;
 
-use crate::operator::Int32;
 use crate::stack::Slots;
 use crate::thrown::{Result, Thrown};
 use crate::value::Value;
@@ -44,119 +43,39 @@ macro_rules! flow {
 }
 pub(crate) use flow;
 
-/// An expression.
-pub trait Node: Send + Sync {
-    /// Its value.
+/// A statement.
+pub trait Statement: Send + Sync {
+    /// Executes it.
+    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow;
+}
+
+/// An expression, which is also the statement `expression;`.
+pub trait Node: Statement {
+    /// Evaluates it.
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result;
 
-    /// Its value as a double, where it [is arithmetic](Node::is_arithmetic). What is no number is a NaN with the bits of the
-    /// value, or of [`Value::THROWN`] where it throws: the exception is pending then. So a number stays in a register
-    /// from one operator to the next.
-    fn compute(&self, _vm: &mut Vm, _fp: &Slots) -> f64 {
-        Value::UNDEFINED.as_number()
-    }
-
-    /// The same for any node.
-    #[inline(always)]
-    fn double(&self, vm: &mut Vm, fp: &Slots) -> f64
-    where
-        Self: Sized,
-    {
-        if self.is_arithmetic() {
-            return self.compute(vm, fp);
-        }
-        let value = self.eval(vm, fp);
-        vm.to_double(value)
-    }
-
-    /// Whether its value is truthy.
-    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
+    /// Evaluates it and converts the value to a boolean.
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let value = self.eval(vm, fp)?;
-        Ok(vm.truthy(value).into())
+        Ok(vm.truthy(value))
     }
 
-    /// The same.
-    #[inline(always)]
-    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool>
-    where
-        Self: Sized,
-    {
-        Ok(self.truth(vm, fp)?.holds())
-    }
-
-    /// Evaluate it for its effect.
-    #[inline(always)]
-    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<()>
-    where
-        Self: Sized,
-    {
-        self.eval(vm, fp).map(drop)
-    }
-
-    /// `expression;`
-    #[inline(always)]
-    fn exec_expression(&self, vm: &mut Vm, fp: &Slots) -> Flow
-    where
-        Self: Sized,
-    {
-        flow!(vm.tick());
-        flow!(self.eval(vm, fp));
-        Flow::Normal
-    }
-
-    /// Whether it always evaluates to a number. A constant of the node's type, so checks are resolved when Rust
-    /// compiles.
-    #[inline(always)]
+    /// Whether every value of it is a number.
     fn is_number(&self) -> bool {
         false
     }
-
-    /// Whether it never throws. A constant of the node's type.
-    #[inline(always)]
-    fn is_infallible(&self) -> bool {
-        false
-    }
-
-    /// Whether it has [`Node::compute`], of which `eval` makes its value. A constant of the node's type.
-    #[inline(always)]
-    fn is_arithmetic(&self) -> bool {
-        false
-    }
-
-    /// The integer that it always evaluates to, where it is known to be one of 32 bits; it is not −0.
-    #[inline(always)]
-    fn integer(&self) -> Option<Int32> {
-        None
-    }
 }
 
-/// A boolean as wide as a [`Thrown`], so that the result of a test is returned in registers.
-#[derive(Clone, Copy)]
-pub struct Truth(u64);
-
-impl Truth {
-    /// The boolean.
-    #[inline(always)]
-    pub fn holds(self) -> bool {
-        self.0 != 0
-    }
-}
-
-impl From<bool> for Truth {
-    #[inline(always)]
-    fn from(holds: bool) -> Self {
-        Self(holds.into())
+impl<N: Node> Statement for N {
+    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
+        flow!(vm.tick());
+        flow!(self.eval(vm, fp));
+        Flow::Normal
     }
 }
 
 /// An expression of any kind.
 pub type Expression = Box<dyn Node>;
-
-/// A statement.
-pub trait Statement: Send + Sync {
-    /// Execute it.
-    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow;
-}
 
 /// A statement of any kind.
 pub type AnyStatement = Box<dyn Statement>;
@@ -222,7 +141,7 @@ pub enum OpKind {
     /// Begin a turn of a loop if the value is truthy, else jump.
     While(Expression, u32),
     /// A whole loop whose parts cannot suspend.
-    Loop(Box<dyn Looping>),
+    Loop(Box<Loop>),
     /// A whole loop over items whose body cannot suspend; the iterator is in its slot.
     Each(Box<EachLoop>),
     /// A loop over items begins: its iterator goes into the slot.

@@ -58,56 +58,6 @@ pub fn quick_arithmetic(operator: Binary, left: f64, right: f64) -> Option<f64> 
     .filter(|number| !number.is_nan())
 }
 
-/// The same where the right operand is known to be this integer.
-#[inline(always)]
-pub fn quick_integer_arithmetic(operator: Binary, left: f64, right: Int32) -> Option<f64> {
-    let int = right.value;
-    Some(match operator {
-        Binary::Remainder => {
-            let dividend = as_int32(left).filter(|_| int > 0 && left.is_sign_positive())?;
-            f64::from(right.remainder_of(dividend as u32))
-        }
-        Binary::BitAnd => f64::from(near_int32(left)? & int),
-        Binary::BitOr => f64::from(near_int32(left)? | int),
-        Binary::BitXor => f64::from(near_int32(left)? ^ int),
-        Binary::ShiftLeft => f64::from(near_int32(left)?.wrapping_shl(int as u32)),
-        Binary::ShiftRight => f64::from(near_int32(left)?.wrapping_shr(int as u32)),
-        Binary::ShiftRightUnsigned => f64::from((near_int32(left)? as u32).wrapping_shr(int as u32)),
-        operator => return quick_arithmetic(operator, left, f64::from(int)),
-    })
-}
-
-/// An integer of 32 bits, and not −0, that is the right operand of an operator.
-#[derive(Clone, Copy)]
-pub struct Int32 {
-    value: i32,
-    /// 2⁶⁴ divided by it and rounded up, modulo 2⁶⁴, if it is positive.
-    reciprocal: u64,
-}
-
-impl Int32 {
-    /// The number, if it is one.
-    pub fn of(number: f64) -> Option<Self> {
-        let value = as_int32(number).filter(|&int| int != 0 || number.is_sign_positive())?;
-        let reciprocal = u64::try_from(value).ok().and_then(|divisor| u64::MAX.checked_div(divisor));
-        Some(Self { value, reciprocal: reciprocal.unwrap_or_default().wrapping_add(1) })
-    }
-
-    /// The number.
-    #[inline(always)]
-    pub fn number(self) -> f64 {
-        f64::from(self.value)
-    }
-
-    /// What remains of a division by it, which must be positive: two multiplications take less time than a division (Lemire,
-    /// Kaser, Kurz: Faster Remainder by Direct Computation, 2019, theorem 1).
-    #[inline(always)]
-    fn remainder_of(self, dividend: u32) -> u32 {
-        let fraction = self.reciprocal.wrapping_mul(u64::from(dividend));
-        ((u128::from(fraction) * u128::from(self.value as u32)) >> 64) as u32
-    }
-}
-
 /// A comparison of two numbers; `None` for other operators.
 #[inline(always)]
 pub fn compare(operator: Binary, left: f64, right: f64) -> Option<bool> {
@@ -412,26 +362,4 @@ fn compare_exact(integer: &BigInt, number: f64) -> Option<Ordering> {
 /// The number nearest to an integer.
 pub fn bigint_number(integer: &BigInt) -> f64 {
     integer.to_f64().unwrap_or(f64::NAN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn remainders_of_constants_are_exact() {
-        let max = i32::MAX.unsigned_abs();
-        let powers = (0..31).flat_map(|bit| [(1_u32 << bit) - 1, 1 << bit, (1 << bit) + 1]);
-        let divisors = powers.chain(1..300).chain([641, 46_341, 1_000_007, 715_827_883, max - 2, max - 1, max]);
-        for divisor in divisors.filter(|&divisor| divisor > 0) {
-            let constant = Int32::of(f64::from(divisor)).expect("an integer");
-            let most = max / divisor;
-            let multiples =
-                (0..40).flat_map(|n| [n, most - n.min(most), most / (n + 1)]).map(|n| n.min(most) * divisor);
-            for dividend in multiples.flat_map(|n| [n.saturating_sub(1), n, n + 1]).chain([max - 1, max]) {
-                assert_eq!(constant.remainder_of(dividend), dividend % divisor, "{dividend} % {divisor}");
-            }
-        }
-        assert!(Int32::of(-0.0).is_none() && Int32::of(0.5).is_none() && Int32::of(2_147_483_648.0).is_none());
-    }
 }

@@ -9,9 +9,6 @@ use agentscript_lang::{Language, Loops, Options, PlainCall};
 use hashbrown::HashMap;
 use std::sync::LazyLock;
 
-/// Variables of the prelude that hold functions of the script.
-pub const CALLBACKS: &[&str] = &["fn", "compare", "replacement", "reviver"];
-
 struct Prelude {
     code: Code,
     /// For each built-in the functions that implement its call and its construction.
@@ -20,7 +17,7 @@ struct Prelude {
 
 static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
     let registry = registry();
-    let code = compile(Origin::Prelude);
+    let code = compile();
     let by_name: HashMap<String, u32> = code
         .functions
         .iter()
@@ -41,9 +38,7 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
     Prelude { code, functions }
 });
 
-static LEAVES_CODE: LazyLock<Code> = LazyLock::new(|| compile(Origin::Leaves));
-
-fn compile(origin: Origin<'_>) -> Code {
+fn compile() -> Code {
     let registry = registry();
     let options = Options {
         language: Some(Language::JavaScript),
@@ -59,14 +54,13 @@ fn compile(origin: Origin<'_>) -> Code {
         own_tool: &|_, _| None,
         globals: &|name| registry.global(name).is_some(),
         plain_call: &|call, iterables| match call {
-            PlainCall::Variable(name) => origin == Origin::Leaves && CALLBACKS.contains(&name),
             PlainCall::Global(name) if is_plain_intrinsic(registry, name) => true,
             call => plain_call(registry, call, iterables),
         },
     };
     // The text is part of the crate, and a test compiles it.
     match agentscript_lang::compile(&Arena::for_source(PRELUDE.len()), PRELUDE, &options) {
-        Ok(program) => build(&program, origin),
+        Ok(program) => build(&program, Origin::Prelude),
         Err(failure) => panic!("the prelude does not compile: {:?}", failure.diagnostics.first()),
     }
 }
@@ -84,16 +78,9 @@ pub fn code() -> &'static Code {
     &PRELUDE_CODE.code
 }
 
-/// The same functions compiled for callbacks that are leaves: calls of callbacks are nodes, and the loops around them
-/// need no operations.
-pub fn leaves() -> &'static Code {
-    &LEAVES_CODE
-}
-
 /// A function of the prelude.
 pub fn function(code: FunctionRef) -> &'static Function {
-    let functions = if code.is_for_leaves() { &leaves().functions } else { &self::code().functions };
-    &functions[code.index()]
+    &self::code().functions[code.index()]
 }
 
 /// The function of the prelude that implements a built-in.
@@ -116,7 +103,6 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>, iterables: bool) -> 
         PlainCall::Method(name) => {
             return registry.atom(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name, iterables));
         }
-        PlainCall::Variable(_) => return false,
         PlainCall::New(name) => {
             let construct = registry.global(name).and_then(|native| registry.natives[native as usize].construct);
             return construct.is_none_or(|body| {

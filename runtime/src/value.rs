@@ -116,8 +116,6 @@ impl Value {
     pub const HOLE: Self = Self(special(8));
     /// A binding before its declaration has run.
     pub const UNINITIALIZED: Self = Self(special(9));
-    /// What a double stands for whose computation has thrown.
-    pub const THROWN: Self = Self(special(10));
     /// The number 0.
     pub const ZERO: Self = Self(0);
     /// The one NaN.
@@ -157,12 +155,6 @@ impl Value {
     #[inline(always)]
     pub fn as_number(self) -> f64 {
         f64::from_bits(self.0)
-    }
-
-    /// The value with the bits of a double: a number, or what [`Value::as_number`] has made a NaN.
-    #[inline(always)]
-    pub fn from_double(double: f64) -> Self {
-        Self(double.to_bits())
     }
 
     /// Whether it is of that kind, which must be one that has handles.

@@ -44,8 +44,6 @@ pub struct Vm {
     pub(crate) rejected: Vec<Value>,
     /// Uses of promises as if they were their results.
     pub(crate) unawaited: Unawaited,
-    /// What the computation of a double has thrown ([`Value::THROWN`]).
-    pub(crate) pending: Option<Thrown>,
     /// What a callback of the host has thrown: the end of the run.
     pub(crate) uncaught: Option<Value>,
     /// Memory that is used again.
@@ -93,7 +91,6 @@ impl Vm {
             schedule: Schedule::new(inputs.clock.flow(), policy.timers),
             rejected: Vec::new(),
             unawaited: Unawaited::default(),
-            pending: None,
             uncaught: None,
             timer: Timer::new(inputs.clock, inputs.slice),
             host: HostState { tools: inputs.tools, input: inputs.context, calls: Calls::default() },
@@ -118,48 +115,11 @@ impl Vm {
         if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
     }
 
-    /// [`Vm::tick`] without settling: gives whether the fuel is used up.
-    #[inline(always)]
-    pub fn tick_unsettled(&mut self) -> bool {
-        self.heap.meter.fuel -= 1;
-        self.heap.meter.fuel < 0
-    }
-
     /// Charge `units` of work of a built-in function: items, characters, entries.
     #[inline]
     pub fn work(&mut self, units: usize) -> Result<()> {
         self.heap.meter.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
         if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
-    }
-
-    /// A result as a double. What is thrown becomes the pending exception.
-    #[inline(always)]
-    pub fn to_double(&mut self, result: Result) -> f64 {
-        match result {
-            Ok(value) => value.as_number(),
-            Err(thrown) => self.pend(thrown),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn pend(&mut self, thrown: Thrown) -> f64 {
-        self.pending = Some(thrown);
-        Value::THROWN.as_number()
-    }
-
-    /// The result of which a double was made.
-    #[inline(always)]
-    pub fn from_double(&mut self, double: f64) -> Result {
-        if double.is_nan() { self.from_nan(double) } else { Ok(Value::number(double)) }
-    }
-
-    #[inline(never)]
-    fn from_nan(&mut self, double: f64) -> Result {
-        match Value::from_double(double) {
-            Value::THROWN => self.pending.take().map_or(Ok(Value::UNDEFINED), Err),
-            value => Ok(value),
-        }
     }
 
     /// Charge and count a loop turn.

@@ -117,12 +117,6 @@ impl<'p> Resolver<'_, 'p> {
                 self.texts.facts(name).plain_global = Some(is_plain);
                 is_plain
             }
-            Callee::Value(Expr { kind: ExprKind::Read(Variable { name, .. }), .. }) if !is_tag => {
-                let is_plain = self.texts.facts(name).plain_variable;
-                let is_plain = is_plain.unwrap_or_else(|| known(PlainCall::Variable(self.name(name))));
-                self.texts.facts(name).plain_variable = Some(is_plain);
-                is_plain
-            }
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
                 match self.texts.facts(name).plain_static {
                     Some((last, is_plain)) if last == object => is_plain,

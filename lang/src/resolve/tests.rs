@@ -13,7 +13,6 @@ fn plain(call: PlainCall<'_>, _: bool) -> bool {
         PlainCall::Static(object, _) => matches!(object, "Math" | "String" | "Object"),
         PlainCall::Method(name) => matches!(name, "slice" | "push" | "toFixed"),
         PlainCall::New(name) => name == "Map",
-        PlainCall::Variable(_) => false,
     }
 }
 

@@ -65,9 +65,8 @@ pub(super) struct Facts {
     /// Whether calls of the method of this name run no function of the script unless it writes such a property, once
     /// that was looked up.
     pub(super) plain_method: Option<bool>,
-    /// The same for the global and the variable of this name.
+    /// Whether the global of this name is a plain call; unknown until it is looked up.
     pub(super) plain_global: Option<bool>,
-    pub(super) plain_variable: Option<bool>,
     /// The same for the method of this name of a global, with that global, which was looked up last.
     pub(super) plain_static: Option<(TextId, bool)>,
 }
@@ -107,7 +106,6 @@ impl Texts {
             free: None,
             plain_method: None,
             plain_global: None,
-            plain_variable: None,
             plain_static: None,
         });
         self.table.0[at] = (key, Some(id));

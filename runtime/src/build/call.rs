@@ -1,43 +1,19 @@
 //! Calls: nodes where a built-in is known to run no function of the script, operations elsewhere.
 
+use super::Lowering;
 use super::expression::USUAL;
-use super::{Lowering, Origin};
 use crate::atom::known;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
 use crate::code::FunctionRef;
 use crate::node::{
-    self, Argument, Built, Call, Callee, Constant, Expression, FixedCall, LeafCall, MethodCall, NativeCall, OpKind,
+    self, Argument, Arguments, Built, Call, Callee, Constant, Expression, FixedCall, MethodCall, NativeCall, OpKind,
     Spread, SpreadCall, SpreadNew, constant_global,
 };
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
-
-/// Make a node that is generic over its arguments: few of them are an array.
-macro_rules! arguments {
-    ($lowering:expr, $arguments:expr, $nodes:ident => $then:expr) => {
-        match $arguments {
-            [] => {
-                let $nodes: [Expression; 0] = [];
-                $then
-            }
-            [one] => {
-                let $nodes = $lowering.operands([&one.value]).map(Built::node);
-                $then
-            }
-            [one, two] => {
-                let $nodes = $lowering.operands([&one.value, &two.value]).map(Built::node);
-                $then
-            }
-            all => {
-                let $nodes = $lowering.plain_arguments(all);
-                $then
-            }
-        }
-    };
-}
 
 impl Lowering<'_, '_> {
     /// A free name.
@@ -81,10 +57,7 @@ impl Lowering<'_, '_> {
                     self.builder.program.written[name.0 as usize]
                         || !registry().is_plain_method(self.builder.atom(*name), self.builder.iterables)
                 }
-                program::Callee::Value(callee) => {
-                    !self.is_leaf_callback(callee) || call.arguments.iter().any(|argument| argument.value.splits)
-                }
-                program::Callee::Index(..) | program::Callee::With { .. } => true,
+                program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => true,
             },
         }
     }
@@ -110,18 +83,12 @@ impl Lowering<'_, '_> {
             let row = &registry().natives[native as usize];
             let located =
                 row.construct.is_some() || matches!(row.name, "callTool" | "all" | "allSettled" | "any" | "race");
-            return arguments!(self, call.arguments, arguments => {
-                Built::from_node(NativeCall { function, this, arguments, at, located })
-            });
+            let arguments = self.plain_arguments(call.arguments);
+            return Built::from_node(NativeCall { function, this, arguments, at, located });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
-            program::Callee::Value(function) if spread => {
-                let callee = Callee::Value(self.tree(function));
-                return Built::from_node(SpreadCall { callee, arguments: self.arguments(call.arguments), callee_span });
-            }
-            program::Callee::Value(function) => return self.leaf_call(function, call.arguments),
-            program::Callee::Index(..) | program::Callee::With { .. } => {
+            program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => {
                 return Built::Constant(Constant(Value::UNDEFINED));
             }
         };
@@ -139,36 +106,14 @@ impl Lowering<'_, '_> {
         if let [item] = call.arguments
             && name == known::PUSH
         {
-            let arguments = [self.value(&item.value).node()];
-            return Built::from_node(node::Push(MethodCall { object, name, arguments, callee_span }));
+            return Built::from_node(node::Push { object, item: self.tree(&item.value), callee_span });
         }
-        arguments!(self, call.arguments, arguments => {
-            Built::from_node(MethodCall { object, name, arguments, callee_span })
-        })
+        let arguments = self.plain_arguments(call.arguments);
+        Built::from_node(MethodCall { object, name, arguments, callee_span })
     }
 
-    /// Whether it is a variable of the prelude that is known to hold a leaf.
-    fn is_leaf_callback(&self, callee: &Expr<'_>) -> bool {
-        self.builder.origin == Origin::Leaves
-            && matches!(&callee.kind, ExprKind::Read(variable)
-                if crate::prelude::CALLBACKS.contains(&self.builder.text(variable.name)))
-    }
-
-    /// A call of a leaf: its frame begins at the next free temporary.
-    fn leaf_call(&mut self, function: &Expr<'_>, arguments: &[program::Argument<'_>]) -> Built {
-        let first = self.temp;
-        let function = self.tree(function);
-        let mut values = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            values.push(self.tree(&argument.value));
-            self.temp += 1;
-        }
-        self.temp = first;
-        Built::from_node(LeafCall { function, arguments: values.into(), first: first as usize })
-    }
-
-    fn plain_arguments(&mut self, arguments: &[program::Argument<'_>]) -> Box<[Expression]> {
-        self.nodes(arguments.iter().map(|argument| &argument.value)).into()
+    fn plain_arguments(&mut self, arguments: &[program::Argument<'_>]) -> Arguments {
+        Arguments(self.nodes(arguments.iter().map(|argument| &argument.value)).into_iter().collect())
     }
 
     fn arguments(&mut self, arguments: &[program::Argument<'_>]) -> Box<[Argument]> {
@@ -179,13 +124,13 @@ impl Lowering<'_, '_> {
     /// Emit a call whose value goes into a slot.
     pub(super) fn call_into(&mut self, call: &program::Call<'_>, slot: Slot, span: agentscript_lang::Span) {
         if self.is_prelude_call(call, "$wait") {
-            let promise = self.plain_arguments(call.arguments).into_iter().next();
+            let promise = self.plain_arguments(call.arguments).0.pop();
             self.at = span.start;
             self.emit(OpKind::Wait(promise.unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED))), slot));
             return;
         }
         if let Some(function) = self.fixed(call) {
-            let arguments = self.plain_arguments(call.arguments);
+            let arguments = self.nodes(call.arguments.iter().map(|argument| &argument.value)).into_boxed_slice();
             self.at = span.start;
             return self.emit(OpKind::CallFixed(FixedCall { function, arguments }, slot));
         }
@@ -328,7 +273,7 @@ impl Lowering<'_, '_> {
                 if arguments.iter().any(|argument| argument.spread.is_some()) {
                     return Built::from_node(SpreadNew { function, arguments, at });
                 }
-                let arguments: Box<[Expression]> = arguments.into_iter().map(|argument| argument.value).collect();
+                let arguments = Arguments(arguments.into_iter().map(|argument| argument.value).collect());
                 Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, located: true })
             }
             Some(NativeBody::Prelude(_) | NativeBody::Iterating(..)) => {

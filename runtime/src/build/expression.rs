@@ -3,9 +3,9 @@
 use super::Lowering;
 use crate::atom::Atom;
 use crate::node::{
-    self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
-    Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, Regex,
-    RequireObject, Sequence, Spread, Template, TemplateObject, ToText, Uninitialized, Variable, WriteGlobal, operand,
+    self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Items,
+    LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, Regex, RequireObject,
+    Sequence, Spread, Template, TemplateObject, ToText, Uninitialized, Variable, WriteGlobal, local,
 };
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
@@ -78,17 +78,20 @@ impl Lowering<'_, '_> {
                 }
                 variable => variable.read(),
             },
-            ExprKind::Write(variable, value) => self.write(variable, value, at),
+            ExprKind::Write(variable, value) => {
+                let variable = self.variable(variable, at);
+                Built::Node(variable.write(self.tree(value)))
+            }
             ExprKind::WriteConst(variable, value) => {
                 let variable = self.variable(variable, at);
                 variable.write_const(self.value(value).node())
             }
             ExprKind::Update { variable, delta, prefix } => {
-                self.variable(variable, at).update(f64::from(*delta), *prefix)
+                Built::Node(self.variable(variable, at).update(f64::from(*delta), *prefix))
             }
             ExprKind::Temp(slot) => Built::Local(node::Local(slot.0 as usize)),
             ExprKind::SetTemp(slot, value) if self.is_script_pattern(value) => self.begin_pattern(*slot, value),
-            ExprKind::SetTemp(slot, value) => node::write_slot(slot.0 as usize, self.value(value)),
+            ExprKind::SetTemp(slot, value) => Built::Node(node::write_slot(slot.0 as usize, self.tree(value))),
             ExprKind::Global(name) => self.global(*name, false, at),
             ExprKind::TypeofGlobal(name) => {
                 let operand = self.global(*name, true, at).node();
@@ -107,8 +110,14 @@ impl Lowering<'_, '_> {
                 let [object, key] = self.operands([object, key]);
                 node::index(object, key, at)
             }
-            ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
-            ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
+            ExprKind::SetMember(object, name, value) => {
+                let [object, value] = self.operands([object, value]);
+                Built::Node(node::set_member(object, self.builder.atom(*name), value.node(), at))
+            }
+            ExprKind::SetIndex(object, key, value) => {
+                let [object, key, value] = self.operands([object, key, value]);
+                Built::Node(node::set_index(object, key, value.node(), at))
+            }
             ExprKind::DeleteMember(object, name) => {
                 let key = self.builder.literal(*name);
                 Built::from_node(Delete { object: self.value(object).node(), key, at })
@@ -124,7 +133,7 @@ impl Lowering<'_, '_> {
             }
             ExprKind::Unary(operator, operand) => {
                 let operator = *operator;
-                operand!(self.value(operand).leaf(), operand => Built::from_node(Prefix { operator, operand, at }))
+                local!(self.value(operand), operand => Built::from_node(Prefix { operator, operand, at }))
             }
             ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), left, right)
                 if matches!(right.kind, ExprKind::String(_)) =>
@@ -183,43 +192,15 @@ impl Lowering<'_, '_> {
         node::binary(operator, value, right, expr.span.start)
     }
 
-    fn set_member<F: Form>(&mut self, object: &Expr<'_>, name: TextId, value: &Expr<'_>, at: u32) -> F {
-        let [object, value] = self.operands([object, value]);
-        node::set_member(object, self.builder.atom(name), value, at)
-    }
-
-    fn set_index<F: Form>(&mut self, object: &Expr<'_>, key: &Expr<'_>, value: &Expr<'_>, at: u32) -> F {
-        let [object, key, value] = self.operands([object, key, value]);
-        node::set_index(object, key, value, at)
-    }
-
     /// An expression that cannot suspend as a statement.
     pub(super) fn effect_tree(&mut self, expr: &Expr<'_>) -> AnyStatement {
-        let at = expr.span.start;
         match &expr.kind {
-            ExprKind::Write(variable, value) => self.write(variable, value, at),
             ExprKind::Update { variable, delta, .. } => {
                 // The value is not used, so the prefix form will do.
-                self.variable(variable, at).update(f64::from(*delta), true)
+                self.variable(variable, expr.span.start).update(f64::from(*delta), true)
             }
-            ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
-            ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
-            _ => AnyStatement::from_node(self.tree(expr)),
+            _ => self.tree(expr),
         }
-    }
-
-    /// `variable = value`
-    fn write<F: Form>(&mut self, variable: &program::Variable, value: &Expr<'_>, at: u32) -> F {
-        let home = self.variable(variable, at);
-        if home.slot().is_none()
-            && let ExprKind::Binary(operator @ (Binary::Add | Binary::Subtract), left, right) = &value.kind
-            && let (ExprKind::Read(read), ExprKind::Number(number)) = (&left.kind, &right.kind)
-            && read.reference.binding == variable.reference.binding
-        {
-            let delta = if *operator == Binary::Add { *number } else { -number };
-            return self.variable(read, left.span.start).step(delta, self.value(value));
-        }
-        home.write(self.value(value))
     }
 
     /// Emit an expression for its effect.

@@ -3,16 +3,19 @@
 use super::{ENDED, FIRST_EXIT, Leave, Lowering, Scope, THROWN, Target};
 use crate::code::Handler;
 use crate::node::{
-    self, AnyStatement, Break, Built, Constant, Continue, DoWhile, EachLoop, Enter, Expression, Initialize, Local,
-    Looping, OpKind, Return, Statement, Switch, Throw, Try, Turns, Update, User, refresh,
+    self, AnyStatement, Block, Break, Built, Constant, Continue, EachLoop, Enter, Expression, If, Initialize, Local,
+    Loop, OpKind, Return, Statement, Switch, Throw, Try, refresh,
 };
 use crate::value::Value;
-use agentscript_lang::program::{Case, Expr, ExprKind, ForEach, Label, Place, Slot, Stmt, StmtKind};
+use agentscript_lang::program::{Case, Expr, ForEach, Label, Place, Slot, Stmt, StmtKind};
 
 impl Lowering<'_, '_> {
     /// Statements as one tree.
     pub(super) fn block(&mut self, statements: &[Stmt<'_>]) -> AnyStatement {
-        node::block(statements.iter().map(|statement| self.statement_tree(statement)))
+        match statements {
+            [statement] => self.statement_tree(statement),
+            _ => Box::new(Block(statements.iter().map(|statement| self.statement_tree(statement)).collect())),
+        }
     }
 
     /// A statement that is a tree.
@@ -22,15 +25,15 @@ impl Lowering<'_, '_> {
         match &statement.kind {
             StmtKind::Enter(binding, initial) => Box::new(Enter(self.place(*binding), *initial)),
             StmtKind::Init(binding, value) => match self.place(*binding) {
-                Place::Slot(slot) => node::write_slot(slot.0 as usize, self.value(value)),
+                Place::Slot(slot) => node::write_slot(slot.0 as usize, self.tree(value)),
                 place => Box::new(Initialize(place, self.tree(value))),
             },
             StmtKind::Expr(value) => self.effect_tree(value),
             StmtKind::Block(body) => self.block(body),
             StmtKind::If(test, yes, no) => {
-                let test = self.value(test);
+                let test = self.tree(test);
                 let yes = self.statement_tree(yes);
-                node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
+                Box::new(If { test, yes, no: no.as_ref().map(|no| self.statement_tree(no)) })
             }
             StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, switch.cases),
             StmtKind::Try(attempt) => Box::new(Try {
@@ -47,7 +50,7 @@ impl Lowering<'_, '_> {
             })),
             StmtKind::Throw(value) => Box::new(Throw { value: self.tree(value), at }),
             // Loops are no trees.
-            StmtKind::For(_) | StmtKind::DoWhile { .. } | StmtKind::ForEach(_) => Box::new(()),
+            StmtKind::For(_) | StmtKind::DoWhile { .. } | StmtKind::ForEach(_) => Box::new(Block(Box::default())),
         }
     }
 
@@ -183,10 +186,11 @@ impl Lowering<'_, '_> {
     ) {
         let fresh: Box<[usize]> = fresh.iter().map(|slot| slot.0 as usize).collect();
         if self.is_one_op([test, update], body, label) {
-            let test = test.map_or(Built::Constant(Constant(Value::TRUE)), |test| self.value(test));
+            let test = test.map_or_else(|| Built::Constant(Constant(Value::TRUE)).node(), |test| self.tree(test));
             let body = self.statement_tree(body);
-            let each = self.one_loop(test, update, body, fresh);
-            return self.emit(OpKind::Loop(each));
+            let update = update.map(|update| self.tree(update));
+            let counted = !self.builder.is_prelude;
+            return self.emit(OpKind::Loop(Box::new(Loop { test, tests_first: true, update, body, fresh, counted })));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
         self.bind(start);
@@ -216,26 +220,6 @@ impl Lowering<'_, '_> {
         self.bind(end);
     }
 
-    /// A loop whose parts cannot suspend; the common forms of test and update are fused into it.
-    fn one_loop(
-        &mut self,
-        test: Built,
-        update: Option<&Expr<'_>>,
-        body: AnyStatement,
-        fresh: Box<[usize]>,
-    ) -> Box<dyn Looping> {
-        let counted = !self.builder.is_prelude;
-        let Some(update) = update else { return test.bound(Turns { update: (), body, fresh, counted }) };
-        if let ExprKind::Update { variable, delta, .. } = &update.kind
-            && let Some(slot) = self.variable(variable, update.span.start).slot()
-        {
-            let update = Update::slot(slot, f64::from(*delta), update.span.start);
-            return test.bound(Turns { update, body, fresh, counted });
-        }
-        let update = self.tree(update);
-        Turns { update, body, fresh, counted }.with(test.node())
-    }
-
     pub(super) fn turn(&mut self) {
         if !self.builder.is_prelude {
             self.emit(OpKind::Turn);
@@ -252,7 +236,8 @@ impl Lowering<'_, '_> {
         if self.is_one_op([Some(test), None], body, label) {
             let test = self.tree(test);
             let body = self.statement_tree(body);
-            let each = DoWhile { test, body, counted: !self.builder.is_prelude };
+            let (fresh, counted) = (Box::default(), !self.builder.is_prelude);
+            let each = Loop { test, tests_first: false, update: None, body, fresh, counted };
             return self.emit(OpKind::Loop(Box::new(each)));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());

@@ -14,7 +14,6 @@ use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
-use std::cell::Cell;
 
 impl Vm {
     /// A call: its value, or `None` when the callee's frame is active now.
@@ -230,20 +229,11 @@ impl Vm {
         next: Window,
         at: u32,
     ) -> Result<Option<Value>> {
-        let mut code = self.prelude_code(native.payload(), false)?;
-        let mut function = context.function(code);
-        let mut window = self.window(context, next, function.slots);
-        let mut slots = context.stack.slots(window);
+        let code = self.prelude_code(native.payload(), false)?;
+        let function = context.function(code);
+        let window = self.window(context, next, function.slots);
+        let slots = context.stack.slots(window);
         let rest = self.pass(function, Some(this), call, fp, slots)?;
-        let parameters = function.parameters as usize;
-        if self.are_leaves(slots[1..parameters.max(1)].iter().map(Cell::get)) {
-            code = code.for_leaves();
-            function = context.function(code);
-            let arguments = &slots[..parameters];
-            window = self.window(context, window, function.slots);
-            slots = context.stack.slots(window);
-            slots.iter().zip(arguments).for_each(|(to, from)| to.set(from.get()));
-        }
         let closure = self.prelude_function(code);
         self.enter(function, closure, slots, rest);
         self.tick()?;

@@ -1,17 +1,17 @@
 //! Calls.
 
-use super::{Body as FunctionBody, Built, Expression, Local, Node, Slots};
-use crate::atom::Atom;
+use super::{Built, Expression, Local, Node, Slots};
+use crate::atom::{Atom, known};
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
-use crate::execute::function_of;
 use crate::thrown::{Result, Thrown};
 use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Span, Walk};
+use smallvec::SmallVec;
 
 /// An argument, or an element of an array.
 pub struct Argument {
@@ -142,35 +142,26 @@ impl Call {
     }
 }
 
-/// The arguments of a call. Few of them are an array, so that they are a part of the node that calls.
-pub trait Arguments: Send + Sync + 'static {
-    /// Evaluate them and call a function with their values.
-    fn pass(&self, vm: &mut Vm, fp: &Slots, call: impl FnOnce(&mut Vm, &[Value]) -> Result) -> Result;
-}
+/// Most arguments of a call of a built-in function that are a part of its node.
+const INLINE_ARGUMENTS: usize = 2;
 
-impl<const COUNT: usize> Arguments for [Expression; COUNT] {
+/// The arguments of a call of a built-in function.
+pub struct Arguments(pub SmallVec<[Expression; INLINE_ARGUMENTS]>);
+
+impl Arguments {
+    /// Evaluates them and calls a function with their values.
     #[inline(always)]
     fn pass(&self, vm: &mut Vm, fp: &Slots, call: impl FnOnce(&mut Vm, &[Value]) -> Result) -> Result {
-        let mut values = [Value::UNDEFINED; COUNT];
-        for (value, argument) in values.iter_mut().zip(self) {
-            *value = argument.eval(vm, fp)?;
-        }
-        call(vm, &values)
-    }
-}
-
-impl Arguments for Box<[Expression]> {
-    #[inline(always)]
-    fn pass(&self, vm: &mut Vm, fp: &Slots, call: impl FnOnce(&mut Vm, &[Value]) -> Result) -> Result {
+        let arguments = &self.0[..];
         let mut few = [Value::UNDEFINED; 4];
-        if self.len() <= few.len() {
-            for (value, argument) in few.iter_mut().zip(self) {
+        if arguments.len() <= few.len() {
+            for (value, argument) in few.iter_mut().zip(arguments) {
                 *value = argument.eval(vm, fp)?;
             }
-            return call(vm, &few[..self.len()]);
+            return call(vm, &few[..arguments.len()]);
         }
-        let mut many = Vec::with_capacity(self.len());
-        for argument in self {
+        let mut many = Vec::with_capacity(arguments.len());
+        for argument in arguments {
             many.push(argument.eval(vm, fp)?);
         }
         call(vm, &many)
@@ -178,20 +169,20 @@ impl Arguments for Box<[Expression]> {
 }
 
 /// A call of a built-in function known at compile time: `Math.max(a, b)`
-pub struct NativeCall<A> {
+pub struct NativeCall {
     /// What is called.
     pub function: NativeFn,
     /// The receiver.
     pub this: Value,
     /// With what.
-    pub arguments: A,
+    pub arguments: Arguments,
     /// Offset in the source.
     pub at: u32,
     /// Whether the result is a new error, or the promise of a tool call or of several promises, to be located here.
     pub located: bool,
 }
 
-impl<A: Arguments> Node for NativeCall<A> {
+impl Node for NativeCall {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         match self.arguments.pass(vm, fp, |vm, values| (self.function)(vm, self.this, values)) {
             Ok(value) => {
@@ -206,74 +197,72 @@ impl<A: Arguments> Node for NativeCall<A> {
 }
 
 /// `value.push(item)`
-pub struct Push(pub MethodCall<[Expression; 1]>);
+pub struct Push {
+    /// The receiver.
+    pub object: Expression,
+    /// What is appended.
+    pub item: Expression,
+    /// Span of the callee in the source.
+    pub callee_span: Span,
+}
 
 impl Node for Push {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let Self(call) = self;
-        let object = call.object.eval(vm, fp)?;
-        if object.is(Kind::Array) && vm.heap.extras.is_empty() {
-            let [item] = &call.arguments;
-            let item = item.eval(vm, fp)?;
-            // The argument may have frozen the array.
-            if vm.heap.arrays[object.index()].flags == 0 {
-                vm.heap.push(object, item);
-                return Ok(Value::number(vm.heap.length(object) as f64));
-            }
-            return crate::builtins::array::push(vm, object, &[item])
-                .map_err(|thrown| thrown.at(vm, call.callee_span.start));
+        let object = self.object.eval(vm, fp)?;
+        let is_plain = object.is(Kind::Array) && vm.heap.extras.is_empty();
+        let method = if is_plain { Value::UNDEFINED } else { method_of(vm, object, known::PUSH, self.callee_span)? };
+        let item = self.item.eval(vm, fp)?;
+        // The argument may have frozen the array.
+        if is_plain && vm.heap.arrays[object.index()].flags == 0 {
+            vm.heap.push(object, item);
+            return Ok(Value::number(vm.heap.length(object) as f64));
         }
-        call.on(vm, fp, object)
+        let method = if is_plain { vm.get(object, known::PUSH)? } else { method };
+        call_method(vm, method, object, &[item], self.callee_span)
     }
 }
 
+/// Reads the method of a call.
+fn method_of(vm: &mut Vm, object: Value, name: Atom, callee_span: Span) -> Result {
+    vm.get(object, name).map_err(|thrown| thrown.at(vm, callee_span.start))
+}
+
+/// Calls a method that is a value.
+fn call_method(vm: &mut Vm, method: Value, object: Value, arguments: &[Value], callee_span: Span) -> Result {
+    let result = if method.is_callable() {
+        vm.call_nested(method, object, arguments)
+    } else {
+        Err(vm.not_a_function(callee_span, method, object))
+    };
+    locate_result(vm, result, callee_span.start)
+}
+
 /// `value.name(…)` of a method that runs no functions of the script in any family.
-pub struct MethodCall<A> {
+pub struct MethodCall {
     /// The receiver.
     pub object: Expression,
     /// Its method.
     pub name: Atom,
     /// With what.
-    pub arguments: A,
+    pub arguments: Arguments,
     /// Span of the callee in the source.
     pub callee_span: Span,
 }
 
-impl<A: Arguments> Node for MethodCall<A> {
+impl Node for MethodCall {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
-        self.on(vm, fp, object)
-    }
-}
-
-impl<A: Arguments> MethodCall<A> {
-    /// The call with a receiver.
-    #[inline(always)]
-    fn on(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
-        let plain = !object.is(Kind::Object) && !object.is_nullish();
-        let method = if plain { registry().function(vm.family(object), self.name) } else { None };
+        let is_plain = !object.is(Kind::Object) && !object.is_nullish();
+        let method = if is_plain { registry().function(vm.family(object), self.name) } else { None };
         if let Some(function) = method
             && !vm.has_own_method(object, self.name)
         {
             let result = self.arguments.pass(vm, fp, |vm, values| function(vm, object, values));
             return result.map_err(|thrown| thrown.at(vm, self.callee_span.start));
         }
-        self.other(vm, fp, object)
-    }
-
-    /// The receiver has a method of its own of that name, or none.
-    #[cold]
-    fn other(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
-        let at = self.callee_span.start;
-        let function = vm.get(object, self.name).map_err(|thrown| thrown.at(vm, at))?;
-        let result = self.arguments.pass(vm, fp, |vm, values| {
-            if function.is_callable() {
-                vm.call_nested(function, object, values)
-            } else {
-                Err(vm.not_a_function(self.callee_span, function, object))
-            }
-        });
-        locate_result(vm, result, at)
+        // The receiver has a method of its own of that name, or none.
+        let method = method_of(vm, object, self.name, self.callee_span)?;
+        self.arguments.pass(vm, fp, |vm, values| call_method(vm, method, object, values, self.callee_span))
     }
 }
 
@@ -287,54 +276,6 @@ fn locate_result(vm: &mut Vm, result: Result, at: u32) -> Result {
             Ok(value)
         }
         Err(thrown) => Err(thrown.at(vm, at)),
-    }
-}
-
-/// A call of a known leaf, without a frame on the stack.
-pub struct LeafCall {
-    /// What is called.
-    pub function: Expression,
-    /// With what.
-    pub arguments: Box<[Expression]>,
-    /// Index of its first slot in those of the caller.
-    pub first: usize,
-}
-
-impl Node for LeafCall {
-    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let function = self.function.eval(vm, fp)?;
-        if function.is(Kind::Function) {
-            let script = vm.realm.borrow_script();
-            let code = vm.heap.closures[function.index()].code;
-            let target = function_of(&script.code, vm.realm.prelude, code);
-            let slots = fp.get(self.first..).unwrap_or_default();
-            if slots.len() >= (target.slots as usize).max(self.arguments.len())
-                && target.rest.is_none()
-                && !matches!(target.body, FunctionBody::Ops)
-            {
-                let parameters = target.parameters as usize;
-                for (slot, argument) in slots.iter().zip(&self.arguments) {
-                    slot.set(argument.eval(vm, fp)?);
-                }
-                for slot in slots.iter().take(parameters).skip(self.arguments.len()) {
-                    slot.set(Value::UNDEFINED);
-                }
-                vm.tick()?;
-                vm.enter(target, function, slots, None);
-                let value = vm.leaf(code, &target.body, slots);
-                vm.realm.return_script(script);
-                return value;
-            }
-        }
-        self.other(vm, fp, function)
-    }
-}
-
-impl LeafCall {
-    /// A built-in, or a frame that has no room here.
-    #[inline(never)]
-    fn other(&self, vm: &mut Vm, fp: &Slots, function: Value) -> Result {
-        self.arguments.pass(vm, fp, |vm, values| vm.call_nested(function, Value::UNDEFINED, values))
     }
 }
 
@@ -356,12 +297,7 @@ impl Node for SpreadCall {
         for argument in &self.arguments {
             argument.push(vm, fp, &mut values).map_err(|thrown| thrown.at(vm, at))?;
         }
-        let result = if function.is_callable() {
-            vm.call_nested(function, this, &values)
-        } else {
-            Err(vm.not_a_function(self.callee_span, function, this))
-        };
-        locate_result(vm, result, at)
+        call_method(vm, function, this, &values, self.callee_span)
     }
 }
 

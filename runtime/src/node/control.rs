@@ -1,20 +1,10 @@
 //! Statements that cannot suspend.
 
-use super::{AnyStatement, Built, Expression, Flow, Node, Slots, Statement, User, flow, store};
+use super::{AnyStatement, Expression, Flow, Slots, Statement, flow, store};
 use crate::thrown::{Cause, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::{Initial, Place};
-
-/// `expression;`
-pub struct Evaluate<E>(pub E);
-
-impl<E: Node> Statement for Evaluate<E> {
-    #[inline]
-    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
-        self.0.exec_expression(vm, fp)
-    }
-}
 
 /// Enter the scope of a binding.
 pub struct Enter(pub Place, pub Initial);
@@ -47,24 +37,11 @@ impl Statement for Initialize {
 }
 
 /// `{ … }`
-pub fn block(mut statements: impl ExactSizeIterator<Item = AnyStatement>) -> AnyStatement {
-    let count = statements.len();
-    let mut next = || statements.next().unwrap_or_else(|| Box::new(()));
-    // Blocks of few statements are unrolled.
-    match count {
-        1 => next(),
-        2 => Box::new(Block([next(), next()])),
-        3 => Box::new(Block([next(), next(), next()])),
-        4 => Box::new(Block([next(), next(), next(), next()])),
-        _ => Box::new(Block(statements.collect::<Box<[_]>>())),
-    }
-}
+pub struct Block(pub Box<[AnyStatement]>);
 
-struct Block<S>(S);
-
-impl<S: AsRef<[AnyStatement]> + Send + Sync> Statement for Block<S> {
+impl Statement for Block {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
-        for statement in self.0.as_ref() {
+        for statement in &self.0 {
             match statement.exec(vm, fp) {
                 Flow::Normal => {}
                 flow => return flow,
@@ -75,46 +52,25 @@ impl<S: AsRef<[AnyStatement]> + Send + Sync> Statement for Block<S> {
 }
 
 /// `if (test) yes else no`
-pub fn branch(test: Built, yes: AnyStatement, no: Option<AnyStatement>) -> AnyStatement {
-    struct Branches(AnyStatement, Option<AnyStatement>);
-    impl User for Branches {
-        type Made = AnyStatement;
-        fn with(self, test: impl Node + 'static) -> AnyStatement {
-            let Self(yes, no) = self;
-            match no {
-                Some(no) => Box::new(If { test, yes, no }),
-                None => Box::new(If { test, yes, no: () }),
-            }
-        }
-    }
-    test.test(Branches(yes, no))
+pub struct If {
+    /// The test.
+    pub test: Expression,
+    /// The statement where it holds.
+    pub yes: AnyStatement,
+    /// The statement where it does not.
+    pub no: Option<AnyStatement>,
 }
 
-struct If<T, N> {
-    test: T,
-    yes: AnyStatement,
-    no: N,
-}
-
-/// There is no `else`.
-impl Statement for () {
-    #[inline(always)]
-    fn exec(&self, _vm: &mut Vm, _fp: &Slots) -> Flow {
-        Flow::Normal
-    }
-}
-
-impl Statement for AnyStatement {
-    #[inline(always)]
-    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
-        (**self).exec(vm, fp)
-    }
-}
-
-impl<T: Node, N: Statement> Statement for If<T, N> {
+impl Statement for If {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
         flow!(vm.tick());
-        if flow!(self.test.test(vm, fp)) { self.yes.exec(vm, fp) } else { self.no.exec(vm, fp) }
+        if flow!(self.test.test(vm, fp)) {
+            return self.yes.exec(vm, fp);
+        }
+        match &self.no {
+            Some(no) => no.exec(vm, fp),
+            None => Flow::Normal,
+        }
     }
 }
 

@@ -1,56 +1,23 @@
 //! Loops whose parts cannot suspend. Each is one operation that can pause between two turns, because all its state is
 //! in slots.
 
-use super::{AnyStatement, Expression, Flow, Node, Slots, User};
+use super::{AnyStatement, Expression, Flow, Slots};
 use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// A loop as one operation.
-pub trait Looping: Send + Sync {
-    /// Run until the loop ends or pauses.
-    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned>;
-}
-
-/// The turns of a loop.
-pub struct Turns<U> {
-    /// Evaluated after each turn.
-    pub update: U,
+/// `for (; test; update) body`, `while (test) body`, `do body while (test)`
+pub struct Loop {
+    /// The test.
+    pub test: Expression,
+    /// Whether the test comes before the body; in `do body while (test)` it comes after it.
+    pub tests_first: bool,
+    /// What is evaluated after each turn.
+    pub update: Option<Expression>,
     /// The body.
     pub body: AnyStatement,
     /// Slots of cells that get a copy for each turn.
     pub fresh: Box<[usize]>,
-    /// Whether turns count as iterations of the script.
-    pub counted: bool,
-}
-
-struct Loop<T, U> {
-    test: T,
-    turns: Turns<U>,
-}
-
-/// `for (; test; update) body`, `while (test) body`
-impl<U: Node + 'static> User for Turns<U> {
-    type Made = Box<dyn Looping>;
-    fn with(self, test: impl Node + 'static) -> Box<dyn Looping> {
-        Box::new(Loop { test, turns: self })
-    }
-}
-
-/// There is no update.
-impl Node for () {
-    #[inline(always)]
-    fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(Value::UNDEFINED)
-    }
-}
-
-/// `do body while (test)`
-pub struct DoWhile {
-    /// The test.
-    pub test: Expression,
-    /// The body.
-    pub body: AnyStatement,
     /// Whether turns count as iterations of the script.
     pub counted: bool,
 }
@@ -68,7 +35,7 @@ pub struct EachLoop {
 }
 
 /// Why a loop stopped.
-pub enum Turned {
+pub enum LoopExit {
     /// It has ended.
     Done,
     /// It has to pause.
@@ -103,62 +70,53 @@ macro_rules! turn {
 
 /// The end of a loop whose body is left. Out of line, the loop needs no more than one comparison.
 #[inline(never)]
-fn left(flow: Flow) -> Result<Turned> {
+fn left(flow: Flow) -> Result<LoopExit> {
     match flow {
-        Flow::Normal | Flow::Continue | Flow::Break(_) => Ok(Turned::Done),
-        Flow::Return(value) => Ok(Turned::Return(value)),
+        Flow::Normal | Flow::Continue | Flow::Break(_) => Ok(LoopExit::Done),
+        Flow::Return(value) => Ok(LoopExit::Return(value)),
         Flow::Throw(thrown) => Err(thrown),
     }
 }
 
 // Pausing was checked when the loop was entered, so a pause comes between two turns.
 
-impl<T: Node, U: Node> Looping for Loop<T, U> {
-    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
+impl Loop {
+    /// Runs until the end of the loop or a pause.
+    pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<LoopExit> {
         loop {
-            if !self.test.test(vm, fp)? {
-                return Ok(Turned::Done);
+            if self.tests_first && !self.test.test(vm, fp)? {
+                return Ok(LoopExit::Done);
             }
-            enter(vm, self.turns.counted)?;
-            turn!(self.turns.body.exec(vm, fp));
-            if !self.turns.fresh.is_empty() {
-                refresh(vm, fp, &self.turns.fresh);
-            }
-            self.turns.update.run(vm, fp)?;
-            if vm.pause_due()? {
-                return Ok(Turned::Pause);
-            }
-        }
-    }
-}
-
-impl Looping for DoWhile {
-    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
-        loop {
             enter(vm, self.counted)?;
             turn!(self.body.exec(vm, fp));
-            if !self.test.test(vm, fp)? {
-                return Ok(Turned::Done);
+            if !self.fresh.is_empty() {
+                refresh(vm, fp, &self.fresh);
+            }
+            if let Some(update) = &self.update {
+                update.eval(vm, fp)?;
+            }
+            if !self.tests_first && !self.test.test(vm, fp)? {
+                return Ok(LoopExit::Done);
             }
             if vm.pause_due()? {
-                return Ok(Turned::Pause);
+                return Ok(LoopExit::Pause);
             }
         }
     }
 }
 
 impl EachLoop {
-    /// Run until the end of the loop or a pause.
-    pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
+    /// Runs until the end of the loop or a pause.
+    pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<LoopExit> {
         loop {
             let iterator = fp[self.iterator].get();
-            let Some(item) = vm.iterator_next(iterator)? else { return Ok(Turned::Done) };
+            let Some(item) = vm.iterator_next(iterator)? else { return Ok(LoopExit::Done) };
             fp[self.item].set(item);
             enter(vm, self.counted)?;
             turn!(self.body.exec(vm, fp));
             // No item was taken yet, so none is lost.
             if vm.pause_due()? {
-                return Ok(Turned::Pause);
+                return Ok(LoopExit::Pause);
             }
         }
     }

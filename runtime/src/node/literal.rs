@@ -1,6 +1,5 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
-use super::operand::numbered;
 use super::{Argument, Expression, Node, Slots};
 use crate::atom::{Atom, known};
 use crate::charge::Buffer;
@@ -20,36 +19,11 @@ use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
 /// `'text'`
-struct Text(Atom);
-
-/// The text of the script with this number; it takes no memory.
-struct NumberedText<const NUMBER: u32>;
-
-/// `'text'`, with its number among the texts of the script where it is one of these.
-pub fn text(atom: Atom, number: Option<u32>) -> Expression {
-    numbered!(
-        number.unwrap_or(u32::MAX),
-        NumberedText,
-        [
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-        ],
-        Box::new(Text(atom))
-    )
-}
+pub struct Text(pub Atom);
 
 impl Node for Text {
-    #[inline]
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         Ok(vm.atom_string(self.0))
-    }
-}
-
-impl<const NUMBER: u32> Node for NumberedText<NUMBER> {
-    #[inline]
-    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        let atom = vm.atoms.of_program(NUMBER);
-        Ok(vm.atom_string(atom))
     }
 }
 

@@ -1,156 +1,61 @@
 //! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
-use super::{
-    Built, Computed, Constant, Expression, Integer, Itself, Leaf, Node, Number, Slots, Truth, User, integer_operand,
-    operand,
-};
-use crate::operator::{compare, quick_arithmetic, quick_integer_arithmetic};
+use super::{Built, Constant, Expression, Node, Slots, local, operand};
+use crate::operator::{compare, quick_arithmetic};
 use crate::thrown::Result;
 use crate::unawaited::PromiseUse;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Logical, Unary};
-use std::marker::PhantomData;
 
-/// An operator as a type, for those that have a fast path for numbers: all but `in` and `instanceof`.
-trait Operator: Send + Sync + 'static {
-    const OPERATOR: Binary;
-    /// Whether it is [arithmetic](is_arithmetic).
-    const IS_ARITHMETIC: bool = is_arithmetic(Self::OPERATOR);
-}
-
-/// Whether the operator makes numbers of numbers, and has a type.
-const fn is_arithmetic(operator: Binary) -> bool {
-    use Binary::*;
-    match operator {
-        Add | Subtract | Multiply | Divide | Remainder => true,
-        BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight | ShiftRightUnsigned => true,
-        Power | Equal | NotEqual | StrictEqual | StrictNotEqual => false,
-        Less | LessEqual | Greater | GreaterEqual | In | Instanceof => false,
-    }
-}
-
-/// The type of the operator with this number. Each that is used is a copy of every node.
-struct Fixed<const NUMBER: u8>;
-
-impl<const NUMBER: u8> Operator for Fixed<NUMBER> {
-    const OPERATOR: Binary = Binary::ALL[NUMBER as usize];
-}
-
-struct BinaryNode<O, L, R> {
+/// `left operator right`. The operator is a part of the type, by its number in [`Binary::ALL`], so that each has its own
+/// fast path for numbers.
+struct BinaryNode<const OPERATOR: usize, L, R> {
     left: L,
     right: R,
     at: u32,
-    operator: PhantomData<O>,
 }
 
-impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
-    #[inline(always)]
-    fn are_numbers(&self, left: Value, right: Value) -> bool {
-        (self.left.is_number() || left.is_number()) && (self.right.is_number() || right.is_number())
-    }
+impl<const OPERATOR: usize, L: Node, R: Node> BinaryNode<OPERATOR, L, R> {
+    const OPERATOR: Binary = Binary::ALL[OPERATOR];
 
     /// The result of a comparison, where the types of the operands do not matter.
     #[inline(always)]
     fn comparison(&self, left: Value, right: Value) -> Option<bool> {
-        let holds = compare(O::OPERATOR, left.as_number(), right.as_number())?;
-        // As in arithmetic, a value of another type is a NaN: nothing is equal to it, less or greater.
-        let is_certain = holds != matches!(O::OPERATOR, Binary::NotEqual | Binary::StrictNotEqual);
-        (is_certain || self.are_numbers(left, right)).then_some(holds)
+        let holds = compare(Self::OPERATOR, left.as_number(), right.as_number())?;
+        // A value that is no number is a NaN as a double: nothing is equal to it, less or greater.
+        let is_certain = holds != matches!(Self::OPERATOR, Binary::NotEqual | Binary::StrictNotEqual);
+        (is_certain || left.is_number() && (self.right.is_number() || right.is_number())).then_some(holds)
     }
 }
 
-impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
+impl<const OPERATOR: usize, L: Node + 'static, R: Node + 'static> Node for BinaryNode<OPERATOR, L, R> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        if O::IS_ARITHMETIC {
-            let double = self.double(vm, fp);
-            return vm.from_double(double);
-        }
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
+        if let Some(number) = quick_arithmetic(Self::OPERATOR, left.as_number(), right.as_number()) {
+            return Ok(Value::number(number));
+        }
         if let Some(holds) = self.comparison(left, right) {
             return Ok(Value::bool(holds));
         }
-        slow(vm, O::OPERATOR, left, right, self.at)
-    }
-
-    // Where its value is tested, which is rare for arithmetic, it is called too.
-    #[inline(never)]
-    fn compute(&self, vm: &mut Vm, fp: &Slots) -> f64 {
-        self.double(vm, fp)
-    }
-
-    #[inline(always)]
-    fn double(&self, vm: &mut Vm, fp: &Slots) -> f64 {
-        if !O::IS_ARITHMETIC {
-            let value = self.eval(vm, fp);
-            return vm.to_double(value);
-        }
-        let left = self.left.double(vm, fp);
-        if !self.left.is_infallible() && left.is_nan() && Value::from_double(left) == Value::THROWN {
-            return left;
-        }
-        let (quick, right) = match self.right.integer() {
-            Some(right) => (quick_integer_arithmetic(O::OPERATOR, left, right), right.number()),
-            None => {
-                let right = self.right.double(vm, fp);
-                (quick_arithmetic(O::OPERATOR, left, right), right)
-            }
-        };
-        quick.unwrap_or_else(|| compute_slowly(vm, O::OPERATOR, left, right, self.at))
-    }
-
-    #[inline(always)]
-    fn is_arithmetic(&self) -> bool {
-        O::IS_ARITHMETIC
+        slow(vm, Self::OPERATOR, left, right, self.at)
     }
 
     #[inline]
-    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
-        self.holds(vm, fp).map(Truth::from)
-    }
-}
-
-impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
-    #[inline(always)]
-    fn holds(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
-        if O::IS_ARITHMETIC {
-            let double = self.compute(vm, fp);
-            return if double.is_nan() { is_truthy(vm, double) } else { Ok(double != 0.0) };
-        }
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
         if let Some(holds) = self.comparison(left, right) {
             return Ok(holds);
         }
-        match O::OPERATOR {
-            Binary::StrictEqual => vm.strict_equals(left, right),
-            Binary::StrictNotEqual => vm.strict_equals(left, right).map(|equal| !equal),
-            operator => {
-                let value = slow(vm, operator, left, right, self.at)?;
-                Ok(vm.truthy(value))
-            }
-        }
+        let value = match quick_arithmetic(Self::OPERATOR, left.as_number(), right.as_number()) {
+            Some(number) => Value::number(number),
+            None => slow(vm, Self::OPERATOR, left, right, self.at)?,
+        };
+        Ok(vm.truthy(value))
     }
-}
-
-/// The result of arithmetic with operands of any type, as [`Node::compute`].
-#[inline(never)]
-fn compute_slowly(vm: &mut Vm, operator: Binary, left: f64, right: f64, at: u32) -> f64 {
-    let (left, right) = (Value::from_double(left), Value::from_double(right));
-    if left == Value::THROWN || right == Value::THROWN {
-        return Value::THROWN.as_number();
-    }
-    let value = slow(vm, operator, left, right, at);
-    vm.to_double(value)
-}
-
-/// Whether what is no number is truthy, or what arithmetic has thrown.
-#[inline(never)]
-fn is_truthy(vm: &mut Vm, double: f64) -> Result<bool> {
-    let value = vm.from_double(double)?;
-    Ok(vm.truthy(value))
 }
 
 /// The result for operands of any type.
@@ -185,299 +90,94 @@ fn note_operand(vm: &Vm, operator: Binary, left: Value, right: Value, at: u32) {
     }
 }
 
-/// `left operator right`, not built into a node yet.
-pub struct Operation {
-    operator: Binary,
-    left: Leaf,
-    right: Leaf,
-    at: u32,
-}
-
 /// `left operator right`
 pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
     let negated = matches!(operator, Binary::NotEqual | Binary::StrictNotEqual);
     match (operator, &right) {
         (Binary::Equal | Binary::NotEqual, Built::Constant(Constant(value))) if value.is_nullish() => {
-            return asked(left, Nullish, negated);
+            return asked(left, Question::Nullish, negated);
         }
         (Binary::StrictEqual | Binary::StrictNotEqual, &Built::Constant(Constant(value))) if !value.is_number() => {
-            return match value.is_bool() {
-                true => asked(left, IdenticalFlag(value), negated),
-                false => asked(left, Identical(value), negated),
-            };
+            return asked(left, Question::Identical(value), negated);
         }
         _ => {}
     }
-    let left = left.leaf();
-    match (operator, right) {
-        (Binary::Add, Built::Operation(right)) => sum_of::<Fixed<{ Binary::Add as u8 }>>(left, right, at),
-        (Binary::Subtract, Built::Operation(right)) => sum_of::<Fixed<{ Binary::Subtract as u8 }>>(left, right, at),
-        (operator, right) => Built::Operation(Operation { operator, left, right: right.leaf(), at }),
+    /// The node of the operator, if it is one of these; else the general one.
+    macro_rules! node {
+        ($($name:ident)+) => {
+            match operator {
+                $(Binary::$name => typed::<{ Binary::$name as usize }>(left, right, at),)+
+                operator => Built::from_node(Chain { first: left.node(), rest: [(operator, right.node())].into(), at }),
+            }
+        };
     }
+    node!(
+        Add Subtract Multiply Divide Remainder
+        BitAnd BitOr BitXor ShiftLeft ShiftRight ShiftRightUnsigned
+        Equal NotEqual StrictEqual StrictNotEqual Less LessEqual Greater GreaterEqual
+    )
 }
 
-/// `left + right`, or `left - right`. `a * b` of two slots and `a & 255` of one are parts of its node.
-fn sum_of<O: Operator>(left: Leaf, right: Operation, at: u32) -> Built {
-    let of = right.at;
-    match right {
-        Operation { operator: Binary::Multiply, left: Leaf::Local(a), right: Leaf::Local(b), .. } => {
-            let operator = PhantomData::<Fixed<{ Binary::Multiply as u8 }>>;
-            sum_with::<O>(left, BinaryNode { left: a, right: b, at: of, operator }, at)
-        }
-        Operation { operator: Binary::BitAnd, left: Leaf::Local(a), right: Leaf::Constant(mask), .. }
-            if let Some(mask) = Integer::of(mask) =>
-        {
-            let operator = PhantomData::<Fixed<{ Binary::BitAnd as u8 }>>;
-            sum_with::<O>(left, BinaryNode { left: a, right: mask, at: of, operator }, at)
-        }
-        right => Built::Operation(Operation { operator: O::OPERATOR, left, right: right.leaf(), at }),
-    }
-}
-
-fn sum_with<O: Operator>(left: Leaf, right: impl Node + 'static, at: u32) -> Built {
-    let operator = PhantomData::<O>;
-    Built::Computed(Computed(match left {
-        Leaf::Local(left) => Box::new(BinaryNode { left, right, at, operator }),
-        Leaf::Computed(left) => Box::new(BinaryNode { left, right, at, operator }),
-        left => Box::new(BinaryNode { left: left.node(), right, at, operator }),
+fn typed<const OPERATOR: usize>(left: Built, right: Built, at: u32) -> Built {
+    local!(left, left => operand!(right, right => {
+        Built::from_node(BinaryNode::<OPERATOR, _, _> { left, right, at })
     }))
 }
 
 /// A test of a value.
-trait Question: Send + Sync + 'static {
-    fn ask(&self, vm: &Vm, value: Value) -> bool;
+enum Question {
+    /// Whether it is `undefined` or `null`.
+    Nullish,
+    /// Whether it is that value, which is no number, string or BigInt.
+    Identical(Value),
+    /// Whether it is a string with these bytes.
+    SameText(Box<[u8]>),
 }
 
-/// Whether it is `undefined` or `null`.
-struct Nullish;
-
-impl Question for Nullish {
-    #[inline(always)]
-    fn ask(&self, _vm: &Vm, value: Value) -> bool {
-        value.is_nullish()
-    }
-}
-
-/// Whether it is that value, which is no number, string or BigInt.
-struct Identical(Value);
-
-impl Question for Identical {
-    #[inline(always)]
-    fn ask(&self, _vm: &Vm, value: Value) -> bool {
-        value == self.0
-    }
-}
-
-/// Whether it is that value, where a promise is no value of its kind.
-struct IdenticalFlag(Value);
-
-impl Question for IdenticalFlag {
-    #[inline(always)]
-    fn ask(&self, vm: &Vm, value: Value) -> bool {
-        if value.is(Kind::Promise) {
-            vm.note_use(value, PromiseUse::Equal, None);
-        }
-        value == self.0
-    }
-}
-
-/// Whether it is a string with these bytes.
-struct SameText(Box<[u8]>);
-
-impl Question for SameText {
-    #[inline(always)]
-    fn ask(&self, vm: &Vm, value: Value) -> bool {
-        if !value.is_string() {
-            if value.is(Kind::Promise) {
-                vm.note_use(value, PromiseUse::Equal, None);
-            }
-            return false;
-        }
-        vm.heap.str(value).bytes as usize == self.0.len() && vm.heap.bytes(value) == &*self.0
-    }
-}
-
-struct Asked<E, Q> {
+struct Asked<E> {
     value: E,
-    question: Q,
+    question: Question,
     negated: bool,
 }
 
-impl<E: Node, Q: Question> Node for Asked<E, Q> {
-    #[inline]
+impl<E: Node + 'static> Node for Asked<E> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         self.test(vm, fp).map(Value::bool)
     }
 
     #[inline]
-    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let value = self.value.eval(vm, fp)?;
-        Ok((self.question.ask(vm, value) != self.negated).into())
+        let holds = match &self.question {
+            Question::Nullish => value.is_nullish(),
+            Question::Identical(wanted) => {
+                // A promise is compared with a boolean by mistake.
+                if wanted.is_bool() && value.is(Kind::Promise) {
+                    vm.note_use(value, PromiseUse::Equal, None);
+                }
+                value == *wanted
+            }
+            Question::SameText(text) if value.is_string() => {
+                vm.heap.str(value).bytes as usize == text.len() && vm.heap.bytes(value) == &**text
+            }
+            Question::SameText(_) => {
+                if value.is(Kind::Promise) {
+                    vm.note_use(value, PromiseUse::Equal, None);
+                }
+                false
+            }
+        };
+        Ok(holds != self.negated)
     }
 }
 
-fn asked(value: Built, question: impl Question, negated: bool) -> Built {
-    match value {
-        Built::Local(value) => Built::from_node(Asked { value, question, negated }),
-        value => Built::from_node(Asked { value: value.node(), question, negated }),
-    }
+fn asked(value: Built, question: Question, negated: bool) -> Built {
+    local!(value, value => Built::from_node(Asked { value, question, negated }))
 }
 
 /// `value === 'text'`, or `!==`; strings are equal exactly if their bytes are.
 pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
-    asked(value, SameText(text.into()), negated)
-}
-
-/// Give an operator to a user: with its type by a method of [`Operation`] if it is listed, else as the fallback.
-macro_rules! operators {
-    ($operation:expr, $method:ident, $user:expr, [$($name:ident),+ $(,)?], $other:pat => $otherwise:expr) => {
-        match $operation.operator {
-            $(Binary::$name => $operation.$method::<Fixed<{ Binary::$name as u8 }>, _>($user),)+
-            $other => $otherwise,
-        }
-    };
-}
-
-impl Operation {
-    /// It as an operand.
-    pub fn leaf(self) -> Leaf {
-        let is_arithmetic = is_arithmetic(self.operator);
-        let node = self.node();
-        if is_arithmetic { Leaf::Computed(Computed(node)) } else { Leaf::Node(node) }
-    }
-
-    /// The node of it.
-    pub fn node(self) -> Expression {
-        operators!(
-            self,
-            integer,
-            Itself,
-            [Remainder, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight, ShiftRightUnsigned],
-            _ => operators!(
-                self,
-                all_numbers,
-                Itself,
-                [Add, Subtract, Multiply, Divide],
-                _ => operators!(
-                    self,
-                    all,
-                    Itself,
-                    [Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
-                    operator => {
-                        let rest = Box::new([(operator, self.right.node())]);
-                        Box::new(Chain { first: self.left.node(), rest, at: self.at })
-                    }
-                )
-            )
-        )
-    }
-
-    /// What `user` makes of it: of a comparison with its type.
-    pub fn comparison<U: User>(self, user: U) -> U::Made {
-        operators!(
-            self,
-            most,
-            user,
-            [StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
-            _ => user.with(self.node())
-        )
-    }
-
-    /// What `user` makes of it: of a comparison of a slot with its type.
-    pub fn bound<U: User>(self, user: U) -> U::Made {
-        operators!(
-            self,
-            from_slots,
-            user,
-            [StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
-            _ => user.with(self.node())
-        )
-    }
-
-    /// What `user` makes of it: of arithmetic with its type.
-    pub fn arithmetic<U: User>(self, user: U) -> U::Made {
-        operators!(
-            self,
-            integer,
-            user,
-            [Remainder, BitAnd, BitOr, BitXor, ShiftRightUnsigned],
-            _ => operators!(self, numbers, user, [Add, Subtract, Multiply, Divide], _ => user.with(self.node()))
-        )
-    }
-
-    /// What `user` makes of it: of `+` and `-` with its type.
-    pub fn sum<U: User>(self, user: U) -> U::Made {
-        operators!(self, numbers, user, [Add, Subtract], _ => user.with(self.node()))
-    }
-
-    /// All kinds of operands except two constants.
-    fn all<O: Operator, U: User>(self, user: U) -> U::Made {
-        let (at, operator) = (self.at, PhantomData::<O>);
-        match self.left {
-            Leaf::Constant(Constant(left)) if left.is_number() => {
-                let left = Number(left.as_number());
-                match self.right {
-                    Leaf::Local(right) => user.with(BinaryNode { left, right, at, operator }),
-                    right => user.with(BinaryNode { left, right: right.node(), at, operator }),
-                }
-            }
-            left => Self { left, ..self }.most::<O, U>(user),
-        }
-    }
-
-    /// The same for an operator of numbers.
-    fn all_numbers<O: Operator, U: User>(self, user: U) -> U::Made {
-        match self.left {
-            Leaf::Computed(_) => self.numbers::<O, U>(user),
-            _ => self.all::<O, U>(user),
-        }
-    }
-
-    /// A slot, arithmetic or a node with any operand.
-    fn numbers<O: Operator, U: User>(self, user: U) -> U::Made {
-        let (at, operator) = (self.at, PhantomData::<O>);
-        match self.left {
-            Leaf::Computed(left) => {
-                operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-            }
-            left => Self { left, ..self }.most::<O, U>(user),
-        }
-    }
-
-    /// A slot or a node with any operand.
-    fn most<O: Operator, U: User>(self, user: U) -> U::Made {
-        match self.left {
-            Leaf::Local(_) => self.from_slots::<O, U>(user),
-            left => {
-                let (left, at, operator) = (left.node(), self.at, PhantomData::<O>);
-                operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-            }
-        }
-    }
-
-    /// The same for an operator of integers.
-    fn integer<O: Operator, U: User>(self, user: U) -> U::Made {
-        let (at, operator) = (self.at, PhantomData::<O>);
-        match self.left {
-            Leaf::Local(left) => {
-                integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-            }
-            Leaf::Computed(left) => {
-                integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-            }
-            left => {
-                let left = left.node();
-                integer_operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-            }
-        }
-    }
-
-    /// A slot with any operand; others as a node.
-    fn from_slots<O: Operator, U: User>(self, user: U) -> U::Made {
-        let Leaf::Local(left) = self.left else { return user.with(self.node()) };
-        let (at, operator) = (self.at, PhantomData::<O>);
-        operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
-    }
+    asked(value, Question::SameText(text.into()), negated)
 }
 
 /// Up to so many operands, a chain becomes nested nodes, which are faster but use native stack.
@@ -524,7 +224,7 @@ pub struct Prefix<E> {
     pub at: u32,
 }
 
-impl<E: Node> Node for Prefix<E> {
+impl<E: Node + 'static> Node for Prefix<E> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = self.operand.eval(vm, fp)?;
         if value.is_number() {
@@ -551,8 +251,8 @@ impl Node for Not {
         self.test(vm, fp).map(Value::bool)
     }
 
-    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
-        Ok((!self.0.test(vm, fp)?).into())
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+        Ok(!self.0.test(vm, fp)?)
     }
 }
 
@@ -577,14 +277,14 @@ impl Node for LogicalNode {
         if enough { Ok(left) } else { self.right.eval(vm, fp) }
     }
 
-    fn truth(&self, vm: &mut Vm, fp: &Slots) -> Result<Truth> {
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         match self.operator {
-            Logical::And if !self.left.test(vm, fp)? => Ok(false.into()),
-            Logical::Or if self.left.test(vm, fp)? => Ok(true.into()),
-            Logical::And | Logical::Or => self.right.truth(vm, fp),
+            Logical::And if !self.left.test(vm, fp)? => Ok(false),
+            Logical::Or if self.left.test(vm, fp)? => Ok(true),
+            Logical::And | Logical::Or => self.right.test(vm, fp),
             Logical::Coalesce => {
                 let value = self.eval(vm, fp)?;
-                Ok(vm.truthy(value).into())
+                Ok(vm.truthy(value))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Properties: read, written, deleted.
 
-use super::{Built, Expression, Form, Leaf, Local, Node, Slots, User, operand};
+use super::{Built, Expression, Node, Slots, local, operand};
 use crate::atom::{Atom, known};
 use crate::heap::object::Hint;
 use crate::property::PropertyKey;
@@ -8,20 +8,6 @@ use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Origin;
-use std::marker::PhantomData;
-
-/// Make a node that is generic over whether an operand is a slot.
-macro_rules! local {
-    ($built:expr, $value:ident => $then:expr) => {
-        match $built {
-            Built::Local($value) => $then,
-            other => {
-                let $value = other.node();
-                $then
-            }
-        }
-    };
-}
 
 struct Member<E> {
     object: E,
@@ -43,7 +29,7 @@ pub fn member(object: Built, name: Atom, at: u32) -> Built {
     local!(object, object => Built::from_node(Member { object, name, hint: Hint::default(), at }))
 }
 
-impl<E: Node> Node for Member<E> {
+impl<E: Node + 'static> Node for Member<E> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
@@ -57,7 +43,7 @@ impl<E: Node> Node for Member<E> {
     }
 }
 
-impl<E: Node> Node for Length<E> {
+impl<E: Node + 'static> Node for Length<E> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
@@ -100,10 +86,10 @@ struct Index<E, K> {
 
 /// `object[key]`
 pub fn index(object: Built, key: Built, at: u32) -> Built {
-    local!(object, object => operand!(key.leaf(), key => Built::from_node(Index { object, key, at })))
+    local!(object, object => operand!(key, key => Built::from_node(Index { object, key, at })))
 }
 
-impl<E: Node, K: Node> Node for Index<E, K> {
+impl<E: Node + 'static, K: Node + 'static> Node for Index<E, K> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
@@ -139,34 +125,20 @@ fn get_of_promise(vm: &mut Vm, promise: Value, key: Value, at: u32) -> Result {
     vm.get_key(promise, key)
 }
 
-struct SetMember<E, V> {
+struct SetMember<E> {
     object: E,
     name: Atom,
-    value: V,
+    value: Expression,
     hint: Hint,
     at: u32,
 }
 
 /// `object.name = value`
-pub fn set_member<F: Form>(object: Built, name: Atom, value: Built, at: u32) -> F {
-    struct Target<F>(Local, Atom, u32, PhantomData<F>);
-    impl<F: Form> User for Target<F> {
-        type Made = F;
-        fn with(self, value: impl Node + 'static) -> F {
-            let Self(object, name, at, _) = self;
-            F::from_node(SetMember { object, name, value, hint: Hint::default(), at })
-        }
-    }
-    match object {
-        Built::Local(object) => F::with_sum(value, Target(object, name, at, PhantomData)),
-        object => {
-            let (object, value) = (object.node(), value.node());
-            F::from_node(SetMember { object, name, value, hint: Hint::default(), at })
-        }
-    }
+pub fn set_member(object: Built, name: Atom, value: Expression, at: u32) -> Expression {
+    local!(object, object => Box::new(SetMember { object, name, value, hint: Hint::default(), at }))
 }
 
-impl<E: Node, V: Node> Node for SetMember<E, V> {
+impl<E: Node + 'static> Node for SetMember<E> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
@@ -186,23 +158,19 @@ fn set(vm: &mut Vm, object: Value, name: Atom, value: Value, at: u32) -> Result 
     }
 }
 
-struct SetIndex<E, K, V> {
+struct SetIndex<E, K> {
     object: E,
     key: K,
-    value: V,
+    value: Expression,
     at: u32,
 }
 
 /// `object[key] = value`
-pub fn set_index<F: Form>(object: Built, key: Built, value: Built, at: u32) -> F {
-    let (key, value) = (key.leaf(), value.leaf());
-    local!(object, object => operand!(key, key => match value {
-        Leaf::Constant(value) => F::from_node(SetIndex { object, key, value, at }),
-        value => F::from_node(SetIndex { object, key, value: value.node(), at }),
-    }))
+pub fn set_index(object: Built, key: Built, value: Expression, at: u32) -> Expression {
+    local!(object, object => operand!(key, key => Box::new(SetIndex { object, key, value, at })))
 }
 
-impl<E: Node, K: Node, V: Node> Node for SetIndex<E, K, V> {
+impl<E: Node + 'static, K: Node + 'static> Node for SetIndex<E, K> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
