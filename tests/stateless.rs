@@ -251,7 +251,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     (
         "[1, 2].forEach(async (n) => { console.log((await callTool('get', { n })).input.n); await callTool('get', { again: n }) });
          setTimeout(async () => { console.log((await callTool('get', { late: 1 })).input.late) }, 10); return 'started'",
-        r#"{"status":"ok","result":"started","logs":["1","2","1"]}"#,
+        r#"{"status":"ok","result":"started","warnings":["line 1, column 8: `forEach` awaits no callback, and the result was given before they ended; write `await Promise.all(list.map(async …))`"],"logs":["1","2","1"]}"#,
     ),
     (
         "callTool('fail', { nobody: 'waits' }); return 'at once'",

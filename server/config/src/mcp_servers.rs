@@ -9,7 +9,7 @@ use super::expand::{Environment, expand};
 use super::read::{read, take_keys};
 use super::schema::{self, Ignored, properties};
 use super::secrets::{FoundSecrets, Secret};
-use super::server_entry::{ServerEntry, collect_secrets, has_key, restrictions};
+use super::server_entry::{EntryReader, ServerEntry, has_key, restrictions};
 use super::tools::Quarantine;
 use codecall_base::error::unknown_key;
 use codecall_base::text::{nearest, truncate};
@@ -257,22 +257,15 @@ impl UpstreamConfig {
         let has_target = has("command") || has("url");
         write_numbers(&mut entry);
         let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
-        let read = if is("disabled", true) || is("enabled", false) {
-            // It may refer to variables that are not set.
-            let checked = check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default());
-            warnings.extend(checked.and_then(|()| Self::parts(entry, &path).map(drop)).err());
-            ServerEntry::Disabled
-        } else {
-            let written = entry.clone();
-            match Self::usable(entry, &path, environment, found) {
-                Ok(server) => ServerEntry::Usable(server),
-                Err(reason) => {
-                    collect_secrets(written, &SCHEMA, &path, environment, found);
-                    let misspelt = unknown.iter().map(|(_, problem)| problem.clone()).find(|_| !has_target);
-                    return Ok(ServerEntry::Unusable(misspelt.unwrap_or(reason)));
-                }
-            }
-        };
+        let is_disabled = is("disabled", true) || is("enabled", false);
+        let reader = EntryReader { path: &path, schema: &SCHEMA, environment, found };
+        let parse = |entry| Self::parts(entry, &path).map(drop);
+        let usable = |entry| Self::usable(entry, &path, environment, found);
+        let read = reader.read(entry, is_disabled, warnings, parse, usable);
+        if let ServerEntry::Unusable(reason) = read {
+            let misspelt = unknown.iter().map(|(_, problem)| problem.clone()).find(|_| !has_target);
+            return Ok(ServerEntry::Unusable(misspelt.unwrap_or(reason)));
+        }
         warnings.extend(unknown.iter().map(|(name, _)| format!("{path}: unknown key '{name}' is ignored")));
         Ok(read)
     }

@@ -6,7 +6,7 @@ use super::expand::{Environment, expand};
 use super::mcp_servers::{check_app, check_url};
 use super::read::read;
 use super::secrets::{FoundSecrets, Secret};
-use super::server_entry::{ServerEntry, collect_secrets, restrictions};
+use super::server_entry::{EntryReader, ServerEntry, restrictions};
 use super::tools::Quarantine;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -182,7 +182,7 @@ impl OpenApiConfig {
     /// Its name, or a key that restricts the service, is wrong.
     pub(super) fn read(
         app: &str,
-        mut entry: Value,
+        entry: Value,
         environment: Environment<'_>,
         found: &RefCell<FoundSecrets>,
         warnings: &mut Vec<String>,
@@ -191,20 +191,10 @@ impl OpenApiConfig {
         check_app(&path, app)?;
         let restricted: Self = read(restrictions(&entry, &SCHEMA, &RESTRICTING, &path, environment)?, &path)?;
         restricted.check_hosts(&path)?;
-        if !restricted.enabled {
-            // It may refer to variables that are not set.
-            let checked = check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default());
-            warnings.extend(checked.and_then(|()| read::<Self>(entry, &path).map(drop)).err());
-            return Ok(ServerEntry::Disabled);
-        }
-        let written = entry.clone();
-        Ok(match Self::usable(entry, &path, environment, found) {
-            Ok(service) => ServerEntry::Usable(service),
-            Err(reason) => {
-                collect_secrets(written, &SCHEMA, &path, environment, found);
-                ServerEntry::Unusable(reason)
-            }
-        })
+        let reader = EntryReader { path: &path, schema: &SCHEMA, environment, found };
+        let parse = |entry| read::<Self>(entry, &path).map(drop);
+        let usable = |entry| Self::usable(entry, &path, environment, found);
+        Ok(reader.read(entry, !restricted.enabled, warnings, parse, usable))
     }
 
     /// Reads an entry that is not disabled.

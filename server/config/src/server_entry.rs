@@ -59,15 +59,43 @@ pub fn restrictions(
     Ok(restrictions)
 }
 
-/// Collects the secrets of an entry that cannot be used: a script may read the file of the configuration.
-pub fn collect_secrets(
-    mut entry: Value,
-    schema: &Value,
-    path: &str,
-    environment: Environment<'_>,
-    found: &RefCell<FoundSecrets>,
-) {
-    expand_known(&mut entry, environment);
-    // What is wrong with it is known.
-    let _ = check(&mut entry, schema, path, &mut found.borrow_mut());
+/// Where an entry is, and what it is read with.
+pub struct EntryReader<'a> {
+    pub path: &'a str,
+    pub schema: &'a Value,
+    pub environment: Environment<'a>,
+    pub found: &'a RefCell<FoundSecrets>,
+}
+
+impl EntryReader<'_> {
+    /// Reads an entry whose restrictions are right. One that is disabled is only checked, by `parse`: it may refer to variables that
+    /// are not set, and what is wrong with it is a warning.
+    pub fn read<T>(
+        &self,
+        mut entry: Value,
+        is_disabled: bool,
+        warnings: &mut Vec<String>,
+        parse: impl FnOnce(Value) -> Result<(), String>,
+        usable: impl FnOnce(Value) -> Result<T, String>,
+    ) -> ServerEntry<T> {
+        if is_disabled {
+            let checked = check(&mut entry, self.schema, self.path, &mut FoundSecrets::default());
+            warnings.extend(checked.and_then(|()| parse(entry)).err());
+            return ServerEntry::Disabled;
+        }
+        match usable(entry.clone()) {
+            Ok(server) => ServerEntry::Usable(server),
+            Err(reason) => {
+                self.collect_secrets(entry);
+                ServerEntry::Unusable(reason)
+            }
+        }
+    }
+
+    /// Collects the secrets of an entry that cannot be used: a script may read the file of the configuration.
+    fn collect_secrets(&self, mut entry: Value) {
+        expand_known(&mut entry, self.environment);
+        // What is wrong with it is known.
+        let _ = check(&mut entry, self.schema, self.path, &mut self.found.borrow_mut());
+    }
 }

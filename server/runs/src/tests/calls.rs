@@ -153,9 +153,10 @@ async fn every_call_is_in_the_log() {
 async fn what_a_script_has_started_is_done() {
     let runs = runs(Pool::default());
     let run = |script: &'static str| runs.execute(request(script), None, CancellationToken::new());
-    let finished = run("[1, 2, 3].forEach(async (id) => { await users.get({ id }); await users.get({ again: id }); });
+    let finished =
+        run("for (const id of [1, 2, 3]) (async () => { await users.get({ id }); await users.get({ again: id }) })();
         return 'done'")
-    .await;
+        .await;
     assert_eq!(finished.outcome.to_json(), r#"{"status":"ok","result":"done"}"#);
     assert_eq!((log(&finished)["calls"].as_array().map(Vec::len), finished.outcome.stats.tool_calls), (Some(6), 6));
     let failed = run("users.fail({}); await users.get({}); return 'done'").await.outcome;
