@@ -9,7 +9,7 @@ use crate::span::Span;
 use hashbrown::HashMap;
 use std::sync::LazyLock;
 
-/// What to do instead of calling a tool of the server itself in a script.
+/// The hint for a script that calls a tool of the server itself.
 pub const OWN_TOOL: &str = "search for tools before the script; in it, `getTool(name)` describes a tool";
 
 /// A refused name or construct.

@@ -45,7 +45,7 @@ pub struct Collator {
     pub search: bool,
     /// How it compares.
     pub order: Order,
-    /// What `resolvedOptions` says of the collation.
+    /// The collation in the result of `resolvedOptions`.
     pub collation: &'static str,
 }
 
@@ -70,7 +70,7 @@ const SEARCHED_AS_SORTED: &[&str] = &[
 ];
 
 impl Collator {
-    /// What canonical tags and options resolve to.
+    /// The locale that canonical tags and options resolve to.
     pub fn new(tags: &[String], options: Options) -> Self {
         let Options { search, collation: wanted, numeric, case_first, sensitivity, ignore_punctuation } = options;
         let requested = Resolved::of(tags, available_collator);

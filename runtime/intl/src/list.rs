@@ -19,7 +19,7 @@ pub struct Patterns {
     end: &'static str,
 }
 
-/// What stands before all items so far, between these and the next item, and behind that one.
+/// The texts before all items so far, between these and the next item, and behind that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// Before all items so far.

@@ -200,7 +200,7 @@ impl Node for NativeCall {
 pub struct Push {
     /// The receiver.
     pub object: Expression,
-    /// What is appended.
+    /// The item that is appended.
     pub item: Expression,
     /// Span of the callee in the source.
     pub callee_span: Span,

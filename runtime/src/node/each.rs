@@ -12,7 +12,7 @@ pub struct Loop {
     pub test: Expression,
     /// Whether the test comes before the body; in `do body while (test)` it comes after it.
     pub tests_first: bool,
-    /// What is evaluated after each turn.
+    /// The expression that is evaluated after each turn.
     pub update: Option<Expression>,
     /// The body.
     pub body: AnyStatement,

@@ -248,7 +248,7 @@ impl CommandStatus {
     }
 }
 
-/// What to do about a wrong configuration.
+/// The hint for a wrong configuration.
 const CONFIG_HELP: &str = "'codecall config explain KEY' says what a key may be";
 
 /// The error of a command that could not be executed. The exit code is 2.

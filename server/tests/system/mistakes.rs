@@ -16,7 +16,7 @@ checks the configurations, and `run` executes the scripts.
 
 `UPDATE=1 cargo test -p codecall --test system -- mistakes::` writes this page.
 ";
-/// What stands for the port of a test, and for its folder.
+/// The words that stand for the port of a test and for its folder.
 const PORT: &str = "8931";
 const SHOWN_FOLDER: &str = "/home/ada";
 

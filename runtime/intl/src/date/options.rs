@@ -22,7 +22,7 @@ pub enum Wanted {
     Format,
 }
 
-/// What chooses the calendar, the digits and the clock of a format beside its locale.
+/// The options that choose the calendar, the digits and the clock of a format beside its locale.
 #[derive(Clone, Debug, Default)]
 pub struct Preferences {
     /// The option `calendar`, of the form of a type.
@@ -310,7 +310,7 @@ impl DateTimeFormat {
         self.symbols.generator(self.data)
     }
 
-    /// What `resolvedOptions` says, in its order.
+    /// The members of the result of `resolvedOptions`, in their order.
     pub fn resolved(&self) -> Vec<(&'static str, Resolved)> {
         let text = |text: &str| Resolved::Text(text.into());
         let mut out = vec![
@@ -404,7 +404,7 @@ fn cycle_of(word: &str) -> Option<usize> {
     CYCLES.iter().position(|&cycle| cycle == word)
 }
 
-/// What a tag and the options of a format have together.
+/// The keywords of a tag and the options of a format together.
 struct Extensions {
     calendar: &'static str,
     numbering: &'static str,
