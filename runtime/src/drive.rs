@@ -1,7 +1,7 @@
 //! Driving a run on plain futures, for embedders: whatever executor they use.
 
-use crate::host::{Call, CallId, Event, Progress, ToolError};
-use crate::outcome::Outcome;
+use crate::interface::host::{Call, CallId, Event, Progress, ToolError};
+use crate::interface::outcome::Outcome;
 use crate::run::Run;
 use futures_util::future::{AbortHandle, Abortable, Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};

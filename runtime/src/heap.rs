@@ -5,63 +5,38 @@
 //! may hold any number of handles.
 
 mod array;
+pub mod atoms;
 mod bytes;
+pub mod charge;
 pub mod collect;
+pub mod frame;
 mod internal_slots;
 mod map;
 pub mod object;
+pub mod promise;
 pub mod sparse;
 mod string;
 mod table;
+pub mod trace;
 
+pub use crate::meter::cost::{block, hash_cost, index_cost, slab_cost};
 pub use array::Array;
 pub use bytes::{ByteBuffer, ByteView};
 pub use internal_slots::{InternalSlots, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Held, Object, Slots};
-pub use string::{SMALL, Str, Texts};
+pub use string::{SMALL, Str};
 
-use crate::atom::Atom;
-use crate::atoms::ProgramTexts;
-use crate::builtins::family::Family;
-use crate::limits::Limits;
 use crate::meter::Meter;
-use crate::promise::Promise;
+use crate::value::atom::Atom;
+use crate::value::family::Family;
 use crate::value::{Kind, Value};
+use atoms::{AtomStrings, Atoms};
 use hashbrown::HashMap;
 use num_bigint::BigInt;
+use promise::Promise;
+use std::any::Any;
 use std::sync::Arc;
-
-/// The cost of an allocation of so many bytes, with the allocator's overhead; its smallest block has 32 bytes.
-pub const fn block(bytes: usize) -> usize {
-    match bytes {
-        0 => 0,
-        1..24 => 32,
-        more => (more + 8).next_multiple_of(16),
-    }
-}
-
-/// The cost of an entry of a hash table, which doubles when seven eighths are used: while it does, there are three
-/// places for each entry, with a byte beside each.
-pub const fn hash_cost<T>() -> usize {
-    (size_of::<T>() + 1) * 24 / 7
-}
-
-/// The cost of the indices of a hash table that has room for so many entries.
-pub const fn index_cost<T>(capacity: usize) -> usize {
-    match capacity {
-        0 => 0,
-        _ => {
-            let places = (capacity * 8).div_ceil(7).next_power_of_two();
-            block(places * (size_of::<T>() + 1) + 16)
-        }
-    }
-}
-
-/// The average cost of an entry of a slab, with its spare capacity.
-pub const fn slab_cost<T>() -> usize {
-    size_of::<T>() * 5 / 4
-}
 
 /// A slab of fewer items is trimmed while its run waits.
 const TRIMMED: usize = 16;
@@ -163,7 +138,7 @@ impl<T> std::ops::IndexMut<usize> for Slab<T> {
 /// A function object.
 pub struct Closure {
     /// Which function: an index into the script's or the prelude's code.
-    pub code: crate::code::FunctionRef,
+    pub code: frame::FunctionRef,
     /// Its name where it differs from the one in the code: that of a property with a computed key.
     pub name: Option<Atom>,
     /// What it captured.
@@ -221,8 +196,8 @@ impl NativeClosure {
 /// What a native closure does when it is called.
 #[derive(Clone, Copy)]
 pub enum Action {
-    /// It calls a function of Rust with the closure as its receiver.
-    Native(crate::builtins::NativeFn),
+    /// It calls a function of Rust, whose type only the evaluator knows, with the closure as its receiver.
+    Native(&'static (dyn Any + Send + Sync)),
     /// It is a bound function. Its values are the target, which is no bound function itself, the receiver, and an
     /// array of its name and the first arguments.
     Apply,
@@ -309,7 +284,7 @@ pub struct Heap {
     /// Iterators.
     pub iterators: Slab<Iterator>,
     /// Built-in objects with internal slots.
-    pub internal_slots: Slab<InternalSlots>,
+    internal_slots: Slab<Option<Box<dyn InternalSlots>>>,
     /// The data of `ArrayBuffer`s.
     pub byte_buffers: Slab<ByteBuffer>,
     /// The data of `Uint8Array`s.
@@ -322,21 +297,25 @@ pub struct Heap {
     /// The items of sparse arrays, by handle.
     sparse: HashMap<u32, std::collections::BTreeMap<u32, Value>>,
     /// Where errors were made, by handle.
-    pub traces: HashMap<u32, Box<crate::error::Trace>>,
+    pub traces: HashMap<u32, Box<trace::Trace>>,
+    /// Property names.
+    pub atoms: Atoms,
+    /// The strings of those property names that were needed as values.
+    pub atom_strings: AtomStrings,
 }
 
 impl Heap {
-    /// An empty heap for a run of a program.
-    pub fn new(limits: Limits, texts: &Arc<ProgramTexts>) -> Self {
+    /// Returns an empty heap for a run of a program.
+    pub fn new(meter: Meter, atoms: Atoms) -> Self {
         Self {
-            meter: Meter::new(limits),
+            meter,
             objects: Slab::default(),
             far: Slab::default(),
             arrays: Slab::default(),
             strings: Slab::default(),
             buffers: vec![
-                string::Buffer::Shared(Arc::clone(&crate::builtins::registry::registry().text)),
-                string::Buffer::Shared(Arc::clone(&texts.bytes)),
+                string::Buffer::Shared(Arc::clone(atoms.fixed_bytes())),
+                string::Buffer::Shared(Arc::clone(atoms.program_bytes())),
             ],
             free_buffers: Vec::new(),
             chunk: None,
@@ -357,6 +336,8 @@ impl Heap {
             extras: HashMap::new(),
             sparse: HashMap::new(),
             traces: HashMap::new(),
+            atoms,
+            atom_strings: AtomStrings::default(),
         }
     }
 
@@ -409,13 +390,7 @@ impl Heap {
             Kind::Map => Family::MapIterator,
             Kind::Set => Family::SetIterator,
             Kind::String => Family::StringIterator,
-            Kind::InternalSlots => match self.internal_slots_of(source) {
-                Some(InternalSlots::Params(_)) => Family::ParamsIterator,
-                Some(InternalSlots::Headers(_)) => Family::HeadersIterator,
-                Some(InternalSlots::Segments(_)) => Family::SegmentsIterator,
-                _ => Family::ArrayIterator,
-            },
-            _ => Family::ArrayIterator,
+            _ => self.internal_slots_of(source).map_or(Family::ArrayIterator, |slots| slots.iterator_family()),
         }
     }
 

@@ -69,79 +69,44 @@ pub mod guide {}
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod activation;
-mod atom;
-mod atoms;
-mod build;
-mod builtins;
-mod cache;
-mod call_stack;
-mod calls;
-mod charge;
-mod code;
-mod convert;
-pub mod declarations;
-mod dialect;
-mod drain;
-mod drive;
-mod error;
-mod error_code;
-mod execute;
-mod gc;
-mod generator;
-mod heap;
-pub mod host;
-mod idle;
-mod job;
-mod json;
-pub mod limits;
-mod linker;
+// From the bottom to the top: a module imports only from those above it here.
+
+// Data that knows no value.
+mod text;
+mod interface;
+// Values and the memory of a run.
+mod value;
 mod meter;
-mod node;
-mod numeric;
-mod operator;
-pub mod outcome;
-mod output;
-mod pause;
-mod pools;
-mod prelude;
-mod promise;
-mod property;
-mod random;
-mod realm;
 pub mod regexp;
-mod run;
-mod schedule;
+mod heap;
+// Evaluation, then the functions that scripts can call.
+mod eval;
+mod builtins;
+// The face: from a script to its outcome.
 mod script;
-mod spare;
-mod stack;
+mod linker;
+mod cache;
+mod run;
+mod drive;
 pub mod stateless;
-mod stress;
-mod suggest;
-mod support;
+pub mod declarations;
 #[cfg(test)]
 mod test_host;
-pub mod text_form;
-mod thrown;
-mod timer;
-mod unawaited;
-mod undefined_result;
-mod value;
-mod vm;
-mod wtf8;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use builtins::listing::{BuiltIn, Callable, Use, builtins, callables};
 pub use cache::ScriptCache;
-pub use dialect::Dialect;
 pub use drive::{Host, drive};
-pub use error_code::{ErrorCode, Origin};
-pub use host::*;
-pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
+#[doc(hidden)]
+pub use eval::stress::Stress;
+pub use interface::dialect::Dialect;
+pub use interface::error_code::{ErrorCode, Origin};
+pub use interface::host::*;
+pub use interface::limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
+pub use interface::outcome::{Failure, Issue, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered};
+pub use interface::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES};
+pub use interface::{host, limits, outcome};
 pub use linker::{Arguments, LinkError, Linker};
-pub use outcome::{Failure, Issue, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered};
-pub use outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES};
 pub use run::Run;
 pub use script::{CompileError, CompileOptions, Script, compile};
-#[doc(hidden)]
-pub use stress::Stress;
+pub use text::text_form;

@@ -9,60 +9,19 @@
 
 mod arguments;
 
+pub use crate::eval::linker::Linker;
 pub use arguments::Arguments;
 
-use crate::builtins::Body;
 use crate::builtins::registry::registry;
-use crate::builtins::tool::YIELDING;
-use crate::dialect::Dialect;
-use crate::error_code::ErrorCode;
-use crate::host::ToolError;
+use crate::eval::linker::{ARGUMENTS, Binding, Row};
+use crate::interface::dialect::Dialect;
+use crate::interface::error_code::ErrorCode;
+use crate::interface::host::ToolError;
 use crate::script::{CompileOptions, compile};
-use crate::value::{Kind, Value};
-use hashbrown::HashMap;
 use serde::Serialize;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
-
-/// What a script sees of its host: the functions of a dialect, and those that an embedder adds.
-///
-/// Cheap to clone. Two linkers are equal if one is an unchanged clone of the other: functions cannot be compared.
-#[derive(Clone)]
-pub struct Linker(Arc<Table>);
-
-#[derive(Clone)]
-struct Table {
-    dialect: Dialect,
-    rows: Vec<Row>,
-    /// The numbers of rows by name.
-    numbers: HashMap<Box<str>, u32>,
-}
-
-/// A function of a host.
-#[derive(Clone)]
-pub(crate) struct Row {
-    /// Its name.
-    pub name: Box<str>,
-    /// The `length` of the function object.
-    pub length: u8,
-    /// What a call does.
-    pub binding: Binding,
-}
-
-/// What a call of a host function does.
-#[derive(Clone)]
-pub(crate) enum Binding {
-    /// It calls a built-in of the dialect, by its number in the registry.
-    BuiltIn(u32),
-    /// It calls a function of Rust, with the JSON text of so many arguments, or of all.
-    Sync { count: Option<u8>, function: Arc<SyncFunction> },
-    /// It becomes a [`Call`](crate::Call) of the run.
-    Async,
-}
-
-/// From the JSON text of an array of arguments to that of the result.
-pub(crate) type SyncFunction = dyn Fn(&str) -> Result<String, ToolError> + Send + Sync;
 
 /// Why a function was not added to a [`Linker`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,24 +46,16 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-static DIALECTS: LazyLock<Vec<Linker>> =
-    LazyLock::new(|| Dialect::ALL.iter().map(|&dialect| Linker::for_dialect(dialect)).collect());
+static DIALECTS: LazyLock<Vec<Linker>> = LazyLock::new(|| {
+    let linkers = Dialect::ALL.iter().map(|&dialect| Linker::for_dialect(registry(), dialect));
+    linkers.collect()
+});
 
 impl Linker {
     /// The functions of a dialect.
     #[must_use]
     pub fn new(dialect: Dialect) -> Self {
         DIALECTS[dialect as usize].clone()
-    }
-
-    fn for_dialect(dialect: Dialect) -> Self {
-        let mut table = Table { dialect, rows: Vec::new(), numbers: HashMap::new() };
-        for &(of, number) in registry().host_functions.iter().filter(|&&(of, _)| of == dialect) {
-            debug_assert_eq!(of, dialect);
-            let native = &registry().natives[number as usize];
-            table.push(Row { name: native.name.into(), length: native.length, binding: Binding::BuiltIn(number) });
-        }
-        Self(Arc::new(table))
     }
 
     /// Add a function of Rust that answers at once: as `Linker::func_wrap` of wasmtime.
@@ -151,17 +102,6 @@ impl Linker {
         self.define(name, length, Binding::Async)
     }
 
-    /// Every name that a script finds its host under: the functions, and the input of the run.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.rows.iter().map(|row| &*row.name).chain([self.0.dialect.input_name()])
-    }
-
-    /// The dialect whose functions it began with.
-    #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        self.0.dialect
-    }
-
     fn define(&mut self, name: &str, length: u8, binding: Binding) -> Result<&mut Self, LinkError> {
         check_name(name)?;
         if self.0.numbers.contains_key(name) {
@@ -170,51 +110,7 @@ impl Linker {
         Arc::make_mut(&mut self.0).push(Row { name: name.into(), length, binding });
         Ok(self)
     }
-
-    /// The value of a global of that name, if it is the same in every run: no tool can have the name.
-    pub(crate) fn value(&self, name: &str) -> Option<Value> {
-        if YIELDING.contains(&name) { None } else { self.function(name) }
-    }
-
-    /// The function of that name.
-    pub(crate) fn function(&self, name: &str) -> Option<Value> {
-        let number = *self.0.numbers.get(name)?;
-        Some(match self.row(number).binding {
-            Binding::BuiltIn(native) => Value::handle(Kind::Native, native),
-            Binding::Sync { .. } | Binding::Async => Value::handle(Kind::HostFunction, number),
-        })
-    }
-
-    /// The built-in of that name.
-    pub(crate) fn built_in(&self, name: &str) -> Option<u32> {
-        self.value(name).filter(|value| value.is(Kind::Native)).map(Value::payload)
-    }
-
-    /// The function of a [`Kind::HostFunction`].
-    pub(crate) fn row(&self, number: u32) -> &Row {
-        &self.0.rows[number as usize]
-    }
-
-    /// Whether a global of that name is a built-in that runs no function of the script.
-    pub(crate) fn is_plain(&self, name: &str) -> bool {
-        self.built_in(name).is_some_and(|number| matches!(registry().natives[number as usize].call, Body::Native(_)))
-    }
-
-    /// Whether a script finds its host under that name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.numbers.contains_key(name) || name == self.0.dialect.input_name()
-    }
 }
-
-impl Table {
-    fn push(&mut self, row: Row) {
-        self.numbers.insert(row.name.clone(), self.rows.len() as u32);
-        self.rows.push(row);
-    }
-}
-
-/// The code of arguments that do not fit.
-pub(crate) const ARGUMENTS: &str = "ERR_INVALID_ARG_TYPE";
 
 /// The message of an error of serde without its position in a text that nobody has written.
 fn without_position(error: &serde_json::Error) -> String {

@@ -3,9 +3,15 @@
 //! Steps are counted down from a grant of fuel. When it is used up the meter is settled: limits and clock are checked,
 //! and more fuel is granted. Bytes are counted as they are allocated.
 
-use crate::error_code::ErrorCode;
-use crate::limits::Limits;
-use crate::thrown::{Result, Thrown};
+pub mod buffer;
+pub mod cost;
+pub mod spare;
+pub mod timer;
+
+use crate::interface::error_code::ErrorCode;
+use crate::interface::limits::Limits;
+use crate::meter::timer::Timer;
+use crate::value::thrown::{Result, Thrown};
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +36,7 @@ pub struct Meter {
     pub collect_at: usize,
     /// The value of `collect_at` after the last collection.
     pub due: usize,
-    /// Bytes of temporary memory, once there was any: see [`Hold`](crate::charge::Hold).
+    /// Bytes of temporary memory, once there was any: see [`Hold`](crate::meter::buffer::Hold).
     temporary: OnceCell<Arc<AtomicUsize>>,
     /// Bytes of data that the host has given since it last resumed the run.
     pub given: usize,
@@ -42,6 +48,10 @@ pub struct Meter {
     pub interval: i64,
     /// The limits.
     pub limits: Limits,
+    /// The limits of time.
+    pub timer: Timer,
+    /// How deep implicit calls of functions of the script by operators nest. No collection comes before they return.
+    pub nesting: u32,
 }
 
 /// Steps between two looks at the clock.
@@ -52,7 +62,7 @@ pub const COLLECT_FIRST: usize = 1 << 20;
 
 impl Meter {
     /// The meter of a new run.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits, timer: Timer) -> Self {
         let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize / 5);
         Self {
             fuel: 0,
@@ -70,7 +80,71 @@ impl Meter {
             kept_bytes: 0,
             interval: GRANT,
             limits,
+            timer,
+            nesting: 0,
         }
+    }
+
+    /// Checks the limits of time, whether somebody has cancelled the run, and whether the slice is over.
+    pub fn check_time(&mut self) -> Result<()> {
+        self.timer.check(&self.limits)
+    }
+
+    /// Charges a unit of work: a statement, a loop turn, a call. Settles when the fuel is used up; never collects.
+    #[inline(always)]
+    pub fn tick(&mut self) -> Result<()> {
+        self.fuel -= 1;
+        if self.fuel < 0 { self.settle(true) } else { Ok(()) }
+    }
+
+    /// Charges `units` of work of a built-in function: items, characters, entries.
+    #[inline]
+    pub fn work(&mut self, units: usize) -> Result<()> {
+        self.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
+        if self.fuel < 0 { self.settle(true) } else { Ok(()) }
+    }
+
+    /// Charges and counts a loop turn.
+    #[inline(always)]
+    pub fn iteration(&mut self) -> Result<()> {
+        self.iterations += 1;
+        if self.iterations > self.limits.max_iterations { Err(self.iteration_limit()) } else { self.tick() }
+    }
+
+    #[cold]
+    fn iteration_limit(&self) -> Thrown {
+        let limit = self.limits.max_iterations;
+        Thrown::limit(
+            ErrorCode::IterationLimit,
+            format!("The script exceeded its iteration limit of {limit} loop turns; loop over less data"),
+        )
+    }
+
+    /// Settles: accounts for used fuel, checks the limits, grants more. Between two operations (`in_operation` is
+    /// false) the memory limit is not enforced here, because a collection comes first.
+    #[cold]
+    pub fn settle(&mut self, in_operation: bool) -> Result<()> {
+        self.steps = self.steps.saturating_add_signed(self.granted - self.fuel);
+        (self.granted, self.fuel) = (0, 0);
+        if self.steps > self.limits.max_steps {
+            let limit = self.limits.max_steps;
+            return Err(Thrown::limit(ErrorCode::StepLimit, format!("The script exceeded its limit of {limit} steps")));
+        }
+        if self.in_use() > self.most_bytes() && (in_operation || self.nesting > 0) {
+            return Err(self.memory_limit());
+        }
+        // After the end of the slice, a built-in function settles at every step until it returns; the clock is not
+        // read each time. Steps can also decrease, when a walk gives unused ones back.
+        if !self.timer.slice_over || self.steps.saturating_sub(self.timer.looked_at) >= GRANT as u64 {
+            self.timer.looked_at = self.steps;
+            self.check_time()?;
+        }
+        // When the slice is over or a collection is due, no fuel is granted, so that every tick settles until that is
+        // done.
+        if !self.timer.slice_over && self.bytes <= self.collect_at {
+            self.refuel();
+        }
+        Ok(())
     }
 
     /// The counter of temporary memory.
@@ -88,7 +162,7 @@ impl Meter {
         self.steps.saturating_add_signed(self.granted - self.fuel)
     }
 
-    /// Count bytes that are being allocated. [`Vm::reserve`](crate::vm::Vm::reserve) comes before large allocations.
+    /// Count bytes that are being allocated. [`Vm::reserve`](crate::eval::vm::Vm::reserve) comes before large allocations.
     #[inline]
     pub fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;

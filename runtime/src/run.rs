@@ -1,20 +1,22 @@
 //! A run: one execution of one script, as a state machine.
 
-use crate::atom::known;
-use crate::error_code::ErrorCode;
-use crate::execute::{Exit, stopped};
-use crate::host::{CallId, Event, Inputs, Message, OpenCall, Progress, Resumable, TimeFlow};
-use crate::limits::Policy;
+use crate::eval::execute::{Exit, stopped};
+use crate::eval::stress::Stress;
+use crate::eval::vm::Vm;
+use crate::heap::promise::State;
+use crate::interface::error_code::ErrorCode;
+use crate::interface::host::{CallId, Event, Inputs, Message, OpenCall, Progress, Resumable, TimeFlow};
+use crate::interface::limits::Policy;
+use crate::interface::outcome::{
+    Failure, MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered,
+    cut_text,
+};
 use crate::meter::GRANT;
-use crate::outcome::{Failure, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered};
-use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, cut_text};
-use crate::promise::State;
+use crate::meter::timer::cancelled;
 use crate::script::Script;
-use crate::stress::Stress;
-use crate::thrown::{Cause, Thrown};
-use crate::timer::cancelled;
+use crate::value::atom::known;
+use crate::value::thrown::{Cause, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -78,6 +80,14 @@ impl Resumable for Run {
     }
 }
 
+impl Script {
+    /// A run of this script that has not begun.
+    #[must_use]
+    pub fn start(self: &Arc<Self>, inputs: Inputs, policy: &Policy) -> Run {
+        Run::new(Arc::clone(self), inputs, policy)
+    }
+}
+
 impl Run {
     pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
         let vm = Vm::new(script, inputs, policy);
@@ -100,10 +110,10 @@ impl Run {
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
         let mut cancelled = false;
         self.events.extend(events.into_iter().inspect(|event| cancelled |= matches!(event, Event::Cancel)));
-        self.vm.timer.resume();
+        self.vm.heap.meter.timer.resume();
         self.vm.heap.meter.given = 0;
         let progress = if cancelled { self.cancel() } else { self.advance() };
-        self.vm.timer.suspend();
+        self.vm.heap.meter.timer.suspend();
         match progress {
             Ok(Some(progress)) => progress,
             Ok(None) => {
@@ -121,7 +131,7 @@ impl Run {
     /// catch it. A flag that is never set changes nothing. It is not recorded or replayed. Several runs may share a
     /// flag.
     pub fn cancel_on(&mut self, flag: Arc<AtomicBool>) {
-        self.vm.timer.cancelled = Some(flag);
+        self.vm.heap.meter.timer.cancelled = Some(flag);
     }
 
     /// Messages that the script has sent since the last call.
@@ -147,9 +157,9 @@ impl Run {
     /// comes first: a timer is due, or the run must have ended.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        let end = self.vm.timer.deadline(&self.vm.heap.meter.limits);
+        let end = self.vm.heap.meter.timer.deadline(&self.vm.heap.meter.limits);
         match self.next_timer() {
-            Some(due) if self.vm.schedule.flow() == TimeFlow::Real => end.min(self.vm.timer.began() + due),
+            Some(due) if self.vm.schedule.flow() == TimeFlow::Real => end.min(self.vm.heap.meter.timer.began() + due),
             Some(_) | None => end,
         }
     }
@@ -169,7 +179,7 @@ impl Run {
     /// How long until then.
     #[must_use]
     pub fn time_left(&self) -> Duration {
-        self.deadline().saturating_sub(self.vm.timer.clock.monotonic())
+        self.deadline().saturating_sub(self.vm.heap.meter.timer.clock.monotonic())
     }
 
     /// The calls without an answer, in order; queued ones included.
@@ -196,7 +206,7 @@ impl Run {
     pub fn stress(&mut self, stress: Stress) {
         self.vm.heap.meter.interval = stress.interval.map_or(GRANT, i64::from);
         if stress.pause {
-            self.vm.timer.slice = Some(Duration::ZERO);
+            self.vm.heap.meter.timer.slice = Some(Duration::ZERO);
         }
         self.vm.stress = stress;
     }
@@ -204,7 +214,7 @@ impl Run {
     /// Restart the limits of time: for tests that measure several calls of one run.
     #[doc(hidden)]
     pub fn restart_timer(&mut self) {
-        self.vm.timer.begin();
+        self.vm.heap.meter.timer.begin();
     }
 
     /// Cancel the run.
@@ -213,7 +223,7 @@ impl Run {
             Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
             Stage::New | Stage::Main | Stage::Result | Stage::Drain(_) => {
                 if matches!(self.stage, Stage::New) {
-                    self.vm.timer.begin();
+                    self.vm.heap.meter.timer.begin();
                 }
                 Err(Box::new(cancelled()))
             }
@@ -226,11 +236,11 @@ impl Run {
         }
         let is_new = matches!(self.stage, Stage::New);
         if is_new {
-            self.vm.timer.begin();
+            self.vm.heap.meter.timer.begin();
             self.stage = Stage::Main;
         }
-        self.vm.check_time().map_err(failure_of)?;
-        self.vm.timer.slice_over = false;
+        self.vm.heap.meter.check_time().map_err(failure_of)?;
+        self.vm.heap.meter.timer.slice_over = false;
         if is_new {
             let exit = self.vm.execute_main();
             if self.halted(exit)? {
@@ -309,14 +319,14 @@ impl Run {
             return Err(Box::new(self.unhandled(error)));
         }
         match exit {
-            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.timer.slice_over)),
+            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.heap.meter.timer.slice_over)),
             Exit::Paused => {
                 self.paused = true;
                 Ok(true)
             }
             Exit::Blocked => {
                 self.paused = true;
-                Ok(std::mem::take(&mut self.vm.timer.slice_over))
+                Ok(std::mem::take(&mut self.vm.heap.meter.timer.slice_over))
             }
             Exit::Stopped(failure) => Err(failure),
         }
@@ -538,7 +548,7 @@ impl Run {
     }
 
     fn stats(&self) -> Stats {
-        let (meter, timer) = (&self.vm.heap.meter, &self.vm.timer);
+        let (meter, timer) = (&self.vm.heap.meter, &self.vm.heap.meter.timer);
         let milliseconds = |duration: Duration| duration.as_secs_f64() * 1000.0;
         Stats {
             duration_ms: milliseconds(timer.elapsed()),

@@ -1,22 +1,20 @@
 //! Compiling a script.
 
-use crate::build::{Origin, build};
 use crate::builtins::intl;
-use crate::builtins::registry::registry;
-use crate::builtins::tool::fetch;
-use crate::code::Code;
-use crate::host::{Inputs, Tools, is_tool_of};
-use crate::limits::Policy;
-use crate::linker::Linker;
-use crate::outcome::{Failure, MAX_NAME_BYTES, cut_text};
-use crate::prelude::plain_call;
-use crate::run::Run;
-use crate::spare::{self, Spares};
-use crate::suggest::other_language;
+use crate::builtins::registry::{compiled_prelude, registry};
+use crate::eval::build::{Origin, build};
+use crate::eval::linker::Linker;
+use crate::eval::prelude::plain_call;
+use crate::eval::script::stored;
+use crate::eval::suggest::{FENCE_TAGS, other_language};
+use crate::interface::host::{FETCH, Tools, is_tool_of};
+use crate::interface::limits::Policy;
+use crate::interface::outcome::{Failure, MAX_NAME_BYTES, cut_text};
 use agentscript_lang::ast::Arena;
 use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal, refused};
-use std::cell::Cell;
 use std::sync::Arc;
+
+pub use crate::eval::script::Script;
 
 /// How a script is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,33 +79,6 @@ impl Default for CompileOptions {
     }
 }
 
-/// A compiled script: immutable, shared between threads and runs.
-pub struct Script {
-    source: String,
-    pub(crate) linker: Linker,
-    pub(crate) code: Code,
-    /// The names that are switched off.
-    pub(crate) disabled: Box<[String]>,
-}
-
-thread_local! {
-    /// The memory of sources that were dropped.
-    static SPARE_SOURCES: Spares<u8> = const { Cell::new(Vec::new()) };
-}
-
-/// A copy of a source.
-fn stored(source: &str) -> String {
-    let mut text = String::from_utf8(spare::list(&SPARE_SOURCES, source.len())).unwrap_or_default();
-    text.push_str(source);
-    text
-}
-
-impl Drop for Script {
-    fn drop(&mut self) {
-        spare::put_back(&SPARE_SOURCES, std::mem::take(&mut self.source).into_bytes());
-    }
-}
-
 /// Why a script was not compiled.
 #[derive(Clone, Debug)]
 pub struct CompileError {
@@ -117,15 +88,12 @@ pub struct CompileError {
     pub failure: Box<Failure>,
 }
 
-/// Words of Markdown fences that name scripts for tools.
-pub const FENCE_TAGS: &[&str] = &["codecall"];
-
 /// Compile a script.
 ///
 /// # Errors
 /// Syntax errors and everything that AgentScript or the options refuse.
 pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, CompileError> {
-    let registry = registry();
+    let (registry, prelude) = (registry(), compiled_prelude());
     let timers: &[&str] = if options.timers { &[] } else { crate::builtins::timer::TIMERS };
     let disabled: Vec<(String, Refusal)> = options
         .disabled_builtins
@@ -153,7 +121,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             let name = options.linker.dialect().called_tool(function, texts)?;
             options.reserved_apps.iter().any(|app| is_tool_of(app, &name)).then(|| cut_text(&name, MAX_NAME_BYTES))
         },
-        provided: &|name| options.fetch && name == fetch::NAME,
+        provided: &|name| options.fetch && name == FETCH,
         globals: &|name| {
             registry.global(name).is_some()
                 || matches!(name, "undefined" | "NaN" | "Infinity")
@@ -172,7 +140,9 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             let disabled = disabled.into_iter().map(|(name, _)| name).chain(missing).collect();
             Ok(Arc::new(Script {
                 source: stored(source),
-                code: build(&program, Origin::Script { linker: &linker, has_fetch: options.fetch }),
+                code: build(&program, registry, Origin::Script { prelude, linker: &linker, has_fetch: options.fetch }),
+                registry,
+                prelude,
                 linker,
                 disabled,
             }))
@@ -184,26 +154,5 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             }
             Err(CompileError { failure: Box::new(failed), diagnostics: failure.diagnostics })
         }
-    }
-}
-
-impl Script {
-    /// The text it was compiled from.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// About how many bytes it takes, source and code.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let disabled: usize = self.disabled.iter().map(|name| size_of::<String>() + name.len()).sum();
-        size_of::<Self>() + self.source.capacity() + self.code.bytes + disabled
-    }
-
-    /// A run of this script that has not begun.
-    #[must_use]
-    pub fn start(self: &Arc<Self>, inputs: Inputs, policy: &Policy) -> Run {
-        Run::new(Arc::clone(self), inputs, policy)
     }
 }

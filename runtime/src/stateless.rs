@@ -48,11 +48,11 @@ pub use journal::{Answer, AnswerError, Issued, Journal, Round};
 pub use token::TokenError;
 
 use crate::cache::ScriptCache;
-use crate::error_code::{ErrorCode, Origin};
-use crate::host::{CallKind, Clock, Inputs, Message, NoTools, Resumable, ToolError, Tools};
-use crate::limits::Policy;
+use crate::interface::error_code::{ErrorCode, Origin};
+use crate::interface::host::{CallKind, Clock, Inputs, Message, NoTools, Resumable, ToolError, Tools};
+use crate::interface::limits::Policy;
+use crate::interface::outcome::{Failure, Outcome, Status};
 use crate::linker::Linker;
-use crate::outcome::{Failure, Outcome, Status};
 use crate::script::{CompileOptions, compile};
 use agentscript_lang::Language;
 use replay::{Advance, Replay};
@@ -130,7 +130,7 @@ impl StepOptions<'_> {
 #[cfg(not(target_arch = "wasm32"))]
 impl Default for StepOptions<'_> {
     fn default() -> Self {
-        Self::with_clock(Arc::new(crate::host::SystemClock))
+        Self::with_clock(Arc::new(crate::interface::host::SystemClock))
     }
 }
 

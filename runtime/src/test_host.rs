@@ -1,6 +1,6 @@
 //! A host for unit tests: an app, and answers to calls.
 
-use crate::host::{Event, Progress, Tools};
+use crate::interface::host::{Event, Progress, Tools};
 use crate::{Call, Outcome, Run, ToolError};
 
 /// The app `users`.

@@ -4,6 +4,13 @@
 //! bits of tag, sixteen of kind, thirty-two of payload. The kind of a value is known without a heap access, and a
 //! value owns nothing.
 
+pub mod atom;
+pub mod family;
+pub mod fdlibm;
+pub mod numeric;
+pub mod random;
+pub mod thrown;
+
 use std::fmt;
 
 /// A value: a number, or a tag with a handle into the [`Heap`](crate::heap::Heap) of its run.

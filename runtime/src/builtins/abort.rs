@@ -4,21 +4,22 @@
 use super::timer::start;
 use super::url::coded;
 use super::{Body, Global, Row, arg, getter, native, prelude};
-use crate::atom::known;
 use crate::builtins::registry::registry;
-use crate::calls::{Open, Style};
-use crate::charge::Buffer;
-use crate::convert::type_of;
-use crate::error_code::ErrorCode;
-use crate::execute::Exit;
+use crate::eval::calls::{Open, Style};
+use crate::eval::execute::Exit;
+use crate::eval::schedule::Action;
+use crate::eval::vm::Vm;
 use crate::heap::object::CODED;
+use crate::heap::promise::{Job, State};
 use crate::heap::{Class, InternalSlots, block};
-use crate::host::{CallId, ToolError};
-use crate::promise::{Job, State};
-use crate::schedule::Action;
-use crate::thrown::{Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::interface::host::{CallId, ToolError};
+use crate::meter::buffer::Buffer;
+use crate::value::atom::known;
+use crate::value::family::Family;
+use crate::value::numeric::number_text;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// The constructors.
 pub const GLOBALS: &[Global] = &[
@@ -97,6 +98,72 @@ pub struct SignalState {
     pub dependents: Vec<Value>,
 }
 
+impl InternalSlots for SignalState {
+    fn family(&self) -> Family {
+        Family::AbortSignal
+    }
+
+    fn cost(&self) -> usize {
+        block(self.listeners.capacity() * size_of::<Listener>())
+            + block(self.dependents.capacity() * size_of::<Value>())
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        let listeners = self.listeners.iter().filter_map(|listener| match listener {
+            Listener::Callback(callback) => Some(*callback),
+            Listener::OnAbort | Listener::Call(_) => None,
+        });
+        [self.reason, self.on_abort]
+            .into_iter()
+            .chain(self.dependents.iter().copied())
+            .chain(listeners)
+            .for_each(reach);
+    }
+}
+
+/// Returns how Node prints a signal, its controller or its event.
+pub fn inspected(vm: &Vm, object: Value) -> String {
+    let state = |signal: Value| vm.signal_state(signal);
+    // bounded: names of ours, and a number
+    if let Some(&AbortController(signal)) = vm.heap.slots(object) {
+        let aborted = state(signal).is_some_and(|state| state.aborted);
+        format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}")
+    } else if let Some(&AbortEvent(signal)) = vm.heap.slots(object) {
+        let time = number_text(state(signal).map_or(0.0, |state| state.time));
+        let fields = "type: 'abort',\n  defaultPrevented: false,\n  cancelable: false";
+        format!("Event {{\n  {fields},\n  timeStamp: {time}\n}}")
+    } else {
+        let aborted = state(object).is_some_and(|state| state.aborted);
+        format!("AbortSignal {{ aborted: {aborted} }}")
+    }
+}
+
+/// The internal slots of an `AbortController`: its signal.
+struct AbortController(Value);
+
+impl InternalSlots for AbortController {
+    fn family(&self) -> Family {
+        Family::AbortController
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.0);
+    }
+}
+
+/// The internal slots of the event that a signal is aborted: the signal.
+struct AbortEvent(Value);
+
+impl InternalSlots for AbortEvent {
+    fn family(&self) -> Family {
+        Family::AbortEvent
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.0);
+    }
+}
+
 /// What happens when a signal is aborted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Listener {
@@ -121,27 +188,6 @@ impl Default for SignalState {
     }
 }
 
-impl SignalState {
-    /// Bytes that it takes beside itself.
-    pub fn cost(&self) -> usize {
-        block(self.listeners.capacity() * size_of::<Listener>())
-            + block(self.dependents.capacity() * size_of::<Value>())
-    }
-
-    /// Reach the values that it holds.
-    pub fn trace(&self, reach: &mut impl FnMut(Value)) {
-        let listeners = self.listeners.iter().filter_map(|listener| match listener {
-            Listener::Callback(callback) => Some(*callback),
-            Listener::OnAbort | Listener::Call(_) => None,
-        });
-        [self.reason, self.on_abort]
-            .into_iter()
-            .chain(self.dependents.iter().copied())
-            .chain(listeners)
-            .for_each(reach);
-    }
-}
-
 fn call_controller(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     Err(vm.type_error("Class constructor AbortController cannot be invoked without 'new'"))
 }
@@ -149,7 +195,7 @@ fn call_controller(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 /// `new AbortController()`
 fn new_controller(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let signal = make(vm, SignalState::default());
-    Ok(vm.heap.new_with_slots(InternalSlots::AbortController(signal)))
+    Ok(vm.heap.new_with_slots(AbortController(signal)))
 }
 
 fn call_signal(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
@@ -175,7 +221,7 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("The \"signals\" argument must be an instance of Array. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
-    let signals = vm.charged_items_copy(signals)?;
+    let signals = vm.heap.charged_items_copy(signals)?;
     for (index, &signal) in signals.iter().enumerate() {
         if vm.signal_state(signal).is_none() {
             let received = vm.received(signal)?;
@@ -216,7 +262,7 @@ fn timeout(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let received = vm.to_text_lossy(delay);
         let message = format!("The value of \"delay\" is out of range. It must be {range}. Received {received}"); // bounded: a number
         let error = vm.new_error(Class::RangeError, &message);
-        let code = vm.string("ERR_OUT_OF_RANGE");
+        let code = vm.heap.string("ERR_OUT_OF_RANGE");
         vm.heap.set_own(error, known::CODE, code);
         vm.heap.add_flags(error, CODED);
         return Err(Thrown::value(error));
@@ -229,8 +275,8 @@ fn timeout(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `controller.signal`
 fn controller_signal(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    match vm.heap.internal_slots_of(this) {
-        Some(&InternalSlots::AbortController(signal)) => Ok(signal),
+    match vm.heap.slots(this) {
+        Some(&AbortController(signal)) => Ok(signal),
         _ => Err(vm.type_error("Cannot read private member #signal from an object whose class did not declare it")),
     }
 }
@@ -253,7 +299,7 @@ fn on_abort(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 /// `signal.onabort = listener`
 fn set_on_abort(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let listener = arg(arguments, 0);
-    let is_function = type_of(listener) == "function";
+    let is_function = vm.type_of(listener) == "function";
     let known = state(vm, this)?.listeners.contains(&Listener::OnAbort);
     if is_function && !known {
         vm.listen(this, Listener::OnAbort);
@@ -310,16 +356,16 @@ fn listener(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<(boo
         let message = format!("The \"listener\" argument must be an instance of EventListener. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
-    Ok(Some((vm.charged_bytes(name)? == b"abort", listener)))
+    Ok(Some((vm.heap.charged_bytes(name)? == b"abort", listener)))
 }
 
 fn event_type(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    Ok(vm.string("abort"))
+    Ok(vm.heap.string("abort"))
 }
 
 fn event_target(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    match vm.heap.internal_slots_of(this) {
-        Some(&InternalSlots::AbortEvent(signal)) => Ok(signal),
+    match vm.heap.slots(this) {
+        Some(&AbortEvent(signal)) => Ok(signal),
         _ => Ok(Value::NULL),
     }
 }
@@ -371,7 +417,7 @@ fn begin_abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         state.listeners = rest;
     }
     let dependents = vm.heap.new_array(dependents);
-    let event = vm.heap.new_with_slots(InternalSlots::AbortEvent(signal));
+    let event = vm.heap.new_with_slots(AbortEvent(signal));
     Ok(vm.heap.new_array(vec![event, dependents])) // bounded: two
 }
 
@@ -392,7 +438,7 @@ fn uncaught(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn make(vm: &mut Vm, state: SignalState) -> Value {
-    vm.heap.new_with_slots(InternalSlots::AbortSignal(Box::new(state)))
+    vm.heap.new_with_slots(state)
 }
 
 fn state(vm: &mut Vm, this: Value) -> Result<&mut SignalState> {
@@ -401,8 +447,8 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut SignalState> {
         let message = format!("Value of \"this\" must be of type AbortSignal: {what}");
         return Err(coded(vm, "ERR_INVALID_THIS", &message));
     }
-    match vm.heap.internal_slots_of_mut(this) {
-        Some(InternalSlots::AbortSignal(state)) => Ok(state),
+    match vm.heap.slots_mut::<SignalState>(this) {
+        Some(state) => Ok(state),
         _ => Err(Thrown::value(Value::UNDEFINED)),
     }
 }
@@ -410,24 +456,18 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut SignalState> {
 impl Vm {
     /// The state of a signal.
     pub(super) fn signal_state(&self, signal: Value) -> Option<&SignalState> {
-        match self.heap.internal_slots_of(signal) {
-            Some(InternalSlots::AbortSignal(state)) => Some(state),
-            _ => None,
-        }
+        self.heap.slots(signal)
     }
 
     fn signal_state_mut(&mut self, signal: Value) -> Option<&mut SignalState> {
-        match self.heap.internal_slots_of_mut(signal) {
-            Some(InternalSlots::AbortSignal(state)) => Some(state),
-            _ => None,
-        }
+        self.heap.slots_mut(signal)
     }
 
     /// Add a listener to a signal that is not aborted. Those of calls that have ended are forgotten before the list
     /// grows.
     pub(super) fn listen(&mut self, signal: Value, listener: Listener) {
         let calls = &self.host.calls;
-        let Some(InternalSlots::AbortSignal(state)) = self.heap.internal_slots_of_mut(signal) else { return };
+        let Some(state) = self.heap.slots_mut::<SignalState>(signal) else { return };
         if state.aborted {
             return;
         }

@@ -13,14 +13,12 @@ mod walk;
 pub use join::to_string;
 
 use super::{Body, Global, Row, arg, native, prelude};
-use crate::atom::known;
-use crate::charge::Buffer;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::Yields;
-use crate::property::PropertyKey;
-use crate::thrown::Result;
-use crate::unawaited::PromiseUse;
+use crate::meter::buffer::Buffer;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// `Array`
 pub const GLOBALS: &[Global] = &[Global {
@@ -127,11 +125,11 @@ fn of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(arguments.len() / 8)?;
     let mut items = Buffer::with_capacity(vm, arguments.len())?;
     items.extend_from_slice(vm, arguments)?;
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let index = vm.to_integer(arg(arguments, 0))?;
     let index = if index < 0.0 { length + index } else { index };
     if index < 0.0 || index >= length {
@@ -154,11 +152,11 @@ fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut items = Buffer::with_capacity(vm, total)?;
     for part in parts() {
         match part.kind() {
-            Kind::Array => vm.charged_append_items(part, &mut items)?,
+            Kind::Array => vm.heap.charged_append_items(part, &mut items)?,
             _ => items.push(vm, part)?,
         }
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -208,7 +206,7 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let (target, length) = (arg(arguments, 0), length_of(vm, this)? as usize);
+    let (target, length) = (arg(arguments, 0), vm.length_of(this)? as usize);
     if length == 0 {
         return Ok(Value::FALSE);
     }
@@ -231,7 +229,7 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if this.is_nullish() {
         return Err(vm.type_error("Array.prototype.indexOf called on null or undefined"));
     }
-    let (target, length) = (arg(arguments, 0), length_of(vm, this)? as usize);
+    let (target, length) = (arg(arguments, 0), vm.length_of(this)? as usize);
     if length == 0 {
         return Ok(Value::number(-1.0));
     }
@@ -253,7 +251,7 @@ fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let (target, length) = (arg(arguments, 0), length_of(vm, this)? as usize);
+    let (target, length) = (arg(arguments, 0), vm.length_of(this)? as usize);
     if length == 0 {
         return Ok(Value::number(-1.0));
     }
@@ -321,7 +319,7 @@ fn shift(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)? as usize;
+    let length = vm.length_of(this)? as usize;
     let from = vm.to_position(arg(arguments, 0), length, 0)?;
     let to = vm.to_position(arg(arguments, 1), length, length)?;
     let array = as_array(vm, this, length)?;
@@ -330,7 +328,7 @@ fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let mut items = counted(vm, to.saturating_sub(from))?;
     items.extend_from_slice(vm, vm.heap.items(array).get(from..to).unwrap_or_default())?; // charged: by counted
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -352,15 +350,15 @@ fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let length = length_of(vm, this)? as usize;
+    let length = vm.length_of(this)? as usize;
     let array = as_dense(vm, this, length)?;
     let mut items = counted(vm, length)?;
     items.extend(vm, vm.heap.items(array).iter().rev().map(|&item| filled(item)))?; // charged: by counted
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)? as usize;
+    let length = vm.length_of(this)? as usize;
     let (from, removed) = splice_range(vm, arguments, length)?;
     let array = as_dense(vm, this, length)?;
     let added = arguments.get(2..).unwrap_or_default();
@@ -369,7 +367,7 @@ fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     spliced.extend(vm, items[..from].iter().map(|&item| filled(item)))?;
     spliced.extend_from_slice(vm, added)?;
     spliced.extend(vm, items[from + removed..].iter().map(|&item| filled(item)))?;
-    Ok(vm.array_of(spliced))
+    Ok(vm.heap.array_of(spliced))
 }
 
 fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -390,7 +388,7 @@ fn values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let index = vm.to_integer(arg(arguments, 0))?;
     let position = if index < 0.0 { length + index } else { index };
     if position < 0.0 || position >= length {
@@ -403,7 +401,7 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let Some(item) = items.get_mut(position as usize) {
         *item = arg(arguments, 1);
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 /// `$begin(self, fn, name)`: the length of a receiver, once it and the callback have been checked.
@@ -413,14 +411,14 @@ fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let name = vm.to_text_lossy(arg(arguments, 2));
         return Err(vm.type_error(&format!("{name} called on null or undefined")));
     }
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     vm.check_callable(function)?;
     Ok(Value::number(length))
 }
 
 /// `$length(self)`
 fn length(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    length_of(vm, arg(arguments, 0)).map(Value::number)
+    vm.length_of(arg(arguments, 0)).map(Value::number)
 }
 
 /// `$holes(length)`
@@ -436,7 +434,7 @@ fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     super::iterator::check_iterator(vm, source, "%Array%.from")?;
     let items = if vm.is_iterable(source) { vm.iterate_to_list(source)? } else { array_like(vm, source)? };
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 /// Whether it is an array that is not frozen, sealed or non-extensible.
@@ -479,26 +477,10 @@ fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
     let source = if has_indices {
         this
     } else {
-        let length = length_of(vm, this)? as usize;
+        let length = vm.length_of(this)? as usize;
         as_array(vm, this, length)?
     };
     Ok(vm.heap.new_iterator(source, yields))
-}
-
-/// The length of anything (ECMAScript 7.3.18).
-#[inline]
-pub fn length_of(vm: &mut Vm, this: Value) -> Result<f64> {
-    if this.is(Kind::Array) {
-        return Ok(vm.heap.length(this) as f64);
-    }
-    if this.is_nullish() {
-        return Err(vm.type_error("Cannot convert undefined or null to object"));
-    }
-    if this.is(Kind::Promise) {
-        vm.note_use(this, PromiseUse::Iterate, None);
-    }
-    let length = vm.get(this, known::LENGTH)?;
-    Ok(vm.to_integer(length)?.clamp(0.0, generic::MAX_SAFE))
 }
 
 /// A receiver that is only read, as an array of the length that it had before its arguments were converted. Array-likes
@@ -511,19 +493,19 @@ fn as_array(vm: &mut Vm, this: Value, length: usize) -> Result {
         return generic::copy_of_length(vm, this, length);
     }
     let items = copy_items(vm, this, length, Value::HOLE)?;
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 /// The same, dense.
 fn as_dense(vm: &mut Vm, this: Value, length: usize) -> Result {
     let array = as_array(vm, this, length)?;
-    vm.densify(array)?;
+    vm.heap.densify(array)?;
     Ok(array)
 }
 
 /// The items of something with a length; missing ones are `undefined`.
 pub fn array_like(vm: &mut Vm, source: Value) -> Result<Buffer<Value>> {
-    let length = length_of(vm, source)?;
+    let length = vm.length_of(source)?;
     items_of_length(vm, source, length)
 }
 

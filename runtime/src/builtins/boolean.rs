@@ -1,10 +1,10 @@
 //! `Boolean`.
 
 use super::{Body, Global, Row, arg, native};
-use crate::atom::known;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::atom::known;
+use crate::value::thrown::Result;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -27,7 +27,7 @@ fn boolean(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `boolean.toString()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let this = receiver(vm, this, "toString")?;
-    Ok(vm.atom_string(if this == Value::TRUE { known::TRUE } else { known::FALSE }))
+    Ok(vm.heap.atom_string(if this == Value::TRUE { known::TRUE } else { known::FALSE }))
 }
 
 /// `boolean.valueOf()`

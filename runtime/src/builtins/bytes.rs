@@ -4,13 +4,13 @@ pub mod array_buffer;
 pub(crate) mod text;
 
 use super::{Body, Global, Row, arg, getter, native, prelude};
-use crate::charge::Buffer;
+use crate::eval::operator::MAX_STRING;
+use crate::eval::vm::Vm;
 use crate::heap::Yields;
-use crate::numeric::{NumberText, to_int32};
-use crate::operator::MAX_STRING;
-use crate::thrown::{Result, Thrown};
+use crate::meter::buffer::Buffer;
+use crate::value::numeric::{NumberText, to_int32};
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::ops::Range;
 
 /// `ArrayBuffer` and `Uint8Array`.
@@ -105,14 +105,14 @@ fn new_view(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         Kind::ArrayBuffer => view_of(vm, source, arg(arguments, 1), arg(arguments, 2)),
         Kind::Uint8Array => {
             let Some(range) = vm.heap.view_range(source) else { return Err(detached(vm, "Construct")) };
-            let copy = vm.charged_view_copy(source, 0..range.len())?;
-            Ok(vm.bytes_of(copy))
+            let copy = vm.heap.charged_view_copy(source, 0..range.len())?;
+            Ok(vm.heap.bytes_of(copy))
         }
         _ if source.is_object() => bytes_from(vm, source),
         _ => match to_index(vm, source)?.filter(|length| *length <= MAX_BYTES) {
             Some(length) => {
-                let zeros = vm.zeros(length as usize)?;
-                Ok(vm.bytes_of(zeros))
+                let zeros = vm.heap.zeros(length as usize)?;
+                Ok(vm.heap.bytes_of(zeros))
             }
             None => Err(invalid_length(vm, source)),
         },
@@ -160,7 +160,7 @@ fn of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let byte = byte_of(vm, item)?;
         bytes.push(vm, byte)?;
     }
-    Ok(vm.bytes_of(bytes))
+    Ok(vm.heap.bytes_of(bytes))
 }
 
 fn bytes_per_element(_: &mut Vm, _: Value, _: &[Value]) -> Result {
@@ -202,7 +202,7 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "copyWithin")?;
     let count = end.min(length).saturating_sub(from).min(length.saturating_sub(to));
     if count > 0 {
-        vm.charge_bytes(count)?;
+        vm.heap.charge_bytes(count)?;
         vm.heap.view_bytes_mut(this).copy_within(from..from + count, to); // charged: above
     }
     Ok(this)
@@ -220,7 +220,7 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let to = vm.to_position(arg(arguments, 2), length, length)?;
     let length = validate(vm, this, "fill")?;
-    vm.charge_bytes(to.saturating_sub(from))?;
+    vm.heap.charge_bytes(to.saturating_sub(from))?;
     // charged: above
     if let Some(bytes) = vm.heap.view_bytes_mut(this).get_mut(from..to.min(length)) {
         bytes.fill(byte);
@@ -256,7 +256,7 @@ fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         Value::UNDEFINED => None,
         separator => {
             let separator = vm.to_string(separator)?;
-            Some(vm.charged_copy(separator)?)
+            Some(vm.heap.charged_copy(separator)?)
         }
     };
     let separator = separator.as_deref().unwrap_or(b",");
@@ -280,7 +280,7 @@ fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             out.extend_from_slice(vm, number.format(f64::from(byte)).as_bytes())?;
         }
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -299,13 +299,13 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
     };
     let Some(byte) = sought(arg(arguments, 0)) else { return Ok(position_or_none(None)) };
-    let bytes = vm.charged_view(this)?;
+    let bytes = vm.heap.charged_view(this)?;
     Ok(position_or_none(memchr::memrchr(byte, &bytes[..end.min(bytes.len())])))
 }
 
 fn reverse(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let length = validate(vm, this, "reverse")?;
-    vm.charge_bytes(length)?;
+    vm.heap.charge_bytes(length)?;
     vm.heap.view_bytes_mut(this).reverse(); // charged: above
     Ok(this)
 }
@@ -330,7 +330,7 @@ fn set(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         write_bytes(vm, this, offset as usize, source, range.len())?;
         return Ok(Value::UNDEFINED);
     }
-    let count = super::array::length_of(vm, source)?;
+    let count = vm.length_of(source)?;
     if count + offset > length {
         return Err(vm.range_error("offset is out of bounds"));
     }
@@ -344,7 +344,7 @@ fn set(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// Copy so many bytes of a view into another one, which may be of the same buffer.
 fn write_bytes(vm: &mut Vm, target: Value, offset: usize, source: Value, count: usize) -> Result<()> {
-    vm.charge_bytes(count)?;
+    vm.heap.charge_bytes(count)?;
     let (from, to) = (vm.heap.view_range(source), vm.heap.view_range(target));
     let (Some(from), Some(to)) = (from, to) else { return Ok(()) };
     let (from, to) = (from.start..from.start + count, to.start + offset..to.start + offset + count);
@@ -371,7 +371,7 @@ fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut copy = part(vm, this, from, to)?;
     let missing = to.saturating_sub(from) - copy.len();
     copy.extend(vm, std::iter::repeat_n(0, missing))?;
-    Ok(vm.bytes_of(copy))
+    Ok(vm.heap.bytes_of(copy))
 }
 
 /// `view.subarray(from, to)`: a view of the same buffer.
@@ -390,9 +390,9 @@ fn subarray(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let length = validate(vm, this, "toReversed")?;
-    let mut copy = vm.charged_view_copy(this, 0..length)?;
+    let mut copy = vm.heap.charged_view_copy(this, 0..length)?;
     copy.reverse();
-    Ok(vm.bytes_of(copy))
+    Ok(vm.heap.bytes_of(copy))
 }
 
 fn values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -414,7 +414,7 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let Some(item) = copy.get_mut(index as usize) {
         *item = byte;
     }
-    Ok(vm.bytes_of(copy))
+    Ok(vm.heap.bytes_of(copy))
 }
 
 /// `$view(self, fn, name)`: the length of a receiver, once it and the callback have been checked.
@@ -442,7 +442,7 @@ fn bytes(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$sortBytes(view)`: sort in ascending order.
 fn sort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let view = arg(arguments, 0);
-    vm.charge_bytes(4 * vm.heap.view_length(view))?;
+    vm.heap.charge_bytes(4 * vm.heap.view_length(view))?;
     let mut counts = [0_usize; 256];
     let bytes = vm.heap.view_bytes_mut(view); // charged: above
     bytes.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
@@ -525,7 +525,7 @@ fn bytes_from(vm: &mut Vm, source: Value) -> Result {
     let items = if vm.is_iterable(source) {
         vm.iterate_to_list(source)?
     } else {
-        let length = super::array::length_of(vm, source)?;
+        let length = vm.length_of(source)?;
         if length > MAX_BYTES {
             return Err(invalid_length(vm, Value::number(length)));
         }
@@ -537,14 +537,14 @@ fn bytes_from(vm: &mut Vm, source: Value) -> Result {
         let byte = byte_of(vm, item)?;
         bytes.push(vm, byte)?;
     }
-    Ok(vm.bytes_of(bytes))
+    Ok(vm.heap.bytes_of(bytes))
 }
 
 /// A copy of what there is between two positions of a view or buffer.
 fn part(vm: &mut Vm, source: Value, from: usize, to: usize) -> Result<Buffer<u8>> {
-    vm.charge_bytes(to.saturating_sub(from))?;
+    vm.heap.charge_bytes(to.saturating_sub(from))?;
     let present = vm.heap.view_bytes(source).len(); // charged: a number
-    vm.charged_view_copy(source, from.min(present)..to.min(present).max(from.min(present)))
+    vm.heap.charged_view_copy(source, from.min(present)..to.min(present).max(from.min(present)))
 }
 
 /// The byte that a search looks for; `None`: no byte is equal to the value.
@@ -557,7 +557,7 @@ fn sought(value: Value) -> Option<u8> {
 /// The first position of a byte in a range.
 fn search(vm: &mut Vm, view: Value, range: Range<usize>, byte: Value) -> Result<Option<usize>> {
     let Some(byte) = sought(byte) else { return Ok(None) };
-    let bytes = vm.charged_view(view)?;
+    let bytes = vm.heap.charged_view(view)?;
     let bytes = bytes.get(range.start..range.end.min(bytes.len())).unwrap_or_default();
     Ok(memchr::memchr(byte, bytes).map(|index| range.start + index))
 }

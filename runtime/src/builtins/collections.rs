@@ -1,12 +1,11 @@
 //! `Map` and `Set`.
 
 use super::{Body, Global, Row, arg, getter, native, prelude};
-use crate::atom::known;
-use crate::convert::type_of;
+use crate::eval::vm::Vm;
 use crate::heap::Yields;
-use crate::thrown::{Result, Thrown};
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// `Map` and `Set`.
 pub const GLOBALS: &[Global] = &[
@@ -86,7 +85,7 @@ fn new_map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match source.kind() {
         Kind::Undefined | Kind::Null => {}
         Kind::Map if vm.is_iterable(source) => {
-            for (key, value) in vm.charged_entries(source)? {
+            for (key, value) in vm.heap.charged_entries(source)? {
                 put(vm, map, key, value)?;
             }
         }
@@ -200,7 +199,7 @@ fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, function, name) = (arg(arguments, 0), arg(arguments, 1), arg(arguments, 2));
     let name = vm.to_text_lossy(name);
     check(vm, this, if name.starts_with("Map") { Kind::Map } else { Kind::Set }, &name)?;
-    if type_of(function) != "function" {
+    if vm.type_of(function) != "function" {
         let what = vm.describe_typed(function);
         return Err(vm.type_error(&format!("{what} is not a function")));
     }
@@ -237,9 +236,9 @@ fn set_like(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.range_error(&format!("'{}' is an invalid size", size.trunc())));
     }
     for method in ["has", "keys"] {
-        let name = vm.intern_text(method);
+        let name = vm.heap.intern_text(method);
         let function = vm.get(other, name)?;
-        if type_of(function) != "function" {
+        if vm.type_of(function) != "function" {
             return Err(vm.type_error(&format!("The '{method}' property must be a function")));
         }
     }
@@ -284,8 +283,8 @@ fn clear(vm: &mut Vm, map: Value) -> Result {
 /// Charge for hashing and comparing a key.
 pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
     match key.kind() {
-        Kind::String => vm.charge_bytes(vm.heap.str(key).bytes as usize),
-        Kind::BigInt => vm.charged_bigint(key).map(drop),
+        Kind::String => vm.heap.charge_bytes(vm.heap.str(key).bytes as usize),
+        Kind::BigInt => vm.heap.charged_bigint(key).map(drop),
         _ => vm.work(1),
     }
 }

@@ -6,13 +6,13 @@ mod time;
 
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
-use crate::atom::Atom;
-use crate::charge::Buffer;
-use crate::error_code::ErrorCode;
+use crate::eval::vm::Vm;
 use crate::heap::block;
-use crate::thrown::{Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::meter::buffer::Buffer;
+use crate::value::atom::Atom;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// `console`
 pub const GLOBALS: &[Global] = &[Global {
@@ -61,7 +61,7 @@ impl Vm {
         let indent = " ".repeat(self.output.console.indent);
         let limits = &self.heap.meter.limits;
         let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
-        self.charge_bytes(text.len())?;
+        self.heap.charge_bytes(text.len())?;
         let lines = 1 + if indent.is_empty() { 0 } else { memchr::memchr_iter(b'\n', text.as_bytes()).count() };
         let length = prefix.len() + text.len() + lines * indent.len();
         self.output.log_bytes += length;
@@ -77,7 +77,7 @@ impl Vm {
             return Err(too_much(max_bytes));
         }
         self.work(1 + length / 16)?;
-        let _hold = self.hold(2 * length)?;
+        let _hold = self.heap.hold(2 * length)?;
         // bounded: by what a script may log
         let text = if lines == 1 { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
         let line = format!("{prefix}{indent}{text}"); // bounded: the same
@@ -89,7 +89,7 @@ impl Vm {
     /// An error where text of so many bytes is more than a script may log.
     fn check_line(&mut self, bytes: usize) -> Result<()> {
         let limit = self.heap.meter.limits.max_console_bytes as usize;
-        if bytes > limit { Err(too_much(limit)) } else { self.charge_bytes(bytes) }
+        if bytes > limit { Err(too_much(limit)) } else { self.heap.charge_bytes(bytes) }
     }
 
     /// The text of a string that is logged; an error, before anything is read, where it is too long.
@@ -169,7 +169,7 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         text.push_str(": ");
         let shown = vm.to_string(*first)?;
         text.push_str(&vm.line_text(shown)?);
-        *first = vm.string(&text);
+        *first = vm.heap.string(&text);
         text = vm.format(&rest)?;
     }
     vm.log_line(WARN, &text)
@@ -186,10 +186,10 @@ const ENTRY: usize = 48;
 /// The label of a counter or a timer.
 fn label(vm: &mut Vm, arguments: &[Value]) -> Result<Atom> {
     match arg(arguments, 0) {
-        Value::UNDEFINED => Ok(vm.intern_text("default")),
+        Value::UNDEFINED => Ok(vm.heap.intern_text("default")),
         label => {
             let label = vm.to_string(label)?;
-            Ok(vm.intern(label))
+            Ok(vm.heap.intern(label))
         }
     }
 }
@@ -202,8 +202,8 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let count = *count;
     vm.heap.meter.keep_bytes((vm.output.console.counts.len() - labels) * ENTRY);
     let text = format!(": {count}"); // bounded: a number
-    vm.check_line(vm.atoms.text(label).len())?;
-    let text = crate::wtf8::lossy(vm.atoms.text(label)).into_owned() + &text; // charged: above
+    vm.check_line(vm.heap.atoms.text(label).len())?;
+    let text = crate::text::wtf8::lossy(vm.heap.atoms.text(label)).into_owned() + &text; // charged: above
     vm.log_line(LOG, &text)
 }
 
@@ -212,8 +212,8 @@ fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let is_text = arguments.first().is_none_or(|label| label.is_undefined() || label.is_string());
     let label = label(vm, arguments)?;
     if !is_text || vm.output.console.counts.remove(&label).is_none() {
-        vm.check_line(vm.atoms.text(label).len())?;
-        let text = format!("Count for '{}' does not exist", crate::wtf8::lossy(vm.atoms.text(label))); // bounded: above
+        vm.check_line(vm.heap.atoms.text(label).len())?;
+        let text = format!("Count for '{}' does not exist", crate::text::wtf8::lossy(vm.heap.atoms.text(label))); // bounded: above
         return vm.log_line(WARN, &text);
     }
     Ok(Value::UNDEFINED)

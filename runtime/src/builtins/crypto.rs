@@ -4,11 +4,11 @@
 use super::global::webidl_error;
 use super::url::coded;
 use super::{Body, Global, Row, arg, native, prelude};
-use crate::atom::known;
-use crate::charge::Buffer;
-use crate::thrown::{Result, Thrown};
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use std::fmt::Write as _;
@@ -73,7 +73,7 @@ fn random_uuid(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }
-    Ok(vm.string(&text))
+    Ok(vm.heap.string(&text))
 }
 
 /// `$digest(self, [algorithm, data])`: an `ArrayBuffer`.
@@ -120,7 +120,7 @@ fn algorithm_name(vm: &mut Vm, algorithm: Value) -> Result<Buffer<u8>> {
         algorithm
     };
     let name = vm.to_string(name)?;
-    vm.charged_copy(name)
+    vm.heap.charged_copy(name)
 }
 
 #[cold]

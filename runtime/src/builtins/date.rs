@@ -6,11 +6,12 @@ mod parse;
 mod text;
 
 use super::{Body, Global, Row, arg, native};
-use crate::convert::Hint;
+use crate::eval::convert::Hint;
+use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
-use crate::thrown::Result;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use calendar::{Fields, MS_PER_DAY, full_year, make_date, make_day, make_time, time_clip};
 use text::{date_text, full_text, iso_text, time_text, utc_text};
 
@@ -87,22 +88,40 @@ pub fn current(vm: &Vm) -> f64 {
 }
 
 /// A date as `util.inspect` prints it.
-pub fn inspected(time: f64) -> String {
+pub fn inspected(&Date(time): &Date) -> String {
     if time.is_nan() { INVALID.into() } else { iso_text(time) }
+}
+
+/// The internal slots of a `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
+#[derive(Clone, Copy)]
+pub struct Date(pub f64);
+
+impl InternalSlots for Date {
+    fn family(&self) -> Family {
+        Family::Date
+    }
+
+    fn structured_clone(&self) -> Option<Box<dyn InternalSlots>> {
+        Some(Box::new(*self))
+    }
+
+    fn prefers_string(&self) -> bool {
+        true
+    }
 }
 
 /// `Date()`: the time as text, whatever is given.
 fn date(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let text = full_text(current(vm));
-    Ok(vm.string(&text))
+    Ok(vm.heap.string(&text))
 }
 
 /// `new Date(…)`
 fn new_date(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let time = match arguments {
         [] => current(vm),
-        &[value] => match vm.heap.internal_slots_of(value) {
-            Some(&InternalSlots::Date(time)) => time,
+        &[value] => match vm.heap.slots::<Date>(value) {
+            Some(&Date(time)) => time,
             _ => {
                 let value = vm.to_primitive(value, Hint::Default)?;
                 if value.is_string() { parsed(vm, value)? } else { vm.to_number(value)? }
@@ -110,7 +129,7 @@ fn new_date(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         },
         _ => components(vm, arguments)?,
     };
-    Ok(vm.heap.new_with_slots(InternalSlots::Date(time_clip(time))))
+    Ok(vm.heap.new_with_slots(Date(time_clip(time))))
 }
 
 /// `Date.UTC(year, …)`
@@ -137,7 +156,7 @@ fn parsed(vm: &mut Vm, text: Value) -> Result<f64> {
         return Ok(f64::NAN);
     }
     vm.work(vm.heap.str(text).bytes as usize / 8)?;
-    Ok(parse::parse(&vm.charged_text(text)?).map_or(f64::NAN, time_clip))
+    Ok(parse::parse(&vm.heap.charged_text(text)?).map_or(f64::NAN, time_clip))
 }
 
 /// The time of year, month, day, hours, minutes, seconds and milliseconds.
@@ -152,8 +171,8 @@ fn components(vm: &mut Vm, arguments: &[Value]) -> Result<f64> {
 
 /// The time of a receiver.
 pub(super) fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
-    match vm.heap.internal_slots_of(this) {
-        Some(&InternalSlots::Date(time)) => Ok(time),
+    match vm.heap.slots::<Date>(this) {
+        Some(&Date(time)) => Ok(time),
         _ => Err(vm.type_error("this is not a Date object.")),
     }
 }
@@ -197,7 +216,9 @@ fn get_year(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn set_time_value(vm: &mut Vm, this: Value, time: f64) -> Result {
     let time = time_clip(time);
-    vm.heap.set_internal_slots(this, InternalSlots::Date(time));
+    if let Some(date) = vm.heap.slots_mut::<Date>(this) {
+        date.0 = time;
+    }
     Ok(Value::foreign_number(time))
 }
 
@@ -239,7 +260,7 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
 
 /// A `TypeError` in the words of V8 for methods that change a date or write it.
 pub(super) fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
-    if matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Date(_))) {
+    if vm.heap.has_slots::<Date>(this) {
         return Ok(());
     }
     let what = vm.to_text_lossy(this);
@@ -272,9 +293,9 @@ fn written(vm: &mut Vm, this: Value, method: &str, write: fn(f64) -> String) -> 
     check_date(vm, this, method)?;
     let time = this_time(vm, this)?;
     if time.is_nan() {
-        return Ok(vm.string(INVALID));
+        return Ok(vm.heap.string(INVALID));
     }
-    Ok(vm.string(&write(time)))
+    Ok(vm.heap.string(&write(time)))
 }
 
 /// `date.toDateString()`
@@ -294,7 +315,7 @@ fn to_iso_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if time.is_nan() {
         return Err(vm.range_error("Invalid time value"));
     }
-    Ok(vm.string(&iso_text(time)))
+    Ok(vm.heap.string(&iso_text(time)))
 }
 
 /// `date.toJSON()`: for whatever has a `toISOString` (21.4.4.37)
@@ -306,7 +327,7 @@ fn to_json(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if primitive.is_number() && !primitive.as_number().is_finite() {
         return Ok(Value::NULL);
     }
-    let name = vm.intern_text("toISOString");
+    let name = vm.heap.intern_text("toISOString");
     let method = vm.get(this, name)?;
     if !method.is_callable() {
         return Err(vm.type_error("toISOString is not a function"));

@@ -1,13 +1,13 @@
 //! `DOMException`: the errors of what Node has from the web, such as `atob` and signals.
 
 use super::{Body, Global, Row, arg, error, getter, native};
-use crate::atom::known;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -84,13 +84,13 @@ fn call(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 /// `new DOMException(message, name)`, `new DOMException(message, {name, cause})`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (message, options) = (arg(arguments, 0), arg(arguments, 1));
-    let is_options = options.is_object() && crate::convert::type_of(options) == "object";
+    let is_options = options.is_object() && vm.type_of(options) == "object";
     let name = match options {
-        Value::UNDEFINED => vm.string("Error"),
+        Value::UNDEFINED => vm.heap.string("Error"),
         _ if is_options => vm.get(options, known::NAME)?,
         name => name,
     };
-    let message = if message.is_undefined() { vm.string("") } else { vm.to_string(message)? };
+    let message = if message.is_undefined() { vm.heap.string("") } else { vm.to_string(message)? };
     let name = vm.to_string(name)?;
     let exception = new(vm, name, message);
     if is_options && vm.has_property(options, PropertyKey::Name(known::CAUSE))? {
@@ -107,7 +107,7 @@ fn code(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         return Err(vm.type_error("Value of \"this\" must be of DOMException"));
     }
     let name = vm.get(this, known::NAME)?;
-    let name = vm.charged_bytes(name)?;
+    let name = vm.heap.charged_bytes(name)?;
     let code = NAMES.iter().find(|(known, _)| *known == name).map_or(0.0, |&(_, code)| code);
     Ok(Value::number(code))
 }
@@ -123,7 +123,7 @@ fn new(vm: &mut Vm, name: Value, message: Value) -> Value {
 impl Vm {
     /// A new `DOMException`.
     pub fn new_exception(&mut self, name: &str, message: &str) -> Value {
-        let (name, message) = (self.string(name), self.string(message));
+        let (name, message) = (self.heap.string(name), self.heap.string(message));
         new(self, name, message)
     }
 

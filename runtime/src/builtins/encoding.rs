@@ -5,15 +5,15 @@ mod legacy;
 use self::legacy::{Decoded, Legacy};
 use super::url::{coded, natively_coded};
 use super::{Body, Global, Row, arg, getter, native};
-use crate::atom::known;
-use crate::charge::Buffer;
-use crate::heap::Class;
-use crate::heap::InternalSlots;
+use crate::eval::vm::Vm;
 use crate::heap::object::CODED;
-use crate::thrown::{Result, Thrown};
+use crate::heap::{Class, InternalSlots};
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::first_code_point;
+use crate::value::atom::known;
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
-use crate::wtf8::first_code_point;
 use encoding_rs::{CoderResult, Decoder, Encoding, ISO_8859_16, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
 use std::fmt;
 
@@ -53,6 +53,21 @@ pub struct Decoding {
     has_streamed: bool,
     /// Between two calls of a stream.
     decoder: Option<Running>,
+}
+
+impl InternalSlots for Decoding {
+    fn family(&self) -> Family {
+        Family::TextDecoder
+    }
+}
+
+/// The internal slots of a `TextEncoder`.
+pub struct TextEncoder;
+
+impl InternalSlots for TextEncoder {
+    fn family(&self) -> Family {
+        Family::TextEncoder
+    }
 }
 
 /// A decoder within a stream.
@@ -105,7 +120,7 @@ fn call_encoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 }
 
 fn new_encoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    Ok(vm.heap.new_with_slots(InternalSlots::TextEncoder))
+    Ok(vm.heap.new_with_slots(TextEncoder))
 }
 
 fn call_decoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
@@ -115,12 +130,12 @@ fn call_decoder(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 /// `new TextDecoder(label, {fatal, ignoreBOM})`
 fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = match arg(arguments, 0) {
-        Value::UNDEFINED => vm.string("utf-8"),
+        Value::UNDEFINED => vm.heap.string("utf-8"),
         label => vm.to_string(label)?,
     };
     let options = arg(arguments, 1);
     check_options(vm, options)?;
-    let encoding = match Encoding::for_label(vm.charged_bytes(label)?) {
+    let encoding = match Encoding::for_label(vm.heap.charged_bytes(label)?) {
         // Node has no tables of these.
         Some(encoding) if [X_USER_DEFINED, ISO_8859_16, REPLACEMENT].contains(&encoding) => {
             let name = encoding.name().to_ascii_lowercase();
@@ -134,7 +149,7 @@ fn new_decoder(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     };
     let (fatal, ignore_bom) = (flag(vm, options, "fatal")?, flag(vm, options, "ignoreBOM")?);
     let decoding = Decoding { encoding, fatal, ignore_bom, has_streamed: false, decoder: None };
-    Ok(vm.heap.new_with_slots(InternalSlots::TextDecoder(Box::new(decoding))))
+    Ok(vm.heap.new_with_slots(decoding))
 }
 
 /// Options are an object or nothing.
@@ -149,7 +164,7 @@ fn check_options(vm: &mut Vm, options: Value) -> Result<()> {
 fn unsupported(vm: &mut Vm, label: &str) -> Thrown {
     let message = format!("The \"{label}\" encoding is not supported");
     let error = vm.new_error(Class::RangeError, &message);
-    let code = vm.string("ERR_ENCODING_NOT_SUPPORTED");
+    let code = vm.heap.string("ERR_ENCODING_NOT_SUPPORTED");
     vm.heap.set_own(error, known::CODE, code);
     vm.heap.add_flags(error, CODED);
     Thrown::value(error)
@@ -160,27 +175,27 @@ fn flag(vm: &mut Vm, options: Value, name: &str) -> Result<bool> {
     if !options.is_object() {
         return Ok(false);
     }
-    let name = vm.intern_text(name);
+    let name = vm.heap.intern_text(name);
     let value = vm.get(options, name)?;
     Ok(vm.truthy(value))
 }
 
 fn encoder_encoding(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    Ok(vm.string("utf-8"))
+    Ok(vm.heap.string("utf-8"))
 }
 
 /// `encoder.encode(text)`
 fn encode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     check_encoder(vm, this)?;
     let text = match arg(arguments, 0) {
-        Value::UNDEFINED => return Ok(vm.bytes_of(Buffer::new())),
+        Value::UNDEFINED => return Ok(vm.heap.bytes_of(Buffer::new())),
         text => vm.to_string(text)?,
     };
-    let mut bytes = vm.charged_copy(text)?;
+    let mut bytes = vm.heap.charged_copy(text)?;
     if !vm.heap.str(text).is_ascii() {
-        vm.replace_surrogates(&mut bytes)?;
+        vm.heap.replace_surrogates(&mut bytes)?;
     }
-    Ok(vm.bytes_of(bytes))
+    Ok(vm.heap.bytes_of(bytes))
 }
 
 /// `encoder.encodeInto(text, bytes)`: as much of the text as fits; `{read, written}`.
@@ -195,7 +210,7 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let room = vm.heap.view_length(target);
     let length = room.min(vm.heap.str(text).bytes as usize);
-    vm.charge_bytes(3 * length)?;
+    vm.heap.charge_bytes(3 * length)?;
     let bytes = vm.heap.bytes(text); // charged: above
     let (mut read, mut written) = (0, 0);
     while let Some((point, length)) = first_code_point(&bytes[written..])
@@ -206,14 +221,14 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let mut copy = Buffer::new();
     copy.extend_from_slice(vm, &bytes[..written])?;
-    vm.replace_surrogates(&mut copy)?;
+    vm.heap.replace_surrogates(&mut copy)?;
     let room = vm.heap.view_bytes_mut(target); // charged: above
     if let Some(part) = room.get_mut(..written) {
         part.copy_from_slice(&copy);
     }
     let result = vm.heap.new_object();
     for (name, count) in [("read", read), ("written", written)] {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         vm.heap.set_own(result, name, Value::number(count as f64));
     }
     Ok(result)
@@ -233,7 +248,7 @@ const PIECE: usize = 8 << 10;
 
 /// `decoder.decode(bytes, {stream})`
 fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let Some(InternalSlots::TextDecoder(_)) = vm.heap.internal_slots_of(this) else {
+    let Some(_) = vm.heap.slots::<Decoding>(this) else {
         return Err(coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type TextDecoder"));
     };
     let (source, options) = (arg(arguments, 0), arg(arguments, 1));
@@ -241,7 +256,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     check_input(vm, this, source, options, stream)?;
     // Reading the option may have run a function that resized the buffer.
     let length = if source.is_undefined() { 0 } else { vm.heap.view_bytes(source).len() }; // charged: a number
-    let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) else {
+    let Some(state) = vm.heap.slots_mut::<Decoding>(this) else {
         return Ok(Value::UNDEFINED);
     };
     let (fatal, name) = (state.fatal, state.name());
@@ -252,7 +267,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut from = 0;
     loop {
         let to = length.min(from + PIECE);
-        vm.charge_bytes((to - from) * 4)?;
+        vm.heap.charge_bytes((to - from) * 4)?;
         let last = to == length;
         let bytes = if length == 0 { &[][..] } else { vm.heap.view_bytes(source) }; // charged: above
         room.clear();
@@ -266,15 +281,15 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             break;
         }
     }
-    if stream && let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) {
+    if stream && let Some(state) = vm.heap.slots_mut::<Decoding>(this) {
         state.decoder = Some(decoder);
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// The arguments of `decode`, in the order and with the errors that depend on how Node decodes the encoding.
 fn check_input(vm: &mut Vm, this: Value, source: Value, options: Value, stream: bool) -> Result<()> {
-    let Some(InternalSlots::TextDecoder(state)) = vm.heap.internal_slots_of_mut(this) else { return Ok(()) };
+    let Some(state) = vm.heap.slots_mut::<Decoding>(this) else { return Ok(()) };
     state.has_streamed |= stream;
     let quick = if state.has_streamed { None } else { Some(state.encoding) };
     let expected = match quick {
@@ -322,15 +337,15 @@ impl Running {
 }
 
 fn decoding(vm: &Vm, this: Value) -> Option<&Decoding> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::TextDecoder(state)) => Some(state),
+    match vm.heap.slots::<Decoding>(this) {
+        Some(state) => Some(state),
         _ => None,
     }
 }
 
 fn decoder_encoding(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let name = decoding(vm, this).map(Decoding::name).unwrap_or_default();
-    Ok(vm.string(&name))
+    Ok(vm.heap.string(&name))
 }
 
 fn fatal(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -342,7 +357,7 @@ fn ignore_bom(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn check_encoder(vm: &mut Vm, this: Value) -> Result<()> {
-    if let Some(InternalSlots::TextEncoder) = vm.heap.internal_slots_of(this) {
+    if vm.heap.has_slots::<TextEncoder>(this) {
         return Ok(());
     }
     Err(coded(vm, "ERR_INVALID_THIS", "Value of \"this\" must be of type TextEncoder"))

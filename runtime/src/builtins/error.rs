@@ -1,13 +1,13 @@
 //! `Error` and the other error classes.
 
 use super::{Body, Global, Row, arg, native, prelude};
-use crate::atom::known;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE};
-use crate::property::PropertyKey;
-use crate::thrown::Result;
+use crate::value::atom::known;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use agentscript_lang::Refusal;
 use agentscript_lang::refused::Refused;
 

@@ -1,11 +1,11 @@
 //! `escape` and `unescape` (ECMAScript B.2.1), and `RegExp.escape` (22.2.5.1).
 
 use super::{Global, arg, native};
-use crate::charge::Buffer;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::{first_code_point, wtf8_pieces};
 use crate::value::Value;
-use crate::vm::Vm;
-use crate::wtf8::{first_code_point, wtf8_pieces};
+use crate::value::thrown::Result;
 use std::fmt::Write as _;
 
 /// The global functions.
@@ -24,12 +24,12 @@ const PUNCTUATORS: &[u8] = b",-=<>#&!%:;@~'`\"";
 /// `escape(text)`: code units as `%XX` and `%uXXXX`.
 fn escape(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.to_string(arg(arguments, 0))?;
-    let length = vm.charged_utf16(text)?.len();
+    let length = vm.heap.charged_utf16(text)?.len();
     let mut out = Buffer::with_capacity(vm, length)?;
     for from in (0..length).step_by(PART) {
         vm.work(PART.min(length - from) / 4)?;
         let mut part = String::new(); // bounded: by PART, here and below
-        for &unit in vm.charged_utf16(text)?.iter().skip(from).take(PART) {
+        for &unit in vm.heap.charged_utf16(text)?.iter().skip(from).take(PART) {
             // Writing to a string does not fail.
             let _ = match u8::try_from(unit) {
                 Ok(byte) if byte.is_ascii_alphanumeric() || KEPT.contains(&byte) => {
@@ -41,19 +41,19 @@ fn escape(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         out.extend_from_slice(vm, part.as_bytes())?;
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// `unescape(text)`
 fn unescape(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.to_string(arg(arguments, 0))?;
-    let length = vm.charged_utf16(text)?.len();
+    let length = vm.heap.charged_utf16(text)?.len();
     let mut out = Buffer::with_capacity(vm, length)?;
     let mut at = 0;
     while at < length {
         vm.work(PART.min(length - at) / 4)?;
         let mut part = Vec::new(); // bounded: by PART
-        let units = vm.charged_utf16(text)?;
+        let units = vm.heap.charged_utf16(text)?;
         let end = at + PART;
         while at < end.min(length) {
             let (unit, taken) = unescaped(&units[at..]);
@@ -62,7 +62,7 @@ fn unescape(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         out.extend_from_slice(vm, &part)?;
     }
-    vm.string_of_utf16(&out)
+    vm.heap.string_of_utf16(&out)
 }
 
 /// The code unit that a text begins with, and how many stand for it.
@@ -87,7 +87,7 @@ pub fn escape_pattern(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !text.is_string() {
         return Err(vm.type_error("input argument must be a string"));
     }
-    let bytes = vm.charged_copy(text)?;
+    let bytes = vm.heap.charged_copy(text)?;
     let mut out = Buffer::with_capacity(vm, bytes.len())?;
     for part in wtf8_pieces(&bytes, PART) {
         vm.work(part.len() / 4)?;
@@ -102,7 +102,7 @@ pub fn escape_pattern(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         out.extend_from_slice(vm, escaped.as_bytes())?;
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// Write the escape of a code point (ECMAScript 22.2.5.1.1); false where it stands for itself.

@@ -1,7 +1,7 @@
-//! Generators: their methods. How they run is in [`generator`](crate::generator).
+//! Generators: their methods. How they run is in [`generator`](crate::eval::generator).
 
 use super::{Body, Row};
-use crate::generator::Resumption;
+use crate::eval::generator::Resumption;
 
 /// Methods of generators.
 pub const METHODS: &[Row] = &[

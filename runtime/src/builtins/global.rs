@@ -1,16 +1,17 @@
 //! Global functions that belong to no type: `structuredClone`, `atob`, `btoa`.
 
 use super::url::coded;
-use super::{Global, native, object};
-use crate::atom::known;
-use crate::charge::{BYTES_A_STEP, Buffer, Hold};
+use super::{Global, native};
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
+use crate::heap::charge::BYTES_A_STEP;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block};
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
+use crate::meter::buffer::{Buffer, Hold};
+use crate::text::wtf8::code_points;
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
-use crate::wtf8::code_points;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
@@ -70,7 +71,7 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             text.extend_from_slice(vm, char::from(byte).encode_utf8(&mut [0; 2]).as_bytes())?;
         }
     }
-    Ok(vm.string_of(text))
+    Ok(vm.heap.string_of(text))
 }
 
 /// `btoa(text)`: characters below 256 as bytes in Base64.
@@ -82,13 +83,13 @@ fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     // bounded: a piece
     let mut piece = Vec::with_capacity(PIECE / 4 * 3);
     let mut count = 0;
-    let (texts, mut account) = vm.texts();
+    let (texts, meter) = vm.heap.texts();
     let mut points = code_points(texts.bytes(text));
     loop {
-        account.work(PIECE / BYTES_A_STEP * 4)?;
+        meter.work(PIECE / BYTES_A_STEP * 4)?;
         piece.clear();
         piece.extend(points.by_ref().take(PIECE / 4 * 3).map_while(|point| u8::try_from(point).ok()));
-        encoded.extend_from_slice(&*account.meter, STANDARD.encode(&piece).as_bytes())?;
+        encoded.extend_from_slice(&*meter, STANDARD.encode(&piece).as_bytes())?;
         count += piece.len();
         if piece.len() < PIECE / 4 * 3 {
             break;
@@ -98,7 +99,7 @@ fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if count < units {
         return Err(vm.exception("InvalidCharacterError", "Invalid character"));
     }
-    Ok(vm.string_of(encoded))
+    Ok(vm.heap.string_of(encoded))
 }
 
 /// The argument as a string, charged for.
@@ -146,7 +147,7 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
         let message = "The options argument must be either an object or undefined";
         return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", message));
     }
-    let name = vm.intern_text("transfer");
+    let name = vm.heap.intern_text("transfer");
     let transfer = vm.get(options, name)?;
     if transfer.is_nullish() {
         return Ok(Buffer::new());
@@ -168,7 +169,7 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
     }
     vm.work(list.len())?;
     let mut seen = HashSet::new();
-    let _hold = vm.hold(list.len().saturating_mul(32))?;
+    let _hold = vm.heap.hold(list.len().saturating_mul(32))?;
     if list.iter().any(|buffer| !seen.insert(*buffer)) {
         return Err(clone_error(vm, "Transfer list contains duplicate ArrayBuffer"));
     }
@@ -179,7 +180,7 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
 #[cold]
 pub fn webidl_error(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     let error = vm.new_error(Class::TypeError, message);
-    let code = vm.string(code);
+    let code = vm.heap.string(code);
     vm.heap.set_own(error, known::CODE, code);
     Thrown::value(error)
 }
@@ -212,8 +213,8 @@ impl Cloner {
                 vm.new_holes(length as u32)?
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
-            Kind::InternalSlots => match vm.heap.internal_slots[value.index()].structured_clone() {
-                Some(slots) => vm.heap.new_with_slots(slots),
+            Kind::InternalSlots => match vm.heap.internal_slots_of(value).and_then(|slots| slots.structured_clone()) {
+                Some(slots) => vm.heap.new_with_boxed_slots(slots),
                 // Node clones these as plain objects without properties.
                 None if !vm.inherited_names(value).is_empty() => vm.heap.new_object(),
                 None => return Err(not_cloned(vm, value)),
@@ -224,7 +225,7 @@ impl Cloner {
                     return Err(clone_error(vm, "An ArrayBuffer is detached and could not be cloned."));
                 }
                 let (max, length) = (data.max, data.bytes.len());
-                let copy = vm.charged_view_copy(value, 0..length)?;
+                let copy = vm.heap.charged_view_copy(value, 0..length)?;
                 vm.heap.new_byte_buffer(copy.into_vec(), max)
             }
             Kind::Uint8Array => {
@@ -239,7 +240,7 @@ impl Cloner {
                 let class = clone_class(vm, value)?;
                 vm.heap.new_of_class(class)
             }
-            Kind::Native if crate::convert::type_of(value) == "object" => vm.heap.new_object(),
+            Kind::Native if vm.type_of(value) == "object" => vm.heap.new_object(),
             _ => return Err(not_cloned(vm, value)),
         };
         self.add(vm, value, clone)?;
@@ -274,13 +275,13 @@ impl Cloner {
             Kind::Object if vm.heap.class(source).is_error() => self.fill_error(vm, source, clone),
             Kind::Array => {
                 if vm.heap.is_sparse(source) {
-                    for (index, value) in vm.charged_sparse_items(source, 0..usize::MAX)? {
+                    for (index, value) in vm.heap.charged_sparse_items(source, 0..usize::MAX)? {
                         vm.work(1)?;
                         let value = self.clone_of(vm, value)?;
                         vm.set_key(clone, PropertyKey::Index(index), value)?;
                     }
                 } else {
-                    for (index, value) in vm.charged_items_copy(source)?.into_iter().enumerate() {
+                    for (index, value) in vm.heap.charged_items_copy(source)?.into_iter().enumerate() {
                         vm.work(1)?;
                         if value != Value::HOLE {
                             let value = self.clone_of(vm, value)?;
@@ -299,7 +300,7 @@ impl Cloner {
     }
 
     fn fill_object(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
-        for (key, value) in object::counted_pairs(vm, source)? {
+        for (key, value) in crate::eval::property::counted_pairs(vm, source)? {
             vm.work(1)?;
             let value = self.clone_of(vm, value)?;
             vm.define(clone, key, value);
@@ -308,7 +309,7 @@ impl Cloner {
     }
 
     fn fill_map(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
-        for (key, value) in vm.charged_entries(source)? {
+        for (key, value) in vm.heap.charged_entries(source)? {
             super::collections::charge_key(vm, key)?;
             let key = self.clone_of(vm, key)?;
             let value = self.clone_of(vm, value)?;
@@ -347,7 +348,7 @@ fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
         return Ok(Class::Plain);
     }
     let name = vm.get(value, known::NAME)?;
-    let name = if name.is_string() { vm.charged_bytes(name)? } else { b"" };
+    let name = if name.is_string() { vm.heap.charged_bytes(name)? } else { b"" };
     let known = |class: &Class| class.name().as_bytes() == name && *class != Class::AggregateError;
     Ok(Class::ERRORS.iter().copied().find(known).unwrap_or(Class::Error))
 }

@@ -3,14 +3,14 @@
 use super::url::coded;
 use super::url::params::text_of;
 use super::{Body, Global, Row, arg, native, object, prelude};
-use crate::charge::{Buffer, Hold};
-use crate::convert::type_of;
-use crate::error_code::ErrorCode;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::{InternalSlots, Yields, block};
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -77,13 +77,22 @@ pub struct HeadersState {
     is_immutable: bool,
 }
 
-impl HeadersState {
-    /// Bytes that it takes beside itself.
-    pub fn cost(&self) -> usize {
+impl InternalSlots for HeadersState {
+    fn family(&self) -> Family {
+        Family::Headers
+    }
+
+    fn cost(&self) -> usize {
         let texts: usize = self.list.iter().map(Header::cost).sum();
         block(self.list.capacity() * size_of::<Header>()) + texts
     }
 
+    fn iterator_family(&self) -> Family {
+        Family::HeadersIterator
+    }
+}
+
+impl HeadersState {
     /// The name and value at a position, as iteration gives them.
     pub fn pair(&self, position: usize) -> Option<(String, String)> {
         self.list.get(position).map(|header| (header.lower.clone(), header.value.clone()))
@@ -121,7 +130,7 @@ impl HeadersState {
 
 /// Whether a value is a `Headers`.
 pub fn is_headers(vm: &Vm, value: Value) -> bool {
-    matches!(vm.heap.internal_slots_of(value), Some(InternalSlots::Headers(_)))
+    vm.heap.has_slots::<HeadersState>(value)
 }
 
 /// The headers of a response, from an array of pairs of texts; wrong ones are left out.
@@ -129,11 +138,11 @@ pub fn of_pairs(vm: &mut Vm, pairs: Value) -> Result {
     let mut state = HeadersState::default();
     let mut hold = Hold::NONE;
     if pairs.is(Kind::Array) {
-        for pair in vm.charged_items_copy(pairs)? {
+        for pair in vm.heap.charged_items_copy(pairs)? {
             if !pair.is(Kind::Array) {
                 continue;
             }
-            let [name, value] = *vm.charged_items(pair)? else { continue };
+            let [name, value] = *vm.heap.charged_items(pair)? else { continue };
             let ((name, name_hold), (value, value_hold)) = (text_of(vm, name)?, text_of(vm, value)?);
             drop((name_hold, value_hold));
             if is_name(&name) {
@@ -157,13 +166,13 @@ pub fn to_pairs(vm: &mut Vm, headers: Value) -> Result {
         let pair = vm.heap.new_array(vec![name, value]); // bounded: two
         pairs.push(vm, pair)?;
     }
-    Ok(vm.array_of(pairs))
+    Ok(vm.heap.array_of(pairs))
 }
 
 /// Whether there is a header of that name, which is in lower case.
 pub fn contains(vm: &Vm, headers: Value, lower: &str) -> bool {
-    match vm.heap.internal_slots_of(headers) {
-        Some(InternalSlots::Headers(state)) => !state.range(lower).is_empty(),
+    match vm.heap.slots::<HeadersState>(headers) {
+        Some(state) => !state.range(lower).is_empty(),
         _ => false,
     }
 }
@@ -183,7 +192,7 @@ pub fn inspected(vm: &mut Vm, headers: Value) -> Result {
     let (count, bytes) = (state.list.len(), state.cost());
     vm.work(WORK * count + bytes / 16)?;
     vm.reserve(2 * bytes)?;
-    let _hold = vm.hold(bytes)?;
+    let _hold = vm.heap.hold(bytes)?;
     // charged: above
     let mut list = receiver(vm, headers)?.list.clone();
     list.sort_by_key(|header| header.order);
@@ -199,15 +208,15 @@ pub fn inspected(vm: &mut Vm, headers: Value) -> Result {
             value.extend_from_slice(vm, header.value.as_bytes())?;
             at += 1;
         }
-        let value = vm.string_of(value);
-        let name = vm.intern_text(&first.name);
+        let value = vm.heap.string_of(value);
+        let name = vm.heap.intern_text(&first.name);
         vm.heap.set_own(object, name, value);
     }
     Ok(object)
 }
 
 fn make(vm: &mut Vm, state: HeadersState) -> Value {
-    vm.heap.new_with_slots(InternalSlots::Headers(Box::new(state)))
+    vm.heap.new_with_slots(state)
 }
 
 /// Add a header to a state under construction, counted until it is an object.
@@ -238,7 +247,7 @@ fn new_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
                 if !pair.is_object() || !vm.is_iterable(pair) {
                     let shown = vm.inspect(pair, super::inspect::Options::default())?;
                     let shown = if pair.is_string() { format!("\"{}\"", vm.short_text(pair, 100)?) } else { shown }; // bounded: cut
-                    let shown = crate::outcome::cut_text(&shown, 200);
+                    let shown = crate::interface::outcome::cut_text(&shown, 200);
                     let message = format!("Headers contructor: init[{index}] ({shown}) is not iterable."); // bounded: cut above
                     return Err(vm.type_error(&message));
                 }
@@ -256,8 +265,8 @@ fn new_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         _ => {
             for (key, value) in object::pairs(vm, init)? {
                 let name = match key {
-                    PropertyKey::Index(index) => vm.string(&index.to_string()),
-                    PropertyKey::Name(name) => vm.atom_string(name),
+                    PropertyKey::Index(index) => vm.heap.string(&index.to_string()),
+                    PropertyKey::Name(name) => vm.heap.atom_string(name),
                 };
                 let (name, value) = (byte_string(vm, name)?, byte_string(vm, value)?);
                 let (name, value) = checked(vm, "append", name, value)?;
@@ -304,7 +313,7 @@ fn checked(vm: &mut Vm, method: &str, name: String, value: String) -> Result<(St
     let name = checked_name(vm, method, name)?;
     let trimmed = value.trim_matches(['\t', '\n', '\r', ' ']);
     if memchr::memchr3(b'\0', b'\r', b'\n', trimmed.as_bytes()).is_some() {
-        let shown = crate::outcome::cut_text(trimmed, 200);
+        let shown = crate::interface::outcome::cut_text(trimmed, 200);
         let message = format!("Headers.{method}: \"{shown}\" is an invalid header value."); // bounded: cut above
         return Err(vm.type_error(&message));
     }
@@ -321,7 +330,7 @@ fn checked_name(vm: &mut Vm, method: &str, name: String) -> Result<String> {
     if is_name {
         return Ok(name);
     }
-    let shown = crate::outcome::cut_text(&name, 200);
+    let shown = crate::interface::outcome::cut_text(&name, 200);
     let message = format!("Headers.{method}: \"{shown}\" is an invalid header name."); // bounded: cut above
     Err(vm.type_error(&message))
 }
@@ -350,8 +359,8 @@ fn receiver(vm: &mut Vm, this: Value) -> Result<&mut HeadersState> {
     if !is_headers(vm, this) {
         return Err(coded(vm, "ERR_INVALID_THIS", "Illegal invocation"));
     }
-    match vm.heap.internal_slots_of_mut(this) {
-        Some(InternalSlots::Headers(state)) => Ok(state),
+    match vm.heap.slots_mut::<HeadersState>(this) {
+        Some(state) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a Headers is missing")),
     }
 }
@@ -418,11 +427,11 @@ fn get(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
         let bytes = vm.pair_bytes(this, position);
         vm.work(1 + bytes / 16)?;
-        let _hold = vm.hold(bytes)?;
+        let _hold = vm.heap.hold(bytes)?;
         let value = receiver(vm, this)?.list[position].value.clone();
         text.extend_from_slice(vm, value.as_bytes())?;
     }
-    Ok(vm.string_of(text))
+    Ok(vm.heap.string_of(text))
 }
 
 /// `headers.has(name)`
@@ -460,10 +469,10 @@ fn get_set_cookie(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         vm.work(1 + bytes / 16)?;
         vm.reserve(2 * bytes)?;
         let value = receiver(vm, this)?.list[position].value.clone();
-        let value = vm.string(&value);
+        let value = vm.heap.string(&value);
         items.push(vm, value)?;
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -486,11 +495,11 @@ fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
 /// `$headersEach(self, arguments)`: the function, once receiver and arguments of `forEach` are checked.
 fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     receiver(vm, arg(arguments, 0))?;
-    let function = match vm.charged_items(arg(arguments, 1))? {
+    let function = match vm.heap.charged_items(arg(arguments, 1))? {
         [] => return Err(vm.type_error("Headers.forEach: 1 argument required, but 0 found.")),
         [function, ..] => *function,
     };
-    if type_of(function) == "function" {
+    if vm.type_of(function) == "function" {
         return Ok(function);
     }
     let message = "Failed to execute 'forEach' on 'Headers': parameter 1 is not of type 'Function'.";

@@ -8,22 +8,23 @@ mod layout;
 mod text;
 mod url;
 
-pub use text::{is_identifier, width};
+pub use crate::text::quote::is_identifier;
+pub use text::width;
 
-use super::family::Family;
 use super::registry::registry;
-use crate::atom::known;
-use crate::charge::{Buffer, Hold};
-use crate::error_code::ErrorCode;
+use crate::eval::property::PropertyKey;
+use crate::eval::unawaited::PromiseUse;
+use crate::eval::vm::Vm;
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Entry, InternalSlots, Yields, block};
-use crate::numeric::number_text;
-use crate::promise::State;
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
-use crate::unawaited::PromiseUse;
+use crate::heap::promise::State;
+use crate::heap::{Entry, Yields, block};
+use crate::interface::error_code::ErrorCode;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::atom::known;
+use crate::value::family::Family;
+use crate::value::numeric::number_text;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// How a value is printed.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +206,7 @@ impl Inspector<'_> {
         while end < bytes.len() && bytes[end] & 0xC0 == 0x80 {
             end -= 1;
         }
-        let units = crate::wtf8::to_utf16(&bytes[..end]);
+        let units = crate::text::wtf8::to_utf16(&bytes[..end]);
         self.vm.heap.new_utf16(&units[..MAX_STRING])
     }
 
@@ -332,57 +333,32 @@ impl Inspector<'_> {
     }
 
     fn internal_slots_of(&mut self, object: Value) -> Result<Outline> {
-        let slots = &self.vm.heap.internal_slots[object.index()];
-        let (class, tag) = (slots.class(), slots.tag());
-        let (base, open) = match slots {
-            InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
+        let heap = &self.vm.heap;
+        let (family, class, tag) = (self.vm.family(object), heap.slots_class(object), heap.slots_tag(object));
+        let (base, open) = match family {
+            Family::Date => (self.vm.heap.slots(object).map_or(String::default(), super::date::inspected), "{".into()),
             // bounded: names of ours
-            InternalSlots::AbortSignal(state) => (format!("AbortSignal {{ aborted: {} }}", state.aborted), "{".into()),
-            InternalSlots::AbortController(signal) => {
-                let aborted = self.vm.signal_state(*signal).is_some_and(|state| state.aborted);
-                // bounded: names of ours
-                (format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}"), "{".into())
+            Family::AbortSignal | Family::AbortController | Family::AbortEvent => {
+                (self.indented(super::abort::inspected(self.vm, object))?, "{".into())
             }
-            InternalSlots::AbortEvent(signal) => {
-                let time = number_text(self.vm.signal_state(*signal).map_or(0.0, |state| state.time));
-                let fields = "type: 'abort',\n  defaultPrevented: false,\n  cancelable: false";
-                // bounded: names of ours, and a number
-                (self.indented(format!("Event {{\n  {fields},\n  timeStamp: {time}\n}}"))?, "{".into())
-            }
-            InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
+            Family::RegExp => (super::regexp::literal_text(self.vm, object)?, "{".into()),
+            Family::Segments => (String::default(), "{".into()),
             // bounded: names of ours
-            InternalSlots::Url(_)
-            | InternalSlots::Params(_)
-            | InternalSlots::TextEncoder
-            | InternalSlots::TextDecoder(_)
-            | InternalSlots::Timeout(_)
-            | InternalSlots::Headers(_)
-            | InternalSlots::Response(_) => (String::default(), format!("{class} {{")), // bounded: as above
-            InternalSlots::Generator(_) => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
-            InternalSlots::Segments(_) => (String::default(), "{".into()),
-            InternalSlots::Collator(_)
-            | InternalSlots::DateTimeFormat(_)
-            | InternalSlots::DisplayNames(_)
-            | InternalSlots::ListFormat(_)
-            | InternalSlots::NumberFormat(_)
-            | InternalSlots::PluralRules(_)
-            | InternalSlots::RelativeTimeFormat(_)
-            | InternalSlots::Segmenter(_) => {
-                (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
-            }
+            _ if tag == class || family == Family::Timeout => (String::default(), format!("{class} {{")),
+            _ => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
         };
         Ok(Outline::with_base(base, open, class))
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {
         let name = match callable.kind() {
-            Kind::Native if crate::convert::type_of(callable) != "function" => None,
+            Kind::Native if self.vm.type_of(callable) != "function" => None,
             Kind::Tool => Some(self.vm.callable_name(callable)),
             _ => {
                 let name = self.vm.get(callable, known::NAME)?;
                 let name = self.vm.to_string(name)?;
                 self.check(self.vm.heap.str(name).bytes as usize)?;
-                Some(self.vm.charged_text(name)?.into_owned()) // charged: here
+                Some(self.vm.heap.charged_text(name)?.into_owned()) // charged: here
             }
         };
         let Some(name) = name else {
@@ -445,14 +421,14 @@ impl Inspector<'_> {
         let value = self.value(property.value, depth)?;
         self.indent -= 2;
         let atom = self.vm.key_atom(property.key);
-        self.check(self.vm.atoms.text(atom).len())?;
-        let key = self.vm.atoms.text(atom);
+        self.check(self.vm.heap.atoms.text(atom).len())?;
+        let key = self.vm.heap.atoms.text(atom);
         let name = if atom == known::PROTO {
             "['__proto__']".into()
         } else if !property.enumerable || atom.is_symbol() {
-            format!("[{}]", self.vm.atom_text(atom)) // bounded: a name of ours
+            format!("[{}]", self.vm.heap.atom_text(atom)) // bounded: a name of ours
         } else if is_identifier(key) {
-            crate::wtf8::lossy(key).into_owned() // charged: above
+            crate::text::wtf8::lossy(key).into_owned() // charged: above
         } else {
             text::quoted(key)
         };

@@ -14,17 +14,20 @@ pub mod relative_time_format;
 pub mod segmenter;
 mod supported_values;
 
-use super::family::Family;
 use super::registry::registry;
 use super::{Body, Global, Row, native};
-use crate::charge::{Buffer, Hold};
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use agentscript_intl::locale::{self, Invalid, Resolved};
 use agentscript_intl::plurals;
 use agentscript_lang::refused::Missing;
+
+/// The cost of the tag of a locale.
+const LOCALE: usize = crate::heap::block(64);
 
 /// The namespace.
 pub const GLOBALS: &[Global] = &[Global {
@@ -112,7 +115,7 @@ pub fn supported(vm: &mut Vm, this: Value, arguments: &[Value], is_available: im
 pub const MATCHERS: &[&str] = &["lookup", "best fit"];
 
 fn texts(vm: &mut Vm, texts: &[String]) -> Value {
-    let items = texts.iter().map(|text| vm.string(text)).collect(); // bounded: by the tags of a list, counted there
+    let items = texts.iter().map(|text| vm.heap.string(text)).collect(); // bounded: by the tags of a list, counted there
     vm.heap.new_array(items)
 }
 
@@ -128,7 +131,7 @@ pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     while end < bytes.len() && end > 0 && bytes[end] & 0xC0 == 0x80 {
         end -= 1;
     }
-    let text = crate::wtf8::lossy(&bytes[..end]);
+    let text = crate::text::wtf8::lossy(&bytes[..end]);
     Ok(if end < bytes.len() { text + "…" } else { text }.into())
 }
 
@@ -239,13 +242,13 @@ pub fn incompatible_wrapper(vm: &mut Vm, this: Value, class: &str, method: &str)
 
 /// Set a property of a new object.
 pub fn put(vm: &mut Vm, object: Value, name: &str, value: Value) {
-    let name = vm.intern_text(name);
+    let name = vm.heap.intern_text(name);
     vm.heap.set_own(object, name, value);
 }
 
 /// Set a property of a new object to a text.
 pub fn put_text(vm: &mut Vm, object: Value, name: &str, text: &str) {
-    let text = vm.string(text);
+    let text = vm.heap.string(text);
     put(vm, object, name, text);
 }
 
@@ -254,7 +257,7 @@ pub fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
     if options.is_undefined() {
         return Ok(Value::UNDEFINED);
     }
-    let name = vm.intern_text(name);
+    let name = vm.heap.intern_text(name);
     vm.get(options, name)
 }
 
@@ -313,20 +316,20 @@ pub fn flag(vm: &mut Vm, options: Value, name: &str) -> Result<Option<bool>> {
 
 /// A list of `{type, value}` objects: what every `formatToParts` gives. A third text is `source`.
 pub fn parts_value<'a>(vm: &mut Vm, parts: impl Iterator<Item = (&'a str, &'a str, Option<&'a str>)>) -> Result {
-    let [kind, value, source] = ["type", "value", "source"].map(|name| vm.intern_text(name));
+    let [kind, value, source] = ["type", "value", "source"].map(|name| vm.heap.intern_text(name));
     let mut items = Buffer::new();
     for (name, text, from) in parts {
         vm.work(1 + text.len() / 16)?;
         let object = vm.heap.new_object();
-        let name = vm.string(name);
+        let name = vm.heap.string(name);
         vm.heap.set_own(object, kind, name);
-        let text = vm.string(text);
+        let text = vm.heap.string(text);
         vm.heap.set_own(object, value, text);
         if let Some(from) = from {
-            let from = vm.string(from);
+            let from = vm.heap.string(from);
             vm.heap.set_own(object, source, from);
         }
         items.push(vm, object)?;
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }

@@ -1,13 +1,12 @@
 //! `JSON`.
 
 use super::{Body, Global, Row, arg, either, native};
-use crate::charge::Buffer;
-use crate::convert::type_of;
-use crate::json::Layout;
-use crate::thrown::Result;
+use crate::eval::json::Layout;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::to_utf16;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
-use crate::wtf8::to_utf16;
 
 /// `JSON`
 pub const GLOBALS: &[Global] = &[Global {
@@ -34,12 +33,12 @@ pub const INTRINSICS: &[Row] = &[
 
 /// `JSON.parse(text)`
 fn parse_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
-    if type_of(arg(arguments, 1)) == "function" { Ok(None) } else { parse(vm, this, arguments).map(Some) }
+    if vm.type_of(arg(arguments, 1)) == "function" { Ok(None) } else { parse(vm, this, arguments).map(Some) }
 }
 
 /// `JSON.stringify(value, list, space)`
 fn stringify_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
-    if type_of(arg(arguments, 1)) == "function" { Ok(None) } else { stringify(vm, this, arguments).map(Some) }
+    if vm.type_of(arg(arguments, 1)) == "function" { Ok(None) } else { stringify(vm, this, arguments).map(Some) }
 }
 
 /// `$json_parse(text)`
@@ -72,7 +71,7 @@ fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
             // V8 stops at a character 0.
             let end = units.iter().take(10).position(|&unit| unit == 0).unwrap_or(units.len().min(10));
             let mut indent = b"".into();
-            crate::wtf8::push_utf16(&units[..end], &mut indent);
+            crate::text::wtf8::push_utf16(&units[..end], &mut indent);
             Some(indent)
         }
         _ => None,
@@ -111,11 +110,11 @@ fn to_json(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// led to each container of the path.
 fn cycle(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 3);
-    let path = vm.charged_items_copy(arg(arguments, 0))?;
+    let path = vm.heap.charged_items_copy(arg(arguments, 0))?;
     let Some(start) = path.iter().position(|&container| container == value) else {
         return Ok(Value::UNDEFINED);
     };
-    let mut keys = vm.charged_items_copy(arg(arguments, 1))?;
+    let mut keys = vm.heap.charged_items_copy(arg(arguments, 1))?;
     keys.push(vm, arg(arguments, 2))?;
     let mut edges = Buffer::new();
     for (&container, &key) in path[start..].iter().zip(&keys[start + 1..]) {

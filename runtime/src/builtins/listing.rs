@@ -3,9 +3,10 @@
 //! bounded: by the tables of built-ins
 
 use super::Body;
-use super::registry::{Registry, Static, registry};
-use crate::atom::Atom;
-use crate::dialect::Dialect;
+use super::registry::registry;
+use crate::eval::registry::{Registry, Static};
+use crate::interface::dialect::Dialect;
+use crate::value::atom::Atom;
 
 /// A global name of the language: a constructor, a function, or a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub fn builtins() -> Vec<BuiltIn> {
         .chain(host_functions(registry))
         .map(|(name, number)| {
             let native = &registry.natives[number as usize];
-            let shown = |atom: Atom| registry.names[atom.0 as usize];
+            let shown = |atom: Atom| registry.names.text(atom);
             BuiltIn {
                 name,
                 is_function: native.is_function(),
@@ -120,7 +121,7 @@ fn functions(registry: &Registry, owner: String, name: &'static str, number: u32
     let path = if owner.is_empty() { name.to_owned() } else { format!("{owner}.{name}") };
     for atom in registry.property_names(number) {
         if let Some(Static::Native(function)) = registry.property(number, atom) {
-            functions(registry, path.clone(), registry.names[atom.0 as usize], function, all);
+            functions(registry, path.clone(), registry.names.text(atom), function, all);
         }
     }
 }

@@ -1,15 +1,13 @@
 //! `Math`. Functions that V8 takes from fdlibm give the same digits here. Those that the `libm` crate computes in the
 //! same way come from it, the others are in [`fdlibm`].
 
-pub mod fdlibm;
-
 use super::{Body, Global, arg, native};
-use crate::charge::Buffer;
-use crate::numeric::to_int32;
-use crate::operator::power;
-use crate::thrown::Result;
-use crate::value::Value;
-use crate::vm::Vm;
+use crate::eval::operator::power;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::value::numeric::to_int32;
+use crate::value::thrown::Result;
+use crate::value::{Value, fdlibm};
 use std::f64::consts;
 
 /// The namespace.

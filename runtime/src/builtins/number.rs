@@ -3,12 +3,12 @@
 pub mod format;
 
 use super::{Body, Global, Row, arg, native};
+use crate::eval::operator::bigint_number;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
-use crate::numeric::{is_space, leading_text, number_text, parse_radix, to_int32};
-use crate::operator::bigint_number;
-use crate::thrown::Result;
+use crate::value::numeric::{is_space, leading_text, number_text, parse_radix, to_int32};
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use format::{exponential, fixed, precise, radix_text};
 
 /// The constructor and functions.
@@ -60,7 +60,7 @@ fn number(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Some(&value) = arguments.first() else { return Ok(Value::ZERO) };
     let value = vm.to_numeric(value)?;
     if value.is(Kind::BigInt) {
-        return Ok(Value::number(bigint_number(vm.charged_bigint(value)?)));
+        return Ok(Value::number(bigint_number(vm.heap.charged_bigint(value)?)));
     }
     Ok(value)
 }
@@ -98,7 +98,7 @@ fn parse_float(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(value);
     }
     let text = vm.to_string(value)?;
-    Ok(Value::number(leading_number(leading_text(vm.charged_bytes(text)?))))
+    Ok(Value::number(leading_number(leading_text(vm.heap.charged_bytes(text)?))))
 }
 
 fn leading_number(text: &str) -> f64 {
@@ -145,7 +145,7 @@ fn parse_int(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let text = vm.to_string(value)?;
     let radix = to_int32(vm.to_number(radix)?);
-    Ok(Value::number(leading_integer(leading_text(vm.charged_bytes(text)?), radix)))
+    Ok(Value::number(leading_integer(leading_text(vm.heap.charged_bytes(text)?), radix)))
 }
 
 fn leading_integer(text: &str, radix: i32) -> f64 {
@@ -205,13 +205,13 @@ fn to_exponential(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let argument = arg(arguments, 0);
     let digits = vm.to_integer(argument)?;
     if !number.is_finite() {
-        return Ok(vm.string(&number_text(number)));
+        return Ok(vm.heap.string(&number_text(number)));
     }
     if !(0.0..=100.0).contains(&digits) {
         return Err(vm.range_error("toExponential() argument must be between 0 and 100"));
     }
     let digits = (!argument.is_undefined()).then_some(digits as usize);
-    Ok(vm.string(&exponential(number, digits)))
+    Ok(vm.heap.string(&exponential(number, digits)))
 }
 
 /// `number.toFixed(digits)`
@@ -222,9 +222,9 @@ fn to_fixed(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Err(vm.range_error("toFixed() digits argument must be between 0 and 100"));
     }
     if !number.is_finite() || number.abs() >= 1e21 {
-        return Ok(vm.string(&number_text(number)));
+        return Ok(vm.heap.string(&number_text(number)));
     }
-    Ok(vm.string(&fixed(number, digits as usize)))
+    Ok(vm.heap.string(&fixed(number, digits as usize)))
 }
 
 /// `number.toPrecision(digits)`
@@ -233,12 +233,12 @@ fn to_precision(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let argument = arg(arguments, 0);
     let digits = if argument.is_undefined() { 0.0 } else { vm.to_integer(argument)? };
     if argument.is_undefined() || !number.is_finite() {
-        return Ok(vm.string(&number_text(number)));
+        return Ok(vm.heap.string(&number_text(number)));
     }
     if !(1.0..=100.0).contains(&digits) {
         return Err(vm.range_error("toPrecision() argument must be between 1 and 100"));
     }
-    Ok(vm.string(&precise(number, digits as usize)))
+    Ok(vm.heap.string(&precise(number, digits as usize)))
 }
 
 /// `number.toString(radix)`
@@ -246,7 +246,7 @@ fn to_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let number = receiver(vm, this, "toString")?;
     match radix_argument(vm, arg(arguments, 0))? {
         10 => vm.to_string(Value::foreign_number(number)),
-        radix => Ok(vm.string(&radix_text(number, radix))),
+        radix => Ok(vm.heap.string(&radix_text(number, radix))),
     }
 }
 

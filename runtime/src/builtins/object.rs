@@ -5,16 +5,16 @@
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, iterating, native, prelude};
-use crate::atom::known;
-use crate::charge::Buffer;
-use crate::error_code::ErrorCode;
+use crate::eval::property::{PropertyKey, counted_pairs};
+use crate::eval::unawaited::PromiseUse;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
-use crate::unawaited::PromiseUse;
+use crate::interface::error_code::ErrorCode;
+use crate::meter::buffer::Buffer;
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use agentscript_lang::Refusal;
 use agentscript_lang::refused::Refused;
 
@@ -102,7 +102,7 @@ fn onto_primitive(vm: &mut Vm, target: Value, key: PropertyKey) -> Thrown {
         let key = vm.key_text(key);
         return vm.type_error(&format!("Cannot assign to read only property '{key}' of object '[object String]'"));
     }
-    let what = crate::convert::type_of(target);
+    let what = vm.type_of(target);
     let message = format!("Object.assign onto a {what} is not allowed in AgentScript: there are no wrapper objects"); // bounded: a name
     Thrown::illegal(ErrorCode::ValidationError, Refusal::IllegalBuiltinAccess, message)
 }
@@ -132,11 +132,11 @@ fn entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut entries = Buffer::with_capacity(vm, pairs.len())?;
     for (key, value) in pairs {
         vm.work(1)?;
-        let key = name(vm, key);
+        let key = vm.listed_key(key);
         let entry = vm.heap.new_array(vec![key, value]); // bounded: two
         entries.push(vm, entry)?;
     }
-    Ok(vm.array_of(entries))
+    Ok(vm.heap.array_of(entries))
 }
 
 fn freeze(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -221,7 +221,7 @@ fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let pairs = pairs(vm, source)?;
     let mut values = Buffer::with_capacity(vm, pairs.len())?;
     values.extend(vm, pairs.into_iter().map(|(_, value)| value))?;
-    Ok(vm.array_of(values))
+    Ok(vm.heap.array_of(values))
 }
 
 fn has_own_property(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -269,13 +269,13 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
             vm.note_use(this, PromiseUse::Text, None);
             "Promise"
         }
-        Kind::InternalSlots => vm.heap.internal_slots[this.index()].tag(),
+        Kind::InternalSlots => vm.heap.slots_tag(this),
         Kind::ArrayBuffer => "ArrayBuffer",
         Kind::Uint8Array => "Uint8Array",
         Kind::Iterator => super::iterator::tag(vm.family(this)),
         Kind::Object | Kind::App => "Object",
     };
-    Ok(vm.string(&format!("[object {tag}]"))) // bounded: a name of ours
+    Ok(vm.heap.string(&format!("[object {tag}]"))) // bounded: a name of ours
 }
 
 fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -304,36 +304,11 @@ fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
-impl Vm {
-    /// Append the own property names of a value as strings: the enumerable ones, or `all`.
-    pub fn push_keys(&mut self, value: Value, all: bool, names: &mut Buffer<Value>) -> Result<()> {
-        if value.is(Kind::Promise) {
-            self.note_use(value, PromiseUse::Properties, None);
-        }
-        let keys = self.charged_keys(value, all)?;
-        names.room(self, keys.len())?;
-        for key in keys {
-            self.work(1)?;
-            let name = name(self, key);
-            names.push(self, name)?;
-        }
-        Ok(())
-    }
-}
-
 /// An array of these.
 fn list_of_keys(vm: &mut Vm, value: Value, all: bool) -> Result {
     let mut names = Buffer::new();
     vm.push_keys(value, all, &mut names)?;
-    Ok(vm.array_of(names))
-}
-
-/// A key as a string. Strings of large indices are not cached.
-fn name(vm: &mut Vm, key: PropertyKey) -> Value {
-    match key {
-        PropertyKey::Index(index) if index >= 256 => vm.string(&index.to_string()),
-        PropertyKey::Index(_) | PropertyKey::Name(_) => vm.key_string(key),
-    }
+    Ok(vm.heap.array_of(names))
 }
 
 /// A value that has properties.
@@ -352,32 +327,6 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> 
         vm.note_use(value, PromiseUse::Properties, None);
     }
     counted_pairs(vm, value)
-}
-
-/// The same, where the caller charges for plain objects while iterating.
-pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
-    if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
-        let properties = vm.counted_properties(value)?;
-        let mut pairs = Buffer::with_capacity(vm, properties.len())?;
-        let mut indices = false;
-        for (name, value) in properties.into_iter().filter(|(name, _)| !name.is_symbol()) {
-            let key = vm.atom_key(name);
-            indices |= matches!(key, PropertyKey::Index(_));
-            pairs.push(vm, (key, value))?;
-        }
-        if indices {
-            pairs.sort_by_key(|(key, _)| key.rank());
-        }
-        return Ok(pairs);
-    }
-    let keys = vm.charged_keys(value, false)?;
-    let mut pairs = Buffer::with_capacity(vm, keys.len())?;
-    for key in keys {
-        vm.work(1)?;
-        let property = vm.own_property(value, key)?.unwrap_or(Value::UNDEFINED);
-        pairs.push(vm, (key, property))?;
-    }
-    Ok(pairs)
 }
 
 fn restrict(vm: &mut Vm, value: Value, flags: u8) -> Result {

@@ -5,16 +5,17 @@
 //! functions that resolve and reject the promise. Missing values are holes.
 
 use super::registry::registry;
-use super::{Body, Global, NativeFn, Row, arg, either, native, prelude};
-use crate::atom::{Atom, known};
-use crate::charge::Buffer;
+use super::{Body, Global, Row, arg, either, native, prelude};
+use crate::builtins::ClosureFn;
+use crate::eval::property::PropertyKey;
+use crate::eval::unawaited::PromiseUse;
+use crate::eval::vm::Vm;
+use crate::heap::promise::Reaction;
 use crate::heap::{Action, Class};
-use crate::promise::Reaction;
-use crate::property::PropertyKey;
-use crate::thrown::Result;
-use crate::unawaited::PromiseUse;
+use crate::meter::buffer::Buffer;
+use crate::value::atom::{Atom, known};
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::borrow::Cow;
 
 /// `Promise`
@@ -112,7 +113,7 @@ fn with_resolvers(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let (resolve, reject) = vm.resolving_functions(promise);
     let object = vm.heap.new_object();
     for (name, value) in [("promise", promise), ("resolve", resolve), ("reject", reject)] {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         vm.heap.set_own(object, name, value);
     }
     Ok(object)
@@ -136,7 +137,7 @@ fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>>
 /// `$executor(executor)`: a new promise and its resolving functions; an error unless the executor is callable.
 fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let executor = arg(arguments, 0);
-    if crate::convert::type_of(executor) != "function" {
+    if vm.type_of(executor) != "function" {
         let text = vm.receiver_text(executor);
         return Err(vm.type_error(&format!("Promise resolver {text} is not a function")));
     }
@@ -146,7 +147,7 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$called(value)`: the value; an error unless it is callable.
 fn called(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let function = arg(arguments, 0);
-    if crate::convert::type_of(function) == "function" {
+    if vm.type_of(function) == "function" {
         return Ok(function);
     }
     let what = vm.describe_typed(function);
@@ -171,9 +172,9 @@ fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
         Kind::Null => "object null".into(),
         Kind::Number | Kind::Boolean => {
-            format!("{} {}", crate::convert::type_of(value), vm.to_text_lossy(value)).into() // bounded: a number
+            format!("{} {}", vm.type_of(value), vm.to_text_lossy(value)).into() // bounded: a number
         }
-        _ => crate::convert::type_of(value).into(),
+        _ => vm.type_of(value).into(),
     };
     Err(vm.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))")))
 }
@@ -227,7 +228,7 @@ fn own_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !value.is(Kind::Array) {
         return Ok(Value::bool(has(vm, value)));
     }
-    let items = vm.charged_items_copy(value)?;
+    let items = vm.heap.charged_items_copy(value)?;
     Ok(Value::bool(items.iter().any(|&item| has(vm, item))))
 }
 
@@ -307,9 +308,9 @@ impl Combinator {
     /// The reactions to an item, from the state and its index, and the functions of the promise of the combinator.
     fn handlers(self, vm: &mut Vm, part: (Value, usize), [resolves, rejects]: [Value; 2]) -> (Value, Value) {
         match self {
-            Self::All => (vm.part(resolve_element, part), rejects),
-            Self::AllSettled => (vm.part(settle_fulfilled, part), vm.part(settle_rejected, part)),
-            Self::Any => (resolves, vm.part(reject_element, part)),
+            Self::All => (vm.part(&RESOLVE_ELEMENT, part), rejects),
+            Self::AllSettled => (vm.part(&SETTLE_FULFILLED, part), vm.part(&SETTLE_REJECTED, part)),
+            Self::Any => (resolves, vm.part(&REJECT_ELEMENT, part)),
             Self::Race => (resolves, rejects),
         }
     }
@@ -329,14 +330,14 @@ const PIECE: usize = 1 << 12;
 
 /// Subscribe to all items.
 fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
-    let items = vm.charged_items_copy(items)?;
+    let items = vm.heap.charged_items_copy(items)?;
     let result = vm.promise_of_call(false);
     let mut collected = Buffer::with_capacity(vm, items.len())?;
     for piece in items.chunks(PIECE) {
         vm.work(piece.len() / 8)?;
         collected.extend(vm, piece.iter().map(|_| Value::HOLE))?;
     }
-    let collected = vm.array_of(collected);
+    let collected = vm.heap.array_of(collected);
     // The same for all items: only the first use counts.
     let (resolves, rejects) = vm.combinator_functions(result);
     let missing = Value::number(items.len() as f64);
@@ -364,7 +365,7 @@ impl Vm {
     }
 
     /// A reaction to one item of a combinator.
-    fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
+    fn part(&mut self, native: &'static ClosureFn, (state, index): (Value, usize)) -> Value {
         let result = self.heap.at(state, 0).unwrap_or(Value::UNDEFINED);
         self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), result])
     }
@@ -402,35 +403,18 @@ impl Vm {
         missing
     }
 
-    /// How V8 names a receiver in messages.
-    pub fn receiver_text(&mut self, value: Value) -> String {
-        match value.kind() {
-            Kind::Object
-            | Kind::Array
-            | Kind::Map
-            | Kind::Set
-            | Kind::Promise
-            | Kind::InternalSlots
-            | Kind::ArrayBuffer
-            | Kind::Uint8Array => self.object_tag(value),
-            Kind::App | Kind::Iterator => "#<Object>".into(),
-            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
-                self.function_text(value).into()
-            }
-            _ => self.to_text_lossy(value),
-        }
-    }
-
     /// `{status, value}` or `{status, reason}`
     fn settlement(&mut self, status: &str, name: Atom, value: Value) -> Value {
-        let status = self.intern_text(status);
-        let status = self.atom_string(status);
+        let status = self.heap.intern_text(status);
+        let status = self.heap.atom_string(status);
         let object = self.heap.new_object();
         self.heap.set_own(object, known::STATUS, status);
         self.heap.set_own(object, name, value);
         object
     }
 }
+
+static RESOLVE_ELEMENT: ClosureFn = ClosureFn { length: 1, call: resolve_element };
 
 /// Takes the value of an item of `Promise.all`.
 fn resolve_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -440,17 +424,23 @@ fn resolve_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
+static SETTLE_FULFILLED: ClosureFn = ClosureFn { length: 1, call: settle_fulfilled };
+
 /// Takes the value of an item of `Promise.allSettled`.
 fn settle_fulfilled(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let settled = vm.settlement("fulfilled", known::VALUE, arg(arguments, 0));
     resolve_element(vm, this, &[settled])
 }
 
+static SETTLE_REJECTED: ClosureFn = ClosureFn { length: 1, call: settle_rejected };
+
 /// Takes the reason of an item of `Promise.allSettled`.
 fn settle_rejected(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let settled = vm.settlement("rejected", known::REASON, arg(arguments, 0));
     resolve_element(vm, this, &[settled])
 }
+
+static REJECT_ELEMENT: ClosureFn = ClosureFn { length: 1, call: reject_element };
 
 /// Takes the reason of an item of `Promise.any`.
 fn reject_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -462,13 +452,13 @@ fn reject_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 impl Vm {
     fn resolve_once(&mut self, promise: Value, value: Value) {
-        if self.heap.promises[promise.index()].state == crate::promise::State::Pending {
+        if self.heap.promises[promise.index()].state == crate::heap::promise::State::Pending {
             self.resolve_promise(promise, value);
         }
     }
 
     fn reject_with_all(&mut self, promise: Value, errors: Value) {
-        if self.heap.promises[promise.index()].state == crate::promise::State::Pending {
+        if self.heap.promises[promise.index()].state == crate::heap::promise::State::Pending {
             let error = self.new_error(Class::AggregateError, "All promises were rejected");
             self.set_errors(error, errors);
             self.reject_promise(promise, error);

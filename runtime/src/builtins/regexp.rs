@@ -14,16 +14,14 @@ pub use replace::replace_matches;
 pub use text::{match_all, match_text, search, split};
 
 use super::{Body, Global, Row, arg, getter, native};
-use crate::atom::known;
-use crate::heap::{Class, InternalSlots, RegExp};
-use crate::node::Regex;
-use crate::regexp::{Program, compile};
-use crate::thrown::{Result, Thrown};
+use crate::eval::regexp_literal::program_of;
+use crate::eval::vm::Vm;
+use crate::heap::{Class, RegExp};
+use crate::text::wtf8::{push_utf16, to_utf16};
 use crate::value::Value;
-use crate::vm::Vm;
-use crate::wtf8::{lossy, push_utf16, to_utf16};
-use agentscript_lang::regexp::{Flags, message};
-use hashbrown::HashMap;
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
+use agentscript_lang::regexp::Flags;
 use std::sync::Arc;
 
 /// The constructor.
@@ -63,9 +61,6 @@ pub const INTRINSICS: &[Row] = &[
     native("$replaceMatches", 3, replace_matches),
 ];
 
-/// Programs of a run by pattern and flags.
-pub type Cache = HashMap<(Box<[u8]>, Flags), Arc<Program>>;
-
 /// Most programs in the cache, and the largest one that is cached.
 const CACHED: usize = 64;
 const CACHED_BYTES: usize = 16 << 10;
@@ -85,7 +80,7 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let known = vm.heap.regexp(pattern).map(|known| (known.source, known.program.flags));
     let source = match known {
         Some((source, _)) => source,
-        None if pattern.is_undefined() => vm.atom_string(known::EMPTY),
+        None if pattern.is_undefined() => vm.heap.atom_string(known::EMPTY),
         None => vm.to_string(pattern)?,
     };
     let flags = match known {
@@ -97,9 +92,9 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             match Flags::parse(vm.heap.bytes(text)) {
                 Some(flags) => flags,
                 None => {
-                    let before = vm.string("Invalid flags supplied to RegExp constructor '");
+                    let before = vm.heap.string("Invalid flags supplied to RegExp constructor '");
                     let message = vm.concat(before, text)?;
-                    let after = vm.string("'");
+                    let after = vm.heap.string("'");
                     let message = vm.concat(message, after)?;
                     return Err(Thrown::value(vm.error_of(Class::SyntaxError, message)));
                 }
@@ -122,7 +117,7 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
         }
     }
     vm.charge_piece(64 + length.saturating_mul(16), 40)?;
-    let program = made(vm, source, flags)?;
+    let program = program_of(vm, source, flags)?;
     if length + program.bytes() <= CACHED_BYTES {
         if vm.realm.regexp_cache.len() >= CACHED {
             vm.realm.regexp_cache.clear();
@@ -134,64 +129,6 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     Ok(vm.heap.new_regexp(program, source))
 }
 
-/// Most bytes per byte of a pattern while it is parsed and compiled, classes excluded.
-const BYTES_MADE: usize = 256;
-
-/// The program of a text, which has been charged for.
-fn made(vm: &mut Vm, source: Value, flags: Flags) -> Result<Arc<Program>> {
-    let length = vm.heap.str(source).bytes as usize;
-    let room = vm.hold(length.saturating_mul(BYTES_MADE))?;
-    // charged: by the caller
-    let error = match compile(&to_utf16(vm.heap.bytes(source)), flags) {
-        Ok(program) => {
-            drop(room);
-            let program = Arc::new(program);
-            vm.reserve(program.bytes())?;
-            vm.work(program.bytes() / 64)?;
-            return Ok(program);
-        }
-        Err(error) => error,
-    };
-    // charged: by the caller; it is held
-    let text = message(&lossy(vm.heap.bytes(source)), flags, error);
-    Err(syntax_error(vm, &text))
-}
-
-fn syntax_error(vm: &mut Vm, message: &str) -> Thrown {
-    vm.throw(Class::SyntaxError, message)
-}
-
-/// Most literals of a script that share their programs between runs, and the largest shared program. Others are
-/// compiled by each run, so that cached scripts stay small.
-const SHARED: u32 = 64;
-const SHARED_BYTES: usize = 16 << 10;
-
-/// The program of a literal that this run has not evaluated yet. A run is charged whether it is compiled already or
-/// not, so that steps are deterministic.
-pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Program>> {
-    let length = vm.heap.str(source).bytes as usize;
-    vm.charge_piece(4 + length, 200)?;
-    let program = match literal.shared.get() {
-        Some(program) => {
-            vm.work(program.bytes() / 64)?;
-            Arc::clone(program)
-        }
-        None => made(vm, source, literal.flags)?,
-    };
-    if literal.number < SHARED && program.bytes() <= SHARED_BYTES {
-        let _ = literal.shared.set(Arc::clone(&program));
-    }
-    let number = literal.number as usize;
-    if literal.number != u32::MAX {
-        let more = (number + 1).saturating_sub(vm.realm.regexp_literals.len());
-        vm.reserve(program.bytes() + more * 16)?;
-        vm.heap.meter.keep_bytes(program.bytes() + more * 8);
-        vm.realm.regexp_literals.resize(vm.realm.regexp_literals.len() + more, None);
-        vm.realm.regexp_literals[number] = Some(Arc::clone(&program));
-    }
-    Ok(program)
-}
-
 /// `regexp.toString()`, which works on anything with `source` and `flags`.
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !this.is_object() {
@@ -199,8 +136,8 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         let text = format!("Method RegExp.prototype.toString called on incompatible receiver {what}"); // bounded: a kind of value
         return Err(vm.type_error(&text));
     }
-    let (source, flags) = (vm.intern_text("source"), vm.intern_text("flags"));
-    let slash = vm.string("/");
+    let (source, flags) = (vm.heap.intern_text("source"), vm.heap.intern_text("flags"));
+    let slash = vm.heap.string("/");
     let mut text = slash;
     for (part, tail) in [(source, Some(slash)), (flags, None)] {
         let part = vm.get(this, part)?;
@@ -223,16 +160,16 @@ pub fn literal_text(vm: &mut Vm, regexp: Value) -> Result<String> {
 /// `regexp.source` (22.2.6.13.1): the pattern as a literal has it.
 fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let Some(&RegExp { source, .. }) = vm.heap.regexp(this) else { return Ok(Value::UNDEFINED) };
-    let bytes = vm.charged_bytes(source)?;
+    let bytes = vm.heap.charged_bytes(source)?;
     if bytes.is_empty() {
-        return Ok(vm.string("(?:)"));
+        return Ok(vm.heap.string("(?:)"));
     }
     if !bytes.iter().any(|byte| matches!(byte, b'/' | b'\n' | b'\r' | 0xE2)) {
         return Ok(source);
     }
     // Each character may need five more bytes.
     let length = bytes.len();
-    let _room = vm.hold(length.saturating_mul(10))?;
+    let _room = vm.heap.hold(length.saturating_mul(10))?;
     // bounded: held
     let (mut units, mut escaped, mut in_class) = (Vec::new(), false, false);
     // charged: above
@@ -270,7 +207,7 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 /// `regexp.flags`
 fn flags(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let text = vm.heap.regexp(this).map(|regexp| regexp.program.flags.to_string());
-    Ok(text.map_or(Value::UNDEFINED, |text| vm.string(&text)))
+    Ok(text.map_or(Value::UNDEFINED, |text| vm.heap.string(&text)))
 }
 
 fn flag(vm: &mut Vm, this: Value, which: fn(Flags) -> bool) -> Result {
@@ -279,5 +216,5 @@ fn flag(vm: &mut Vm, this: Value, which: fn(Flags) -> bool) -> Result {
 
 /// `$isRegExp(value)`
 fn is_regexp(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Ok(Value::bool(matches!(vm.heap.internal_slots_of(arg(arguments, 0)), Some(InternalSlots::RegExp(_)))))
+    Ok(Value::bool(vm.heap.has_slots::<RegExp>(arg(arguments, 0))))
 }

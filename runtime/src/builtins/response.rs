@@ -3,11 +3,12 @@
 
 use super::url::coded;
 use super::{Row, arg, getter, headers, native, prelude};
-use crate::error_code::ErrorCode;
+use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
-use crate::thrown::{Cause, Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::value::family::Family;
+use crate::value::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// Properties and methods, in the order in which `for…in` gives them.
 pub const METHODS: &[Row] = &[
@@ -49,12 +50,17 @@ pub struct ResponseState {
     is_used: bool,
 }
 
-impl ResponseState {
-    /// Reach the values that it holds.
-    pub fn trace(&self, reach: &mut impl FnMut(Value)) {
-        [self.status_text, self.url, self.headers, self.body].into_iter().for_each(reach);
+impl InternalSlots for ResponseState {
+    fn family(&self) -> Family {
+        Family::Response
     }
 
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        [self.status_text, self.url, self.headers, self.body].into_iter().for_each(reach);
+    }
+}
+
+impl ResponseState {
     fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -68,7 +74,7 @@ pub fn of_answer(vm: &mut Vm, answer: Value) -> Result<Option<Value>> {
     }
     let mut text = |name| {
         let text = vm.option(answer, name)?;
-        Ok(if text.is_string() { text } else { vm.string("") })
+        Ok(if text.is_string() { text } else { vm.heap.string("") })
     };
     let (status_text, url) = (text("statusText")?, text("url")?);
     let redirected = vm.option(answer, "redirected")? == Value::TRUE;
@@ -98,7 +104,7 @@ pub fn of_answer(vm: &mut Vm, answer: Value) -> Result<Option<Value>> {
 pub fn inspected(vm: &mut Vm, response: Value) -> Result<(Value, Option<bool>)> {
     let state = receiver(vm, response)?.clone();
     let object = vm.heap.new_object();
-    let basic = vm.string("basic");
+    let basic = vm.heap.string("basic");
     for (name, value) in [
         ("status", Value::number(f64::from(state.status))),
         ("statusText", state.status_text),
@@ -110,23 +116,23 @@ pub fn inspected(vm: &mut Vm, response: Value) -> Result<(Value, Option<bool>)> 
         ("type", basic),
         ("url", state.url),
     ] {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         vm.heap.set_own(object, name, value);
     }
     Ok((object, (state.body != Value::NULL).then_some(state.is_used)))
 }
 
 fn make(vm: &mut Vm, state: ResponseState) -> Value {
-    vm.heap.new_with_slots(InternalSlots::Response(Box::new(state)))
+    vm.heap.new_with_slots(state)
 }
 
 /// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ResponseState> {
-    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Response(_))) {
+    if !vm.heap.has_slots::<ResponseState>(this) {
         return Err(coded(vm, "ERR_INVALID_THIS", "Illegal invocation"));
     }
-    match vm.heap.internal_slots_of_mut(this) {
-        Some(InternalSlots::Response(state)) => Ok(state),
+    match vm.heap.slots_mut::<ResponseState>(this) {
+        Some(state) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a Response is missing")),
     }
 }
@@ -134,7 +140,7 @@ fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ResponseState> {
 /// `response.type`: requests of scripts have no origin that others could be foreign to.
 fn kind(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     receiver(vm, this)?;
-    Ok(vm.string("basic"))
+    Ok(vm.heap.string("basic"))
 }
 
 /// `response.url`
@@ -190,8 +196,8 @@ fn clone(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if state.body.is(Kind::Uint8Array) {
         // The reader of a body gets it to change it.
         let length = vm.heap.view_length(state.body);
-        let copy = vm.charged_view_copy(state.body, 0..length)?;
-        state.body = vm.bytes_of(copy);
+        let copy = vm.heap.charged_view_copy(state.body, 0..length)?;
+        state.body = vm.heap.bytes_of(copy);
     }
     let pairs = headers::to_pairs(vm, state.headers)?;
     state.headers = headers::of_pairs(vm, pairs)?;
@@ -205,7 +211,7 @@ fn take_body(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("Body is unusable: Body has already been read"));
     }
     if state.body == Value::NULL {
-        return Ok(vm.string(""));
+        return Ok(vm.heap.string(""));
     }
     state.is_used = true;
     Ok(state.body)

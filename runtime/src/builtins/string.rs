@@ -11,14 +11,15 @@ mod search;
 pub mod transform;
 
 use super::{Body, Global, Row, arg, either, native, regexp};
-use crate::atom::known;
-use crate::charge::{BYTES_A_STEP, Buffer};
-use crate::numeric::{leading_text, number_text, to_int32};
-use crate::operator::MAX_STRING;
-use crate::thrown::Result;
+use crate::eval::operator::MAX_STRING;
+use crate::eval::vm::Vm;
+use crate::heap::charge::BYTES_A_STEP;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::{first_code_point, wtf8_pieces};
 use crate::value::Value;
-use crate::vm::Vm;
-use crate::wtf8::{first_code_point, wtf8_pieces};
+use crate::value::atom::known;
+use crate::value::numeric::{leading_text, number_text, to_int32};
+use crate::value::thrown::Result;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -82,7 +83,7 @@ pub const INTRINSICS: &[Row] = &[
 fn string(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match arguments.first() {
         Some(&value) => vm.to_string(value),
-        None => Ok(vm.atom_string(known::EMPTY)),
+        None => Ok(vm.heap.atom_string(known::EMPTY)),
     }
 }
 
@@ -94,7 +95,7 @@ fn from_char_code(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let unit = to_int32(vm.to_number(argument)?) as u16;
         units.push(vm, unit)?;
     }
-    vm.string_of_utf16(&units)
+    vm.heap.string_of_utf16(&units)
 }
 
 /// `String.fromCodePoint(...points)`
@@ -112,7 +113,7 @@ fn from_code_point(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             None => units.push(vm, point as u16)?,
         }
     }
-    vm.string_of_utf16(&units)
+    vm.heap.string_of_utf16(&units)
 }
 
 /// `` String.raw`template` `` (ECMAScript 22.1.2.4)
@@ -124,7 +125,7 @@ fn raw(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let length = vm.get(pieces, known::LENGTH)?;
     let length = vm.to_integer(length)?;
-    let mut text = vm.atom_string(known::EMPTY);
+    let mut text = vm.heap.atom_string(known::EMPTY);
     let mut index = 0.0;
     while index < length {
         vm.work(1)?;
@@ -154,7 +155,7 @@ fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn char_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "charAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
-    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.atom_string(known::EMPTY)))
+    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.heap.atom_string(known::EMPTY)))
 }
 
 /// `string.charCodeAt(index)`
@@ -269,7 +270,7 @@ fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
     if !(0.0..f64::from(vm.heap.str(string).units)).contains(&index) {
         return Ok(None);
     }
-    vm.code_unit(string, index as usize)
+    vm.heap.code_unit(string, index as usize)
 }
 
 /// The string of the code unit at a position given by any value.
@@ -286,7 +287,7 @@ const WALK: u32 = 512;
 /// The part of a string between two positions; empty where the second is before the first.
 pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
     if start >= end {
-        return Ok(vm.atom_string(known::EMPTY));
+        return Ok(vm.heap.atom_string(known::EMPTY));
     }
     let header = vm.heap.str(string);
     if header.is_ascii() {
@@ -303,10 +304,10 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
             return Ok(vm.heap.slice_bytes(string, first, first + length));
         }
     }
-    vm.charged_utf16(string)?;
-    let (texts, mut account) = vm.texts();
-    let bytes = account.encode(&texts.utf16(string)[start..end])?;
-    Ok(vm.string_of(bytes))
+    vm.heap.charged_utf16(string)?;
+    let (texts, meter) = vm.heap.texts();
+    let bytes = meter.encode(&texts.utf16(string)[start..end])?;
+    Ok(vm.heap.string_of(bytes))
 }
 
 /// The byte position of a code unit in a short text, and whether that is inside a surrogate pair: then it is the end of
@@ -331,10 +332,10 @@ fn charged_byte_position(vm: &mut Vm, string: Value, units: usize) -> Result<(us
     if units == 0 {
         return Ok((0, false));
     }
-    let (texts, mut account) = vm.texts();
+    let (texts, meter) = vm.heap.texts();
     for piece in wtf8_pieces(texts.bytes(string), PIECE) {
-        account.work(piece.len() / BYTES_A_STEP)?;
-        let count = crate::wtf8::units(piece);
+        meter.work(piece.len() / BYTES_A_STEP)?;
+        let count = crate::text::wtf8::units(piece);
         if left <= count {
             let (at, is_split) = byte_position(piece, left);
             return Ok((before + at, is_split));
@@ -405,5 +406,5 @@ pub(super) fn by_text(
         change(vm, leading_text(&vm.heap.bytes(string)[at..at + size]), &mut out)?;
         (at, window) = (at + size, 2 * PIECE);
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }

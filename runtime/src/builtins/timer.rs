@@ -1,18 +1,18 @@
 //! Timers, `queueMicrotask` and `performance.now`, as Node has them; `sleep` is a function of the host.
 //!
-//! A timer is an event of the run: see [`Schedule`](crate::schedule::Schedule).
+//! A timer is an event of the run: see [`Schedule`](crate::eval::schedule::Schedule).
 
 use super::url::coded;
 use super::{Body, Global, Row, arg, native, prelude};
-use crate::convert::type_of;
-use crate::error_code::ErrorCode;
-use crate::execute::{Exit, stopped};
+use crate::eval::execute::{Exit, stopped};
+use crate::eval::schedule::{Action, MAX_TIMERS, Timer};
+use crate::eval::vm::Vm;
+use crate::heap::promise::{Job, State};
 use crate::heap::{Class, InternalSlots};
-use crate::promise::{Job, State};
-use crate::schedule::{Action, MAX_TIMERS, Timer};
-use crate::thrown::{Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
 /// The functions, and the namespace `performance`.
@@ -53,6 +53,23 @@ const TIMER_WORK: usize = 16;
 /// The longest delay; a longer one is as none.
 const MAX_DELAY: f64 = 2_147_483_647.0;
 
+/// The internal slots of what `setTimeout` and `setInterval` return: the number of the timer.
+struct Timeout(u32);
+
+impl InternalSlots for Timeout {
+    fn family(&self) -> Family {
+        Family::Timeout
+    }
+
+    fn tag(&self) -> &'static str {
+        "Object"
+    }
+
+    fn primitive(&self) -> Option<Value> {
+        Some(Value::number(f64::from(self.0)))
+    }
+}
+
 /// `$set_timer(callback, delay, arguments, repeats)`
 fn set_timer(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let callback = arg(arguments, 0);
@@ -60,14 +77,14 @@ fn set_timer(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let delay = delay(vm, arg(arguments, 1))?;
     let action = Action::Call(callback, arg(arguments, 2));
     let id = start(vm, delay, action, arg(arguments, 3) == Value::TRUE)?;
-    Ok(vm.heap.new_with_slots(InternalSlots::Timeout(id)))
+    Ok(vm.heap.new_with_slots(Timeout(id)))
 }
 
 /// `clearTimeout(timeout)`, `clearInterval(timeout)`: what is no timer is ignored.
 fn clear(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(1)?;
-    let id = match (arg(arguments, 0), vm.heap.internal_slots_of(arg(arguments, 0))) {
-        (_, Some(InternalSlots::Timeout(id))) => Some(*id),
+    let id = match (arg(arguments, 0), vm.heap.slots(arg(arguments, 0))) {
+        (_, Some(&Timeout(id))) => Some(id),
         (value, _) if value.is_number() || value.is_string() => Some(vm.to_number(value)? as u32),
         _ => None,
     };
@@ -135,15 +152,15 @@ fn refresh(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<u32> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::Timeout(id)) => Ok(*id),
+    match vm.heap.slots::<Timeout>(this) {
+        Some(&Timeout(id)) => Ok(id),
         // bounded: a name of ours
         _ => Err(vm.type_error(&format!("Method Timeout.prototype.{method} called on incompatible receiver"))),
     }
 }
 
 fn check_callback(vm: &mut Vm, callback: Value) -> Result<()> {
-    if type_of(callback) == "function" {
+    if vm.type_of(callback) == "function" {
         return Ok(());
     }
     let received = vm.received(callback)?;

@@ -10,22 +10,22 @@ mod settle;
 mod waiting;
 
 use super::abort::Listener;
-use super::family::Family;
 use super::registry::registry;
 use super::{Row, arg, native, prelude};
-use crate::atom::{Atom, known};
-use crate::calls::{Open, Style};
-use crate::charge::{Buffer, Hold};
-use crate::dialect::Dialect;
-use crate::error_code::ErrorCode;
+use crate::eval::calls::{Open, Style};
+use crate::eval::json::LEVELS;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
-use crate::host::Message;
-use crate::json::LEVELS;
-use crate::outcome::cut_text;
-use crate::thrown::{Cause, Result, Thrown};
+use crate::interface::dialect::Dialect;
+use crate::interface::error_code::ErrorCode;
+use crate::interface::host::Message;
+use crate::interface::outcome::cut_text;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::atom::{Atom, known};
+use crate::value::family::Family;
+use crate::value::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
 /// The functions that the host has in every run, by dialect. The input of the run is no function: see
@@ -54,9 +54,6 @@ pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
         ],
     ),
 ];
-
-/// The functions whose names an app, or a tool that is a function, takes over.
-pub const YIELDING: &[&str] = &["parseText"];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
@@ -139,7 +136,7 @@ fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn message_text(vm: &mut Vm, value: Value, hold: &mut Hold) -> Result<String> {
     let string = vm.to_string(value)?;
     hold.grow(vm, vm.heap.str(string).bytes as usize)?;
-    Ok(vm.charged_text(string)?.into_owned()) // charged: here
+    Ok(vm.heap.charged_text(string)?.into_owned()) // charged: here
 }
 
 /// `$parallel_jobs(items, worker)`: the items, once they can be run.
@@ -154,7 +151,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("Cannot execute more than {MAX_PARALLEL} operations in parallel");
         return Err(vm.throw(Class::Error, &message));
     }
-    let items = vm.charged_items_copy(items)?;
+    let items = vm.heap.charged_items_copy(items)?;
     if !worker.is_callable()
         && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
     {
@@ -162,7 +159,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
         return Err(vm.type_error(&message));
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 /// `$parallel_width(options, count)`: how many jobs run at a time.
@@ -177,14 +174,14 @@ fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// tool whose failure the first reason is, and was made where that one was. The results of the others are in its details.
 fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut failures = Vec::new(); // bounded: by MAX_PARALLEL
-    for pair in vm.charged_items_copy(arg(arguments, 0))? {
+    for pair in vm.heap.charged_items_copy(arg(arguments, 0))? {
         let [index, reason] = *vm.heap.items(pair) else { continue }; // bounded: two
         let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
         let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
         failures.push((index.as_number() as usize, vm.to_string(message)?, reason));
     }
     failures.sort_by_key(|&(index, ..)| index);
-    let mut results = vm.charged_items_copy(arg(arguments, 1))?;
+    let mut results = vm.heap.charged_items_copy(arg(arguments, 1))?;
     let mut text = Buffer::new();
     // bounded: two numbers
     let start = format!("{} of {} parallel operations failed:", failures.len(), results.len());
@@ -192,13 +189,13 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for (index, message, count) in vm.equal_failures(&failures)? {
         let start = if count == 1 { format!("\n  [{index}]: ") } else { format!("\n  {count} × ") }; // bounded: a number
         text.extend_from_slice(vm, start.as_bytes())?;
-        vm.charged_append(message, &mut text)?;
+        vm.heap.charged_append(message, &mut text)?;
         if count > 1 {
             text.extend_from_slice(vm, format!(", first at [{index}]").as_bytes())?; // bounded: a number
         }
     }
     let error = vm.new_error(Class::Error, "");
-    let text = vm.string_of(text);
+    let text = vm.heap.string_of(text);
     vm.heap.set_own(error, known::MESSAGE, text);
     if let Some(&(.., first)) = failures.first() {
         vm.describe_as(error, first)?;
@@ -209,7 +206,7 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
                 *result = Value::NULL;
             }
         }
-        let results = vm.array_of(results);
+        let results = vm.heap.array_of(results);
         vm.add_results(error, results)?;
     }
     Ok(error)
@@ -242,7 +239,7 @@ impl Vm {
         if let Some(own) = self.own(error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
             self.copy_properties(own, details, &[])?;
         }
-        let key = self.intern_text("results");
+        let key = self.heap.intern_text("results");
         self.heap.set_own(details, key, results);
         self.heap.set_own(error, known::DETAILS, details);
         Ok(())
@@ -264,7 +261,7 @@ impl Vm {
         work.push(self, context)?;
         while let Some(value) = work.pop() {
             match value.kind() {
-                Kind::Array => self.charged_append_items(value, &mut work)?,
+                Kind::Array => self.heap.charged_append_items(value, &mut work)?,
                 Kind::Object => {
                     let values = self.charged_properties(value)?.into_iter().map(|(_, value)| value);
                     work.extend(self, values)?;
@@ -287,11 +284,11 @@ impl Vm {
 
     /// A tool of an app as a function: `users.list`.
     pub(crate) fn tool_member(&mut self, app: Value, name: Atom) -> Result {
-        let app = self.atom_text(Atom(app.payload()));
-        if self.atoms.text(name).len() <= MAX_NAME {
-            let tool = self.atom_text(name);
+        let app = self.heap.atom_text(Atom(app.payload()));
+        if self.heap.atoms.text(name).len() <= MAX_NAME {
+            let tool = self.heap.atom_text(name);
             if let Some(full) = self.host.tools.member(&app, &tool) {
-                let full = self.string(&full);
+                let full = self.heap.string(&full);
                 return Ok(Value::handle(Kind::Tool, full.payload()));
             }
         }
@@ -320,7 +317,7 @@ impl Vm {
         }
         // bounded: a tool that there is
         let Some(name) = self.host.tools.positional(&self.heap.text(tool)) else { return input };
-        let name = self.intern_text(&name);
+        let name = self.heap.intern_text(&name);
         self.object_of(&[(name, input)])
     }
 
@@ -330,21 +327,21 @@ impl Vm {
         if bytes > MAX_NAME {
             // Only the beginning is looked at.
             let start: String =
-                crate::wtf8::lossy(&self.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
+                crate::text::wtf8::lossy(&self.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
             let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
             let message = format!(
                 "Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"
             ); // bounded: by SHOWN_NAME
             return Err(self.tool_not_found(&message, start));
         }
-        Ok(self.charged_text(name)?.into_owned()) // bounded: by MAX_NAME
+        Ok(self.heap.charged_text(name)?.into_owned()) // bounded: by MAX_NAME
     }
 
     #[cold]
     fn tool_not_found(&mut self, message: &str, name: &str) -> Thrown {
         let error = self.new_error(Class::Error, message);
         for (key, text) in [(known::CODE, ErrorCode::ToolNotFound.as_str()), (known::TOOL_NAME, name)] {
-            let text = self.string(text);
+            let text = self.heap.string(text);
             self.heap.set_own(error, key, text);
         }
         Thrown::value(error)
@@ -481,7 +478,7 @@ impl Vm {
 
     /// A property of an options object; `undefined` where there is none.
     pub(super) fn option(&mut self, options: Value, name: &str) -> Result {
-        match self.atoms.find(name.as_bytes()) {
+        match self.heap.atoms.find(name.as_bytes()) {
             Some(atom) if options.is(Kind::Object) => Ok(self.own(options, atom)?.unwrap_or(Value::UNDEFINED)),
             Some(_) | None => Ok(Value::UNDEFINED),
         }
@@ -504,7 +501,7 @@ impl Vm {
             Kind::Iterator => "an iterator",
             Kind::ArrayBuffer => "an ArrayBuffer",
             Kind::Uint8Array => "a Uint8Array",
-            Kind::InternalSlots => self.heap.internal_slots[value.index()].class(),
+            Kind::InternalSlots => self.heap.slots_class(value),
             Kind::Object | Kind::App => "an object",
         }
     }

@@ -1,11 +1,11 @@
 //! `encodeURI`, `decodeURI` and their `Component` forms (ECMAScript 19.2.6).
 
 use super::{Global, arg, native};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::{Class, Heap};
-use crate::thrown::{Result, Thrown};
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::{Result, Thrown};
 
 /// The functions.
 pub const GLOBALS: &[Global] = &[
@@ -62,7 +62,7 @@ fn encode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     if escapes == 0 {
         return Ok(text);
     }
-    vm.charge_bytes(length)?;
+    vm.heap.charge_bytes(length)?;
     // charged: above
     if std::str::from_utf8(vm.heap.bytes(text)).is_err() {
         return Err(malformed(vm));
@@ -80,7 +80,7 @@ fn encode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
             }
         }
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// Decode escapes, except those of `kept`.
@@ -100,7 +100,7 @@ fn decode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
             None => return Err(malformed(vm)),
         }
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// Decode the escapes of a block from a position on; gives where it stopped, or `None` where an escape is invalid.

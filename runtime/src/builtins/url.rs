@@ -10,15 +10,17 @@ pub mod record;
 mod set;
 
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
-use crate::atom::known;
-use crate::charge::Hold;
-use crate::error_code::ErrorCode;
+use crate::builtins::url::params::ParamsState;
+use crate::eval::vm::Vm;
 use crate::heap::object::CODED;
 use crate::heap::{Class, InternalSlots, block};
-use crate::thrown::{Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::meter::buffer::Hold;
+use crate::text::wtf8::lossy;
+use crate::value::atom::known;
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
-use crate::wtf8::lossy;
 use record::Url;
 
 /// The constructor and functions.
@@ -65,14 +67,23 @@ pub struct UrlState {
     pub has_new_pairs: bool,
 }
 
-impl UrlState {
-    /// Bytes of its texts.
-    pub fn cost(&self) -> usize {
+impl InternalSlots for UrlState {
+    fn family(&self) -> Family {
+        Family::Url
+    }
+
+    fn cost(&self) -> usize {
         let Url { scheme, username, password, host, path, query, fragment, .. } = &self.url;
         let parts = [scheme, username, password, path].into_iter().chain([host, query, fragment].into_iter().flatten());
         parts.map(|part| block(part.capacity())).sum()
     }
 
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.params);
+    }
+}
+
+impl UrlState {
     /// The URL as Node has it, without what it writes later.
     fn read(&self) -> Url {
         let mut url = self.url.clone();
@@ -94,10 +105,10 @@ fn new_url(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         Some(url) => Ok(make(vm, url)),
         None => {
             let error = vm.new_error(Class::TypeError, "Invalid URL");
-            let input = vm.string(&input);
+            let input = vm.heap.string(&input);
             describe_invalid(vm, error, input);
             if let Some(base) = base {
-                let (key, base) = (vm.intern_text("base"), vm.string(&base));
+                let (key, base) = (vm.heap.intern_text("base"), vm.heap.string(&base));
                 vm.heap.set_own(error, key, base);
             }
             Err(Thrown::value(error))
@@ -128,7 +139,7 @@ fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     let length = bytes.min(MAX_URL_BYTES);
     vm.work(4 + length / 8)?;
     // Beside the text, and the text without tabs: every byte may become three in a URL, in a string that grows to twice of that.
-    let hold = vm.hold(length.saturating_mul(8))?;
+    let hold = vm.heap.hold(length.saturating_mul(8))?;
     let text = lossy(&vm.heap.bytes(string)[..length]).into_owned(); // charged: above
     Ok((text, hold, bytes > MAX_URL_BYTES))
 }
@@ -155,18 +166,14 @@ fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, O
 }
 
 fn make(vm: &mut Vm, url: Url) -> Value {
-    vm.heap.new_with_slots(InternalSlots::Url(Box::new(UrlState {
-        url,
-        params: Value::UNDEFINED,
-        has_new_pairs: false,
-    })))
+    vm.heap.new_with_slots(UrlState { url, params: Value::UNDEFINED, has_new_pairs: false })
 }
 
 /// The error about a string that is no URL.
 pub fn invalid_url(vm: &mut Vm, text: Value) -> Result {
     let error = vm.new_error(Class::TypeError, "Invalid URL");
     let text = vm.short_text(text, MAX_URL_BYTES)?;
-    let text = vm.string(&text);
+    let text = vm.heap.string(&text);
     describe_invalid(vm, error, text);
     vm.heap.add_flags(error, CODED);
     Ok(error)
@@ -174,9 +181,9 @@ pub fn invalid_url(vm: &mut Vm, text: Value) -> Result {
 
 /// The properties of an error about a text that is no URL.
 fn describe_invalid(vm: &mut Vm, error: Value, input: Value) {
-    let code = vm.string("ERR_INVALID_URL");
+    let code = vm.heap.string("ERR_INVALID_URL");
     vm.heap.set_own(error, known::CODE, code);
-    let key = vm.intern_text("input");
+    let key = vm.heap.intern_text("input");
     vm.heap.set_own(error, key, input);
 }
 
@@ -196,18 +203,18 @@ pub fn natively_coded(vm: &mut Vm, code: &str, message: &str) -> Thrown {
 
 fn error_with_code(vm: &mut Vm, code: &str, message: &str) -> Value {
     let error = vm.new_error(Class::TypeError, message);
-    let code = vm.string(code);
+    let code = vm.heap.string(code);
     vm.heap.set_own(error, known::CODE, code);
     error
 }
 
 /// The internal slots of a receiver.
 fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
-    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Url(_))) {
+    if !vm.heap.has_slots::<UrlState>(this) {
         return Err(vm.type_error("Receiver must be an instance of class URL"));
     }
-    match vm.heap.internal_slots_of_mut(this) {
-        Some(InternalSlots::Url(state)) => Ok(state),
+    match vm.heap.slots_mut::<UrlState>(this) {
+        Some(state) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URL is missing")),
     }
 }
@@ -216,10 +223,10 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
 fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
     let length = state(vm, this)?.url.length();
     vm.work(1 + length / 16)?;
-    let _hold = vm.hold(length)?;
+    let _hold = vm.heap.hold(length)?;
     let text = get(&state(vm, this)?.url);
     vm.reserve(text.len())?;
-    Ok(vm.string(&text))
+    Ok(vm.heap.string(&text))
 }
 
 /// Change a part of a URL; the URL as it was before, where Node takes the value.
@@ -227,7 +234,7 @@ fn change(vm: &mut Vm, this: Value, value: Value, set: impl FnOnce(&mut Url, &st
     let before = state(vm, this)?.url.length();
     vm.work(4 + before / 8)?;
     // The URL as it was, as text, and parsed again.
-    let _copy = vm.hold(before.saturating_mul(5))?;
+    let _copy = vm.heap.hold(before.saturating_mul(5))?;
     // Node reads the URL before it converts the value: changes by the conversion are lost where Node takes the value.
     let read = if value.is_object() { Some(state(vm, this)?.read()) } else { None };
     let (text, _hold, too_long) = text(vm, value)?;
@@ -395,11 +402,11 @@ fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 impl Vm {
     /// The names of the properties that `for…in` gives of an object beside its own.
     pub fn inherited_names(&self, object: Value) -> &'static [Row] {
-        match self.heap.internal_slots_of(object) {
-            Some(InternalSlots::Url(_)) => METHODS,
-            Some(InternalSlots::Params(_)) => params::METHODS,
-            Some(InternalSlots::TextEncoder) => super::encoding::ENCODER_METHODS,
-            Some(InternalSlots::TextDecoder(_)) => super::encoding::DECODER_METHODS,
+        match self.heap.internal_slots_of(object).map(|slots| slots.family()) {
+            Some(Family::Url) => METHODS,
+            Some(Family::Params) => params::METHODS,
+            Some(Family::TextEncoder) => super::encoding::ENCODER_METHODS,
+            Some(Family::TextDecoder) => super::encoding::DECODER_METHODS,
             _ => &[],
         }
     }
@@ -407,17 +414,13 @@ impl Vm {
     /// Whether `console.log('%s', value)` shows the text of a value: of a URL, a query, or bytes.
     pub fn has_shown_text(&self, value: Value) -> bool {
         value.is(Kind::Uint8Array)
-            || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Url(_) | InternalSlots::Params(_)))
+            || self.heap.has_slots::<UrlState>(value)
+            || self.heap.has_slots::<ParamsState>(value)
     }
 
     /// The parts of a URL as `util.inspect` shows them; `None` for other values.
     pub fn url_parts(&self, value: Value) -> Option<Vec<(&'static str, String)>> {
-        let Some(InternalSlots::Url(state)) =
-            value.is(Kind::InternalSlots).then(|| self.heap.internal_slots_of(value)).flatten()
-        else {
-            return None;
-        };
-        let url = &state.url;
+        let url = &self.heap.slots::<UrlState>(value)?.url;
         // bounded: twelve parts
         Some(vec![
             ("href", url.href()),

@@ -2,11 +2,11 @@
 //!
 //! [`MISSING`] refuses scripts that need it when they are compiled.
 
-use super::family::Family;
 use super::{Global, Row};
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use agentscript_lang::Refusal;
 use agentscript_lang::refused::Missing;
 use std::convert::Infallible;

@@ -1,8 +1,8 @@
 //! Arrays: dense, with holes marked. Those with great holes are in [`super::sparse`].
 
 use super::{Heap, block, slab_cost};
-use crate::charge::LARGE;
-use crate::numeric::as_int32;
+use crate::meter::buffer::LARGE;
+use crate::value::numeric::as_int32;
 use crate::value::{Kind, Value};
 
 /// An array. Missing items are [`Value::HOLE`].

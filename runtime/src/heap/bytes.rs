@@ -1,7 +1,7 @@
 //! Byte buffers: `ArrayBuffer`, and `Uint8Array` as a view of one.
 
 use super::{Heap, block, slab_cost};
-use crate::numeric::{as_int32, to_int32};
+use crate::value::numeric::{as_int32, to_int32};
 use crate::value::{Kind, Value};
 use std::ops::Range;
 

@@ -4,14 +4,13 @@
 //! handle keeps at most the thing alive that is in the entry now. Live data is counted while it is marked; sweeping
 //! visits only the rest.
 
+use super::internal_slots::slots_cost;
 use super::object::FAR_COST;
 use super::sparse::{SPARSE_ARRAY, SPARSE_ITEM};
-use super::{
-    ByteBuffer, ByteView, Captures, FreeList, Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost,
-};
-use crate::code::Waiting;
+use super::{ByteBuffer, ByteView, Captures, FreeList, Heap, Iterator, NativeClosure, Slab, Slots, bigint_cost};
+use crate::heap::frame::Waiting;
+use crate::heap::promise::{Promise, Reaction, Reactions};
 use crate::meter::COLLECT_FIRST;
-use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
 
 /// One bit for each entry of a slab.
@@ -363,8 +362,8 @@ impl Marker {
                 }
                 Kind::Iterator => self.reach(heap.iterators[index].source),
                 Kind::InternalSlots => {
-                    let slots = &heap.internal_slots[index];
-                    self.bytes += slots.cost();
+                    let Some(slots) = &heap.internal_slots[index] else { continue };
+                    self.bytes += slots_cost(&**slots);
                     slots.trace(&mut |value| self.reach(value));
                 }
                 Kind::ArrayBuffer => self.bytes += heap.byte_buffers[index].cost(),
@@ -451,7 +450,7 @@ impl Heap {
         bytes +=
             self.promises.sweep(&mut marker.promises, |promise| promise.reactions = Reactions::None) * Promise::COST;
         bytes += self.iterators.sweep(&mut marker.iterators, |_| {}) * Iterator::COST;
-        self.internal_slots.sweep(&mut marker.internal_slots, |slots| *slots = InternalSlots::Date(f64::NAN));
+        self.internal_slots.sweep(&mut marker.internal_slots, |slots| *slots = None);
         self.byte_buffers.sweep(&mut marker.byte_buffers, |buffer| *buffer = ByteBuffer::default());
         bytes += self.byte_views.sweep(&mut marker.byte_views, |_| {}) * ByteView::COST;
         self.bigints.sweep(&mut marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::{Heap, Slab, block, slab_cost};
-use crate::atom::{Atom, known};
+use crate::value::atom::{Atom, known};
 use crate::value::{Kind, Value};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -140,7 +140,7 @@ fn shape_cost(keys: usize) -> usize {
     slab_cost::<Shape>() + block(keys * 4) + 48
 }
 
-/// What an object holds under a name: a value or, in a table, unread text that [`Vm::held`](crate::vm::Vm::held) reads.
+/// What an object holds under a name: a value or, in a table, unread text that [`Vm::held`](crate::eval::vm::Vm::held) reads.
 #[derive(Clone, Copy)]
 pub struct Held(Value);
 

@@ -6,9 +6,9 @@
 
 use super::collect::Marks;
 use super::{Heap, Meter, Slab, block, hash_cost, slab_cost};
-use crate::charge::LARGE;
+use crate::meter::buffer::LARGE;
+use crate::text::wtf8::{has_split_pair, lossy, push_utf16, splits_pair, to_utf16, units, wtf8_length};
 use crate::value::{Kind, Value};
-use crate::wtf8::{has_split_pair, lossy, push_utf16, splits_pair, to_utf16, units, wtf8_length};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Str {
     }
 
     #[inline]
-    fn bytes<'a>(&self, buffers: &'a [Buffer]) -> &'a [u8] {
+    pub(super) fn bytes<'a>(&self, buffers: &'a [Buffer]) -> &'a [u8] {
         &buffers[self.buffer as usize].bytes()[self.start as usize..][..self.bytes as usize]
     }
 }
@@ -194,7 +194,7 @@ impl Heap {
     }
 
     /// A new string of parts that were concatenated in a scratch buffer, where halves of a surrogate pair may have met.
-    pub fn written(&mut self, mut bytes: Vec<u8>) -> Value {
+    pub(super) fn take_parts(&mut self, mut bytes: Vec<u8>) -> Value {
         if has_split_pair(&bytes) {
             return self.new_utf16(&to_utf16(&bytes));
         }
@@ -540,13 +540,19 @@ fn grow_large(bytes: &mut Vec<u8>, more: usize, meter: &Meter) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atoms::ProgramTexts;
-    use crate::limits::{Policy, Preset};
+    use crate::SystemClock;
+    use crate::heap::atoms::{Atoms, FixedNames, ProgramTexts};
+    use crate::interface::limits::{Policy, Preset};
+    use crate::meter::timer::Timer;
+    use std::sync::Arc;
 
     /// Bytes allocated for appending, prepending and surrounding a string with a character `turns` times.
     fn bytes_for(turns: usize, grow: impl Fn(&mut Heap, Value, Value) -> Value) -> usize {
         let limits = Policy::preset(Preset::Experimental).limits;
-        let mut heap = Heap::new(limits, &Arc::new(ProgramTexts::default()));
+        let names: &FixedNames = Box::leak(Box::new(FixedNames::new()));
+        let texts: &ProgramTexts = Box::leak(Box::default());
+        let atoms = Atoms::new(names, texts, Arc::default());
+        let mut heap = Heap::new(Meter::new(limits, Timer::new(Arc::new(SystemClock), None)), atoms);
         let part = heap.new_string(b"x");
         let mut string = part;
         for _ in 0..turns {

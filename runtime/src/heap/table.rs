@@ -1,8 +1,8 @@
 //! The properties of an object that is a table: one with many or deleted keys.
 
 use super::{block, index_cost};
-use crate::atom::Atom;
 use crate::value::Value;
+use crate::value::atom::Atom;
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 use std::ops::{Deref, DerefMut};

@@ -1,7 +1,7 @@
 use super::*;
-use crate::host::{CallKind, Event, Inputs, Progress};
-use crate::limits::{Policy, Preset};
-use crate::outcome::{Outcome, Status};
+use crate::interface::host::{CallKind, Event, Inputs, Progress};
+use crate::interface::limits::{Policy, Preset};
+use crate::interface::outcome::{Outcome, Status};
 use crate::test_host::finish;
 use crate::{Call, ScriptCache};
 use std::sync::atomic::{AtomicU32, Ordering};

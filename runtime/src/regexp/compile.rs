@@ -33,7 +33,7 @@ pub(super) fn program(pattern: &Pattern) -> Program {
     compiler.emit(Op::Match);
     let name = |units: &[u16]| {
         let mut bytes = Vec::new();
-        crate::wtf8::push_utf16(units, &mut bytes);
+        crate::text::wtf8::push_utf16(units, &mut bytes);
         bytes.into_boxed_slice()
     };
     Program {

@@ -1,7 +1,7 @@
 //! The compiled form of a pattern.
 
 use super::start::Start;
-use crate::heap::block;
+use crate::meter::cost::block;
 use agentscript_lang::regexp::{Assertion, CharSet, Flags};
 
 /// An operation. Unless stated otherwise, the next one follows on success.

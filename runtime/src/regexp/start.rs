@@ -1,7 +1,7 @@
 //! Prefilter: finding where a match can begin, faster than by trying.
 
 use super::matcher::Unit;
-use crate::heap::block;
+use crate::meter::cost::block;
 use agentscript_lang::regexp::{Assertion, Node, Pattern};
 
 /// What every match begins with.

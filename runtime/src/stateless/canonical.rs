@@ -17,7 +17,7 @@ pub fn canonical(text: &str) -> serde_json::Result<String> {
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null | Value::Bool(_) => out.push_str(&value.to_string()),
-        Value::String(text) => crate::json::quote::quote(text, out),
+        Value::String(text) => crate::text::quote::quote(text, out),
         // Integers beyond the precision of a double are equal where the doubles are, as for the script.
         Value::Number(number) => out.push_str(ryu_js::Buffer::new().format(number.as_f64().unwrap_or(f64::NAN))),
         Value::Array(items) => {
@@ -38,7 +38,7 @@ fn write(value: &Value, out: &mut String) {
                 if index > 0 {
                     out.push(',');
                 }
-                crate::json::quote::quote(key, out);
+                crate::text::quote::quote(key, out);
                 out.push(':');
                 write(value, out);
             }

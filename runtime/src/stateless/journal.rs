@@ -2,7 +2,7 @@
 
 use super::canonical::canonical;
 use super::{Divergence, StepOptions};
-use crate::host::ToolError;
+use crate::interface::host::ToolError;
 use agentscript_lang::Language;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

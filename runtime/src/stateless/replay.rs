@@ -2,8 +2,8 @@
 
 use super::journal::{Issued, Journal, Round};
 use super::{Calls, ClientTools, Divergence, Done, Played, StartRun, StepCall, StepOptions};
-use crate::host::{Call, CallId, CallKind, Clock, Event, Inputs, Message, Progress, Resumable, TimeFlow};
-use crate::outcome::Outcome;
+use crate::interface::host::{Call, CallId, CallKind, Clock, Event, Inputs, Message, Progress, Resumable, TimeFlow};
+use crate::interface::outcome::Outcome;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::host::NoTools;
+use crate::interface::host::NoTools;
 
 const SCRIPT: &str =
     "const a = await callTool('a', { n: 1, m: [1.50, 'é'] }); const b = await callTool('b', { a }); return [a, b]";

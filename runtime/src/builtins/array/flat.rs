@@ -1,14 +1,14 @@
 //! `flat` and `flatMap`, without recursion.
 
-use super::{as_array, counted, length_of};
+use super::{as_array, counted};
 use crate::builtins::arg;
-use crate::charge::Buffer;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 pub fn flat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)? as usize;
+    let length = vm.length_of(this)? as usize;
     let depth = match arg(arguments, 0) {
         Value::UNDEFINED => 1.0,
         depth => vm.to_integer(depth)?,
@@ -34,7 +34,7 @@ pub fn flat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             out.push(vm, item)?;
         }
     }
-    Ok(vm.array_of(out))
+    Ok(vm.heap.array_of(out))
 }
 
 /// `$append(array, result)`: the items of an array, or the result itself.
@@ -44,7 +44,7 @@ pub fn append(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.heap.push(target, result);
         return Ok(Value::UNDEFINED);
     }
-    vm.densify(result)?;
+    vm.heap.densify(result)?;
     let mut items = counted(vm, vm.heap.length(result))?;
     let present = vm.heap.items(result).iter().copied().filter(|&item| item != Value::HOLE); // charged: by counted
     items.extend(vm, present)?;

@@ -1,21 +1,20 @@
 //! Methods that change an array, as the specification has them: for arrays that are frozen, sealed or
 //! not extensible, and for receivers that are no arrays.
 
-use super::length_of;
-use crate::atom::known;
 use crate::builtins::arg;
-use crate::charge::Buffer;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::sparse::SPARSE;
-use crate::property::PropertyKey;
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
+use crate::value::atom::known;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// The largest length: 2⁵³ − 1.
 pub const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
 pub fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let to = position(vm, arg(arguments, 0), length, 0.0)?;
     let from = position(vm, arg(arguments, 1), length, 0.0)?;
     let end = position(vm, arg(arguments, 2), length, length)?;
@@ -35,7 +34,7 @@ pub fn move_items(vm: &mut Vm, this: Value, [from, to, count]: [f64; 3]) -> Resu
 }
 
 pub fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let from = position(vm, arg(arguments, 1), length, 0.0)?;
     let to = position(vm, arg(arguments, 2), length, length)?;
     fill_range(vm, this, arg(arguments, 0), [length, from, to])
@@ -46,7 +45,7 @@ pub fn fill_range(vm: &mut Vm, this: Value, item: Value, [length, from, end]: [f
     let mut index = from;
     if this.is(Kind::Array) && vm.heap.flags(this) == SPARSE && (end - index) * 4.0 > length {
         // It becomes dense sooner or later.
-        vm.densify(this)?;
+        vm.heap.densify(this)?;
     }
     while index < end {
         put(vm, this, index, item)?;
@@ -56,7 +55,7 @@ pub fn fill_range(vm: &mut Vm, this: Value, item: Value, [length, from, end]: [f
 }
 
 pub fn pop(vm: &mut Vm, this: Value) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     if length == 0.0 {
         set_length(vm, this, 0.0)?;
         return Ok(Value::UNDEFINED);
@@ -68,7 +67,7 @@ pub fn pop(vm: &mut Vm, this: Value) -> Result {
 }
 
 pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let mut length = length_of(vm, this)?;
+    let mut length = vm.length_of(this)?;
     if length + arguments.len() as f64 > MAX_SAFE {
         let count = arguments.len();
         let message = format!(
@@ -85,7 +84,7 @@ pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 pub fn reverse(vm: &mut Vm, this: Value) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let middle = (length / 2.0).floor();
     let mut lower = 0.0;
     while lower < middle {
@@ -107,7 +106,7 @@ pub fn reverse(vm: &mut Vm, this: Value) -> Result {
 }
 
 pub fn shift(vm: &mut Vm, this: Value) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     if length == 0.0 {
         set_length(vm, this, 0.0)?;
         return Ok(Value::UNDEFINED);
@@ -124,7 +123,7 @@ pub fn shift(vm: &mut Vm, this: Value) -> Result {
 }
 
 pub fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let start = position(vm, arg(arguments, 0), length, 0.0)?;
     let added = arguments.get(2..).unwrap_or_default();
     let count = match arguments {
@@ -154,11 +153,11 @@ pub fn splice_range(vm: &mut Vm, this: Value, added: &[Value], [length, start, c
         put(vm, this, start + offset as f64, item)?;
     }
     set_length(vm, this, length + growth)?;
-    Ok(vm.array_of(removed))
+    Ok(vm.heap.array_of(removed))
 }
 
 pub fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     let growth = arguments.len() as f64;
     if length + growth > MAX_SAFE {
         return Err(vm.type_error("Invalid array length"));
@@ -180,7 +179,7 @@ pub fn copy_of_length(vm: &mut Vm, array: Value, length: usize) -> Result {
     let copy = vm.new_holes(u32::try_from(length).unwrap_or(u32::MAX))?;
     let end = vm.heap.length(array).min(length);
     if vm.heap.is_sparse(array) {
-        for (index, item) in vm.charged_sparse_items(array, 0..end)? {
+        for (index, item) in vm.heap.charged_sparse_items(array, 0..end)? {
             put(vm, copy, f64::from(index), item)?;
         }
         return Ok(copy);

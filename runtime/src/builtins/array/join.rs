@@ -1,14 +1,14 @@
 //! `join` and `toString`: arrays in arrays are walked without recursion.
 
-use super::{MAX_LENGTH, as_array, length_of};
-use crate::atom::known;
+use super::{MAX_LENGTH, as_array};
 use crate::builtins::arg;
-use crate::charge::{Buffer, Hold};
-use crate::numeric::NumberText;
-use crate::operator::MAX_STRING;
-use crate::thrown::Result;
+use crate::eval::operator::MAX_STRING;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::atom::known;
+use crate::value::numeric::NumberText;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// A receiver whose items are being written.
 struct Level {
@@ -26,11 +26,11 @@ pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         Value::UNDEFINED => None,
         separator => {
             let separator = vm.to_string(separator)?;
-            Some(vm.charged_copy(separator)?)
+            Some(vm.heap.charged_copy(separator)?)
         }
     };
     if length == 0 || vm.joining.contains(&this) {
-        return Ok(vm.atom_string(known::EMPTY));
+        return Ok(vm.heap.atom_string(known::EMPTY));
     }
     // The items of a string cannot change, and have no conversions.
     let source = if this.is_object() { this } else { as_array(vm, this, length)? };
@@ -42,7 +42,7 @@ pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if this.is(Kind::Array) && !vm.has_own_method(this, known::JOIN) {
         if vm.joining.contains(&this) {
-            return Ok(vm.atom_string(known::EMPTY));
+            return Ok(vm.heap.atom_string(known::EMPTY));
         }
         let length = vm.heap.length(this);
         let level = level_of(vm, this, length)?;
@@ -80,7 +80,7 @@ pub fn end(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 }
 
 fn joined_length(vm: &mut Vm, this: Value) -> Result<usize> {
-    let length = length_of(vm, this)?;
+    let length = vm.length_of(this)?;
     if length > MAX_LENGTH {
         return Err(vm.type_error("Invalid array length"));
     }
@@ -138,7 +138,7 @@ fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
         out.extend_from_slice(&vm.heap, vm.heap.bytes(text))?; // charged: above, when it is written
     }
     vm.work((out.len() - charged) / 16)?;
-    vm.written(out.into_vec())
+    vm.heap.string_of_parts(out.into_vec())
 }
 
 /// An object as text, whose conversion may write what is being written.

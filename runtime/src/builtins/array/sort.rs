@@ -2,15 +2,15 @@
 
 use super::{as_array, counted, filled, generic, is_free, sparse};
 use crate::builtins::arg;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::cmp::Ordering;
 
 /// `$comparator(compare)`: an error unless it is callable or undefined.
 pub fn comparator(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let compare = arg(arguments, 0);
-    if !compare.is_undefined() && crate::convert::type_of(compare) != "function" {
+    if !compare.is_undefined() && vm.type_of(compare) != "function" {
         return Err(vm.type_error("The comparison function must be either a function or undefined"));
     }
     Ok(Value::UNDEFINED)
@@ -24,7 +24,7 @@ pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if vm.heap.is_sparse(array) && !all {
         return sparse::sortable(vm, array, arg(arguments, 1));
     }
-    vm.densify(array)?;
+    vm.heap.densify(array)?;
     let mut items = counted(vm, vm.heap.length(array))?;
     let present = vm.heap.items(array).iter().copied(); // charged: by counted
     let is_wanted = |item: &Value| all || *item != Value::HOLE;
@@ -67,7 +67,7 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if cursor.width == 0 {
         let first = vm.heap.length(pairs) / 2;
         if first == 0 {
-            if vm.charged_items(array)?[..length].iter().any(|item| item.is_object()) {
+            if vm.heap.charged_items(array)?[..length].iter().any(|item| item.is_object()) {
                 return Ok(Value::FALSE);
             }
             vm.reserve(length.saturating_mul(64))?;
@@ -80,7 +80,7 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             vm.heap.with_items(pairs, |pairs| pairs.extend([text, item]));
         }
         if last == length {
-            let room = vm.charged_items_copy(pairs)?;
+            let room = vm.heap.charged_items_copy(pairs)?;
             vm.heap.with_items(spare, |spare| *spare = room.into_vec());
             cursor = Cursor::new(1, length);
         }

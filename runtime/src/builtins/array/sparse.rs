@@ -1,17 +1,17 @@
 //! Methods of sparse arrays that need not visit the holes. The others are those of [`super::generic`], in which a hole
 //! counts as a step, or make the array dense first, if memory can hold it.
 
-use crate::charge::Buffer;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::sparse::SPARSE;
-use crate::property::PropertyKey;
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::ops::Range;
 
 /// The first or last index of a value.
 pub fn find(vm: &mut Vm, array: Value, target: Value, range: Range<usize>, last: bool) -> Result<Option<usize>> {
-    let items = vm.charged_sparse_items(array, range)?;
+    let items = vm.heap.charged_sparse_items(array, range)?;
     let count = items.len();
     for position in 0..count {
         let (index, item) = items[if last { count - 1 - position } else { position }];
@@ -24,7 +24,7 @@ pub fn find(vm: &mut Vm, array: Value, target: Value, range: Range<usize>, last:
 
 /// Whether a value is among the items; a hole is `undefined`.
 pub fn includes(vm: &mut Vm, array: Value, target: Value, range: Range<usize>) -> Result<bool> {
-    let items = vm.charged_sparse_items(array, range.clone())?;
+    let items = vm.heap.charged_sparse_items(array, range.clone())?;
     if target.is_undefined() && items.len() < range.len() {
         return Ok(true);
     }
@@ -39,7 +39,7 @@ pub fn includes(vm: &mut Vm, array: Value, target: Value, range: Range<usize>) -
 /// A part of an array.
 pub fn slice(vm: &mut Vm, array: Value, range: Range<usize>) -> Result {
     let start = range.start;
-    let items = vm.charged_sparse_items(array, range.clone())?;
+    let items = vm.heap.charged_sparse_items(array, range.clone())?;
     let part = vm.new_holes(range.len() as u32)?;
     for (index, item) in items {
         super::generic::put(vm, part, (index as usize - start) as f64, item)?;
@@ -59,10 +59,10 @@ pub fn concat(vm: &mut Vm, parts: impl Iterator<Item = Value>, total: usize) -> 
             items.push(vm, (0, part))?;
         } else if vm.heap.is_sparse(part) {
             size = vm.heap.length(part);
-            items = vm.charged_sparse_items(part, 0..size)?;
+            items = vm.heap.charged_sparse_items(part, 0..size)?;
         } else {
             size = vm.heap.length(part);
-            let copy = vm.charged_items_copy(part)?;
+            let copy = vm.heap.charged_items_copy(part)?;
             items.extend(vm, (0..).zip(copy).filter(|&(_, item)| item != Value::HOLE))?;
         }
         for (index, item) in items {
@@ -80,7 +80,7 @@ pub fn concat(vm: &mut Vm, parts: impl Iterator<Item = Value>, total: usize) -> 
 /// The items of an array that are sorted: those that are not `undefined`, then the others, without holes. Gives how
 /// many the former are.
 pub fn sortable(vm: &mut Vm, array: Value, target: Value) -> Result {
-    let present = vm.charged_sparse_items(array, 0..usize::MAX)?;
+    let present = vm.heap.charged_sparse_items(array, 0..usize::MAX)?;
     let mut items = Buffer::with_capacity(vm, present.len())?;
     items.extend(vm, present.iter().map(|&(_, item)| item).filter(|item| !item.is_undefined()))?;
     let defined = items.len();

@@ -4,12 +4,12 @@
 //! around it can pause. How far it gets depends on garbage, and the number of steps must not, so the extra turn of
 //! that loop is given back.
 
-use crate::activation::Leaf;
 use crate::builtins::arg;
-use crate::node::Body;
-use crate::thrown::Result;
+use crate::eval::activation::Leaf;
+use crate::eval::node::Body;
+use crate::eval::vm::Vm;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// `$leaf(array, function)`: whether the functions here can be used.
 pub fn is_leaf(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {

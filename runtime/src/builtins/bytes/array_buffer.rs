@@ -2,9 +2,9 @@
 
 use super::{MAX_BYTES, detached, incompatible, part, to_index};
 use crate::builtins::{Row, arg, getter, native};
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// Methods of buffers.
 pub const BUFFER_METHODS: &[Row] = &[
@@ -29,7 +29,7 @@ pub(super) fn new_buffer(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     };
     let mut max = None;
     if arg(arguments, 1).is_object() {
-        let name = vm.intern_text("maxByteLength");
+        let name = vm.heap.intern_text("maxByteLength");
         let most = vm.get(arg(arguments, 1), name)?;
         if !most.is_undefined() {
             max = match to_index(vm, most)? {
@@ -41,7 +41,7 @@ pub(super) fn new_buffer(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if length.max(max.unwrap_or(0.0)) > MAX_BYTES {
         return Err(vm.range_error("Array buffer allocation failed"));
     }
-    let bytes = vm.zeros(length as usize)?.into_vec();
+    let bytes = vm.heap.zeros(length as usize)?.into_vec();
     Ok(vm.heap.new_byte_buffer(bytes, max.map(|max| max as usize)))
 }
 
@@ -79,7 +79,7 @@ fn resize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     };
     let (length, present) = (length as usize, vm.heap.byte_buffers[this.index()].bytes.len());
     // Growing may copy what is there.
-    vm.charge_bytes(length.max(present))?;
+    vm.heap.charge_bytes(length.max(present))?;
     if length > present {
         vm.reserve(length)?;
     }
@@ -113,7 +113,7 @@ fn transfer<const KEEPS_MAX: bool>(vm: &mut Vm, this: Value, arguments: &[Value]
         return Err(vm.range_error("Invalid array buffer length"));
     };
     let length = length as usize;
-    vm.charge_bytes(length.max(present))?;
+    vm.heap.charge_bytes(length.max(present))?;
     vm.reserve(length)?;
     let (mut bytes, _) = vm.heap.detach_buffer(this);
     bytes.resize(length, 0);

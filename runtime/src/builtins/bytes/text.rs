@@ -3,14 +3,14 @@
 //! Messages are V8's.
 
 use super::validate;
-use crate::atom::Atom;
 use crate::builtins::arg;
-use crate::charge::Buffer;
+use crate::eval::operator::MAX_STRING;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
-use crate::operator::MAX_STRING;
-use crate::thrown::{Result, Thrown};
+use crate::meter::buffer::Buffer;
+use crate::value::atom::Atom;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// Characters or bytes whose work is charged at once: a multiple of twelve.
 const PIECE: usize = 12 << 10;
@@ -75,7 +75,7 @@ pub fn from_base64(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Read { bytes, error, .. } = read_base64(vm, text, &reading, usize::MAX)?;
     match error {
         Some(error) => Err(syntax_error(vm, error)),
-        None => Ok(vm.bytes_of(bytes)),
+        None => Ok(vm.heap.bytes_of(bytes)),
     }
 }
 
@@ -85,7 +85,7 @@ pub fn from_hex(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Read { bytes, error, .. } = read_hex(vm, text, usize::MAX)?;
     match error {
         Some(error) => Err(syntax_error(vm, error)),
-        None => Ok(vm.bytes_of(bytes)),
+        None => Ok(vm.heap.bytes_of(bytes)),
     }
 }
 
@@ -118,7 +118,7 @@ pub fn to_base64(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "toBase64")?;
     let mut out = text_room(vm, length.div_ceil(3) * 4)?;
     for from in (0..length).step_by(PIECE) {
-        vm.charge_bytes(PIECE.min(length - from) * 2)?;
+        vm.heap.charge_bytes(PIECE.min(length - from) * 2)?;
         let bytes = vm.heap.view_bytes(this); // charged: above
         let digit = |bits: u32| alphabet[bits as usize & 63];
         for chunk in bytes[from..length.min(from + PIECE)].chunks(3) {
@@ -131,7 +131,7 @@ pub fn to_base64(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !omits_padding && !length.is_multiple_of(3) {
         out.extend_from_slice(vm, &b"=="[..3 - length % 3])?;
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// `bytes.toHex()`
@@ -140,14 +140,14 @@ pub fn to_hex(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let length = validate(vm, this, "toHex")?;
     let mut out = text_room(vm, length * 2)?;
     for from in (0..length).step_by(PIECE) {
-        vm.charge_bytes(PIECE.min(length - from) * 2)?;
+        vm.heap.charge_bytes(PIECE.min(length - from) * 2)?;
         let bytes = vm.heap.view_bytes(this); // charged: above
         for &byte in &bytes[from..length.min(from + PIECE)] {
             let digit = |bits: u8| b"0123456789abcdef"[usize::from(bits & 15)];
             out.extend_from_slice(vm, &[digit(byte >> 4), digit(byte)])?;
         }
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// Room for a text of so many characters.
@@ -188,7 +188,7 @@ fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
     if options.is_undefined() {
         return Ok(Value::UNDEFINED);
     }
-    let name: Atom = vm.intern_text(name);
+    let name: Atom = vm.heap.intern_text(name);
     vm.get(options, name)
 }
 
@@ -207,7 +207,7 @@ fn choice(vm: &mut Vm, value: Value, choices: &[&str]) -> Result<Option<usize>> 
     if !value.is_string() {
         return Ok(None);
     }
-    let text = vm.charged_bytes(value)?;
+    let text = vm.heap.charged_bytes(value)?;
     Ok(choices.iter().position(|choice| choice.as_bytes() == text))
 }
 
@@ -229,7 +229,7 @@ fn reading(vm: &mut Vm, given: Value) -> Result<Reading> {
 
 /// Write what was read, and give `{read, written}`; an error only comes after that.
 fn write(vm: &mut Vm, view: Value, read: &Read) -> Result {
-    vm.charge_bytes(read.bytes.len())?;
+    vm.heap.charge_bytes(read.bytes.len())?;
     let room = vm.heap.view_bytes_mut(view); // charged: above
     if let Some(room) = room.get_mut(..read.bytes.len()) {
         room.copy_from_slice(&read.bytes);
@@ -239,7 +239,7 @@ fn write(vm: &mut Vm, view: Value, read: &Read) -> Result {
     }
     let result = vm.heap.new_object();
     for (name, count) in [("read", read.read), ("written", read.bytes.len())] {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         vm.heap.set_own(result, name, Value::number(count as f64));
     }
     Ok(result)
@@ -256,7 +256,7 @@ fn read_hex(vm: &mut Vm, text: Value, most: usize) -> Result<Read> {
     let most = most.min(length / 2);
     read.bytes.room(vm, most)?;
     for from in (0..most * 2).step_by(PIECE) {
-        vm.charge_bytes(PIECE.min(most * 2 - from) * 2)?;
+        vm.heap.charge_bytes(PIECE.min(most * 2 - from) * 2)?;
         let text = vm.heap.bytes(text); // charged: above
         for pair in text[from..(most * 2).min(from + PIECE)].chunks_exact(2) {
             let digit = |letter: u8| char::from(letter).to_digit(16);
@@ -283,7 +283,7 @@ fn read_base64(vm: &mut Vm, text: Value, reading: &Reading, most: usize) -> Resu
     let mut at = 0;
     while at < length {
         let end = length.min(at + PIECE);
-        vm.charge_bytes((end - at) * 2)?;
+        vm.heap.charge_bytes((end - at) * 2)?;
         let bytes = &vm.heap.bytes(text)[..end]; // charged: above
         while let Some(&character) = bytes.get(at) {
             if chunk.length == 0
@@ -350,7 +350,7 @@ fn padding(
         out.error = Some(PADDING);
         return Ok(out);
     }
-    vm.charge_bytes(vm.heap.str(text).bytes as usize - at)?;
+    vm.heap.charge_bytes(vm.heap.str(text).bytes as usize - at)?;
     let bytes = vm.heap.bytes(text); // charged: above
     let skip = |at: usize| at + bytes[at..].iter().take_while(|&&byte| is_blank(byte)).count();
     at = skip(at);

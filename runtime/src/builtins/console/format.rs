@@ -1,16 +1,15 @@
 //! `util.format`: a text with placeholders for values.
 
-use crate::atom::known;
 use crate::builtins::Body;
 use crate::builtins::inspect::Options;
 use crate::builtins::registry::registry;
-use crate::convert::type_of;
-use crate::json::Layout;
-use crate::numeric::number_text;
-use crate::property::PropertyKey;
-use crate::thrown::{Cause, Result};
+use crate::eval::json::Layout;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
+use crate::value::atom::known;
+use crate::value::numeric::number_text;
+use crate::value::thrown::{Cause, Result};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 impl Vm {
     /// `util.format(...arguments)`
@@ -88,7 +87,7 @@ impl Vm {
         match value.kind() {
             Kind::Number => Ok(signed(value.as_number())),
             Kind::BigInt => self.placed_bigint(value),
-            _ if type_of(value) == "object" && value != Value::NULL => {
+            _ if self.type_of(value) == "object" && value != Value::NULL => {
                 let own = self.own_property(value, PropertyKey::Name(known::TO_STRING))?;
                 // Node does not treat these as built-in objects.
                 let has_text = self.has_shown_text(value);
@@ -114,7 +113,7 @@ impl Vm {
         match self.stringify(value, Layout::default()) {
             Ok(text) => {
                 self.check_line(text.as_ref().map_or(0, |text| text.len()))?;
-                Ok(text.map_or_else(|| "undefined".into(), |text| crate::wtf8::lossy(&text).into()))
+                Ok(text.map_or_else(|| "undefined".into(), |text| crate::text::wtf8::lossy(&text).into()))
             }
             Err(thrown) => {
                 if let Cause::Value(error) = &*thrown.0 {

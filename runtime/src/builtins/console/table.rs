@@ -1,13 +1,13 @@
 //! `console.table`: rows and columns in a frame.
 
-use crate::atoms::array_index;
 use crate::builtins::inspect::{Options, too_much, width};
 use crate::builtins::url::coded;
-use crate::charge::{Buffer, Hold};
+use crate::eval::vm::Vm;
+use crate::heap::atoms::array_index;
 use crate::heap::block;
-use crate::thrown::Result;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use indexmap::IndexMap;
 
 /// Column of values that are no objects.
@@ -78,7 +78,7 @@ impl Vm {
             let message = format!("The \"properties\" argument must be an instance of Array. Received {received}");
             return Err(coded(self, "ERR_INVALID_ARG_TYPE", &message));
         }
-        self.charged_items_copy(only).map(Some)
+        self.heap.charged_items_copy(only).map(Some)
     }
 
     /// The text of a table.
@@ -91,7 +91,7 @@ impl Vm {
             return Err(too_much(limit));
         }
         self.work(lines * across / 16)?;
-        let _hold = self.hold(3 * lines * across)?;
+        let _hold = self.heap.hold(3 * lines * across)?;
         Ok(render(columns))
     }
 

@@ -1,13 +1,13 @@
 //! `console.time`, `timeLog` and `timeEnd`. The time is that of the script, so that a replay logs the same.
 
 use super::{ENTRY, LOG, WARN, label};
-use crate::atom::Atom;
 use crate::builtins::number::format::fixed;
-use crate::charge::Buffer;
-use crate::numeric::number_text;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::atom::Atom;
+use crate::value::numeric::number_text;
+use crate::value::thrown::Result;
 use std::time::Duration;
 
 /// `console.time(label)`
@@ -43,7 +43,7 @@ fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
     };
     let duration = text(vm.script_time().saturating_sub(began));
     let mut values = Buffer::new();
-    for value in [vm.string("%s: %s"), vm.atom_string(label), vm.string(&duration)] {
+    for value in [vm.heap.string("%s: %s"), vm.heap.atom_string(label), vm.heap.string(&duration)] {
         values.push(vm, value)?;
     }
     values.extend_from_slice(vm, data)?;
@@ -53,8 +53,8 @@ fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
 
 /// A line on a label; Node warns on its standard error.
 fn warn(vm: &mut Vm, label: Atom, message: impl Fn(&str) -> String) -> Result {
-    vm.check_line(vm.atoms.text(label).len())?;
-    let text = message(&crate::wtf8::lossy(vm.atoms.text(label)));
+    vm.check_line(vm.heap.atoms.text(label).len())?;
+    let text = message(&crate::text::wtf8::lossy(vm.heap.atoms.text(label)));
     vm.log_line(WARN, &text)
 }
 

@@ -2,7 +2,7 @@
 //! by the characters next to them, months and zones by name, other words only before the first number.
 
 use super::calendar::{make_date, make_day, make_time};
-use crate::numeric::is_space;
+use crate::value::numeric::is_space;
 
 /// The time of a text, not yet clipped to the range of dates.
 pub fn parse(text: &str) -> Option<f64> {

@@ -1,9 +1,9 @@
 //! Errors as `util.inspect` prints them: the stack, and properties that are not part of it.
 
 use super::{Inspector, Property};
-use crate::atom::known;
-use crate::property::PropertyKey;
-use crate::thrown::Result;
+use crate::eval::property::PropertyKey;
+use crate::value::atom::known;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
 
 /// The start of the first frame in a stack.
@@ -47,7 +47,7 @@ impl Inspector<'_> {
         self.indented(text)
     }
 
-    fn text_of(&mut self, error: Value, name: crate::atom::Atom) -> Result<Option<String>> {
+    fn text_of(&mut self, error: Value, name: crate::value::atom::Atom) -> Result<Option<String>> {
         let value = self.vm.get(error, name)?;
         if value.is_nullish() || value.is_object() {
             return Ok(None);

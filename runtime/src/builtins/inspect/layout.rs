@@ -3,9 +3,9 @@
 
 use super::text::width;
 use super::{Inspector, Output, too_much};
-use crate::thrown::Result;
+use crate::text::wtf8::units;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::wtf8::units;
 
 /// Levels of nested objects that may share one line (`compact`).
 const COMPACT: usize = 3;
@@ -31,7 +31,7 @@ impl Inspector<'_> {
             return Err(too_much(self.options.limit));
         }
         // What follows is held, or a hundred parts at most.
-        let _hold = self.vm.hold(2 * length)?;
+        let _hold = self.vm.heap.hold(2 * length)?;
         let mut output: Vec<String> = parts.into_vec();
         let entries = output.len();
         if let Some(array) = array

@@ -1,6 +1,6 @@
 //! Strings and names as `util.inspect` quotes them, and how wide text is on a screen.
 
-use crate::wtf8::code_points;
+use crate::text::wtf8::code_points;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_properties::CodePointMapData;
 use icu_properties::props::{EastAsianWidth, GeneralCategory};
@@ -32,12 +32,6 @@ pub fn quoted(bytes: &[u8]) -> String {
     }
     out.push(quote);
     out
-}
-
-/// Whether a property name is printed without quotes.
-pub fn is_identifier(name: &[u8]) -> bool {
-    name.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name.first().is_some_and(|first| !first.is_ascii_digit())
 }
 
 /// Columns that a text takes on a screen, as Node counts them: those of its composed form.

@@ -1,9 +1,12 @@
 //! `URL`, `URLSearchParams`, `TextEncoder`, `TextDecoder`, `Headers` and responses as Node prints them, by their own rules.
 
 use super::Inspector;
-use crate::charge::Buffer;
-use crate::heap::{InternalSlots, Yields};
-use crate::thrown::Result;
+use crate::builtins::encoding::Decoding;
+use crate::builtins::url::params::ParamsState;
+use crate::heap::Yields;
+use crate::meter::buffer::Buffer;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
 
 impl Inspector<'_> {
@@ -14,24 +17,24 @@ impl Inspector<'_> {
             Kind::Iterator => {
                 let source = self.vm.heap.iterators[value.index()].source;
                 let ended = source.is_undefined();
-                if ended || !matches!(self.vm.heap.internal_slots_of(source), Some(InternalSlots::Params(_))) {
+                if ended || !self.vm.heap.has_slots::<ParamsState>(source) {
                     return Ok(None);
                 }
                 if depth > self.options.depth { "[Object]".into() } else { self.params_iterator(value)? }
             }
-            Kind::InternalSlots => match self.vm.heap.internal_slots_of(value) {
-                Some(InternalSlots::Params(_)) if depth > self.options.depth => "[Object]".into(),
-                Some(InternalSlots::Params(_)) => self.params(value)?,
-                Some(slots @ (InternalSlots::TextEncoder | InternalSlots::TextDecoder(_)))
-                    if depth > self.options.depth =>
-                {
-                    format!("[{}]", slots.class()) // bounded: a name of ours
+            Kind::InternalSlots => match self.vm.family(value) {
+                Family::Params if depth > self.options.depth => "[Object]".into(),
+                Family::Params => self.params(value)?,
+                family @ (Family::TextEncoder | Family::TextDecoder) if depth > self.options.depth => {
+                    format!("[{}]", family.name()) // bounded: a name of ours
                 }
-                Some(InternalSlots::TextEncoder) => "{ encoding: 'utf-8' }".into(),
-                Some(InternalSlots::TextDecoder(state)) => state.inspected(),
-                Some(InternalSlots::Headers(_)) => self.headers(value)?,
-                Some(InternalSlots::Response(_)) => self.response(value)?,
-                Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
+                Family::TextEncoder => "{ encoding: 'utf-8' }".into(),
+                Family::TextDecoder => {
+                    self.vm.heap.slots::<Decoding>(value).map(Decoding::inspected).unwrap_or_default()
+                }
+                Family::Headers => self.headers(value)?,
+                Family::Response => self.response(value)?,
+                Family::Url if depth <= self.options.depth => self.url(value)?,
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -47,7 +50,7 @@ impl Inspector<'_> {
             let shown = if name == "searchParams" {
                 self.params(params)?.replace('\n', "\n  ")
             } else {
-                let text = self.vm.string(&text);
+                let text = self.vm.heap.string(&text);
                 self.alone(text)?
             };
             self.check(shown.len())?;
@@ -90,7 +93,7 @@ impl Inspector<'_> {
         }
         let mut copy = Buffer::new();
         copy.extend_from_slice(self.vm, &items)?;
-        let array = self.vm.array_of(copy);
+        let array = self.vm.heap.array_of(copy);
         let is_long = self.alone(array)?.contains('\n');
         let mut output = Vec::new(); // charged: by check, as above
         for item in items {

@@ -4,9 +4,9 @@ use super::canonical;
 use crate::builtins::arg;
 use crate::builtins::string::transform::{lower, upper};
 use crate::builtins::string::{by_text, receiver};
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::Result;
 use agentscript_intl::case::{OwnCase, last_ascii_pair};
 
 /// `string.toLocaleLowerCase(locales)`

@@ -2,15 +2,16 @@
 
 mod pieces;
 
-use super::{MATCHERS, canonical_locales, choice, flag, type_option};
+use super::{LOCALE, MATCHERS, canonical_locales, choice, flag, type_option};
 use crate::builtins::string::normalize;
-use crate::builtins::{Body, Global, Row, arg, getter, native};
-use crate::charge::Buffer;
+use crate::builtins::{Body, ClosureFn, Global, Row, arg, getter, native};
+use crate::eval::vm::Vm;
 use crate::heap::{Action, InternalSlots};
-use crate::thrown::{Result, Thrown};
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::first_code_point;
 use crate::value::Value;
-use crate::vm::Vm;
-use crate::wtf8::first_code_point;
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use agentscript_intl::collation::{self, CASE_FIRST, MARKS, Options, Order, Runs, SENSITIVITIES, USAGES, has_class};
 use agentscript_intl::locale::available_collator;
 
@@ -35,11 +36,29 @@ pub struct Collator {
     pub bound: Value,
 }
 
+impl InternalSlots for Collator {
+    fn family(&self) -> Family {
+        Family::Collator
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.Collator"
+    }
+
+    fn cost(&self) -> usize {
+        LOCALE
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.bound);
+    }
+}
+
 /// `new Intl.Collator(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let collator = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.Collator")?;
     let collator = Collator { collator, bound: Value::UNDEFINED };
-    Ok(vm.heap.new_with_slots(InternalSlots::Collator(Box::new(collator))))
+    Ok(vm.heap.new_with_slots(collator))
 }
 
 /// `Intl.Collator.supportedLocalesOf(locales, options)`
@@ -104,7 +123,7 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
         // Where letters are tailored, any may belong to a contraction.
         if runs.longest > LONG || !is_root {
             // The memory of the library for a run of characters.
-            let _room = vm.hold(runs.longest.saturating_mul(48))?;
+            let _room = vm.heap.hold(runs.longest.saturating_mul(48))?;
             let a = prepared(vm, left, '\u{1}', runs.has_long_marks)?;
             let b = prepared(vm, right, '\u{2}', runs.has_long_marks)?;
             vm.charge_piece((a.len() + b.len()) / 16, 300)?;
@@ -118,7 +137,7 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
         // charged: above
         order.compare(vm.heap.bytes(left), vm.heap.bytes(right))
     } else {
-        let _room = vm.hold(length.saturating_mul(2))?;
+        let _room = vm.heap.hold(length.saturating_mul(2))?;
         // charged: above
         let (a, b) = (vm.heap.text(left), vm.heap.text(right));
         order.compare(a.as_bytes(), b.as_bytes())
@@ -138,7 +157,7 @@ fn scan(vm: &mut Vm, string: Value, is_numeric: bool, runs: &mut Runs) -> Result
     runs.begin();
     let mut at = 0;
     loop {
-        vm.charge_bytes(TURN)?;
+        vm.heap.charge_bytes(TURN)?;
         // charged: above
         let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
         let mut offset = 0;
@@ -166,7 +185,7 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
     out.push(&vm.heap, first as u8)?;
     let (mut marks, mut at) = (0, 0);
     loop {
-        vm.charge_bytes(TURN)?;
+        vm.heap.charge_bytes(TURN)?;
         // charged: above
         let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
         let mut offset = 0;
@@ -195,8 +214,8 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
 
 /// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Collator> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::Collator(collator)) => Ok((**collator).clone()),
+    match vm.heap.slots::<Collator>(this) {
+        Some(collator) => Ok(collator.clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
@@ -218,18 +237,18 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     ];
     let object = vm.heap.new_object();
     let put = |vm: &mut Vm, name: &str, value: Value| {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         vm.heap.set_own(object, name, value);
     };
     for (name, text) in texts {
-        let text = vm.string(text);
+        let text = vm.heap.string(text);
         put(vm, name, text);
     }
     put(vm, "ignorePunctuation", Value::bool(order.ignore_punctuation));
-    let collation = vm.string(collation);
+    let collation = vm.heap.string(collation);
     put(vm, "collation", collation);
     put(vm, "numeric", Value::bool(order.numeric));
-    let case_first = vm.string(CASE_FIRST[order.case_first]);
+    let case_first = vm.heap.string(CASE_FIRST[order.case_first]);
     put(vm, "caseFirst", case_first);
     Ok(object)
 }
@@ -241,18 +260,20 @@ fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         return Ok(known);
     }
     let function =
-        vm.heap.new_native_closure(Action::Native(bound_compare), [this, Value::UNDEFINED, Value::UNDEFINED]);
-    if let Some(InternalSlots::Collator(collator)) = vm.heap.internal_slots_of_mut(this) {
+        vm.heap.new_native_closure(Action::Native(&BOUND_COMPARE), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(collator) = vm.heap.slots_mut::<Collator>(this) {
         collator.bound = function;
     }
     Ok(function)
 }
 
+static BOUND_COMPARE: ClosureFn = ClosureFn { length: 2, call: bound_compare };
+
 /// A call of the function that `collator.compare` returns.
 fn bound_compare(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let this = vm.heap.native_closures[function.index()].data[0];
-    let order = match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::Collator(collator)) => collator.collator.order,
+    let order = match vm.heap.slots::<Collator>(this) {
+        Some(collator) => collator.collator.order,
         _ => return Err(incompatible(vm, this, "compare")),
     };
     let left = vm.to_string(arg(arguments, 0))?;

@@ -2,14 +2,16 @@
 
 mod options;
 
-use super::{SUPPORTED_LOCALES_OF, incompatible, incompatible_wrapper, parts_value};
+use super::{LOCALE, SUPPORTED_LOCALES_OF, incompatible, incompatible_wrapper, parts_value};
+use crate::builtins::ClosureFn;
 use crate::builtins::date::calendar::{self, MS_PER_DAY, time_clip};
 use crate::builtins::date::current;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::eval::vm::Vm;
 use crate::heap::{Action, InternalSlots, block};
-use crate::thrown::Result;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 pub use agentscript_intl::date::Wanted;
 use agentscript_intl::date::{self, Fields, Moment, Resolved};
 
@@ -31,10 +33,21 @@ pub struct DateTimeFormat {
     pub function: Value,
 }
 
-impl DateTimeFormat {
-    /// Bytes of its pattern.
-    pub fn cost(&self) -> usize {
-        self.format.allocations().map(block).sum()
+impl InternalSlots for DateTimeFormat {
+    fn family(&self) -> Family {
+        Family::DateTimeFormat
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.DateTimeFormat"
+    }
+
+    fn cost(&self) -> usize {
+        LOCALE + self.format.allocations().map(block).sum::<usize>()
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.function);
     }
 }
 
@@ -64,14 +77,14 @@ fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(READING)?;
     let format = options::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
     let format = DateTimeFormat { format, function: Value::UNDEFINED };
-    Ok(vm.heap.new_with_slots(InternalSlots::DateTimeFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(format))
 }
 
 /// The format of a receiver; a copy, because functions of the script may run while it is used.
 fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
     vm.work(16)?;
-    if let Some(InternalSlots::DateTimeFormat(format)) = vm.heap.internal_slots_of(this) {
-        return Ok((**format).clone());
+    if let Some(format) = vm.heap.slots::<DateTimeFormat>(this) {
+        return Ok(format.clone());
     }
     Err(match method {
         "get format" | "resolvedOptions" => incompatible_wrapper(vm, this, "DateTimeFormat", method),
@@ -107,18 +120,21 @@ fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !format.function.is_undefined() {
         return Ok(format.function);
     }
-    let function = vm.heap.new_native_closure(Action::Native(format_now), [this, Value::number(1.0), Value::UNDEFINED]);
-    let mut format = format;
-    format.function = function;
-    vm.heap.set_internal_slots(this, InternalSlots::DateTimeFormat(Box::new(format)));
+    let function =
+        vm.heap.new_native_closure(Action::Native(&FORMAT_NOW), [this, Value::number(1.0), Value::UNDEFINED]);
+    if let Some(format) = vm.heap.slots_mut::<DateTimeFormat>(this) {
+        format.function = function;
+    }
     Ok(function)
 }
+
+static FORMAT_NOW: ClosureFn = ClosureFn { length: 1, call: format_now };
 
 fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let [format, ..] = vm.heap.native_closures[function.index()].data;
     let format = this_format(vm, format, "get format")?.format;
     let time = time(vm, arg(arguments, 0))?;
-    Ok(vm.string(&format.text(&moment(&format, time))))
+    Ok(vm.heap.string(&format.text(&moment(&format, time))))
 }
 
 /// The two times of a range.
@@ -142,7 +158,7 @@ fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(), // bounded: by two patterns
         None => format.text(&from),
     };
-    Ok(vm.string(&text))
+    Ok(vm.heap.string(&text))
 }
 
 /// `format.formatRangeToParts(from, to)`
@@ -171,9 +187,9 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let format = this_format(vm, this, "resolvedOptions")?;
     let object = vm.heap.new_object();
     for (name, value) in format.format.resolved() {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         let value = match value {
-            Resolved::Text(text) => vm.string(&text),
+            Resolved::Text(text) => vm.heap.string(&text),
             Resolved::Flag(flag) => Value::bool(flag),
             Resolved::Number(number) => Value::number(f64::from(number)),
         };

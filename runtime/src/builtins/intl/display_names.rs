@@ -1,14 +1,29 @@
 //! `Intl.DisplayNames` (ECMA-402 12).
 
-use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved, word};
+use super::{LOCALE, MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved, word};
 use crate::builtins::{Body, Global, Row, arg, native};
+use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
-use crate::thrown::Result;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use agentscript_intl::display_names::{DISPLAYS, FALLBACKS, InvalidCode, STYLES, TYPES};
 
 pub use agentscript_intl::display_names::DisplayNames;
+
+impl InternalSlots for DisplayNames {
+    fn family(&self) -> Family {
+        Family::DisplayNames
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.DisplayNames"
+    }
+
+    fn cost(&self) -> usize {
+        LOCALE
+    }
+}
 
 /// The constructor.
 pub const CONSTRUCTOR: Global = Global {
@@ -41,12 +56,12 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let is_dialect = choice(vm, options, service, "languageDisplay", DISPLAYS)? != Some(0);
     let tag = requested.tag(|_, _| false);
     let names = DisplayNames { tag, locale: requested.locale, style, kind, has_fallback, is_dialect };
-    Ok(vm.heap.new_with_slots(InternalSlots::DisplayNames(Box::new(names))))
+    Ok(vm.heap.new_with_slots(names))
 }
 
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<DisplayNames> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::DisplayNames(names)) => Ok((**names).clone()),
+    match vm.heap.slots::<DisplayNames>(this) {
+        Some(names) => Ok(names.clone()),
         _ => Err(incompatible(vm, this, "DisplayNames", method)),
     }
 }
@@ -71,7 +86,7 @@ fn of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let code = word(vm, arg(arguments, 0))?;
     vm.work(16)?;
     match names.of(&code) {
-        Ok(Some(name)) => Ok(vm.string(&name)),
+        Ok(Some(name)) => Ok(vm.heap.string(&name)),
         Ok(None) => Ok(Value::UNDEFINED),
         Err(InvalidCode) => Err(vm.range_error("invalid_argument")),
     }

@@ -1,12 +1,13 @@
 //! `Intl.ListFormat` (ECMA-402 13).
 
-use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
+use super::{LOCALE, MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native, prelude};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use agentscript_intl::list::{Join, Patterns, STYLES, TYPES};
 use agentscript_intl::locale::available_lists;
 
@@ -44,6 +45,20 @@ pub struct ListFormat {
     style: usize,
 }
 
+impl InternalSlots for ListFormat {
+    fn family(&self) -> Family {
+        Family::ListFormat
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.ListFormat"
+    }
+
+    fn cost(&self) -> usize {
+        LOCALE
+    }
+}
+
 /// `new Intl.ListFormat(locales, options)`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let service = "Intl.ListFormat";
@@ -54,12 +69,12 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let kind = choice(vm, options, service, "type", TYPES)?.unwrap_or(0);
     let style = choice(vm, options, service, "style", STYLES)?.unwrap_or(0);
     let format = ListFormat { locale: requested.tag(|_, _| false), data: requested.locale.data, kind, style };
-    Ok(vm.heap.new_with_slots(InternalSlots::ListFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(format))
 }
 
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<ListFormat> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::ListFormat(format)) => Ok((**format).clone()),
+    match vm.heap.slots::<ListFormat>(this) {
+        Some(format) => Ok(format.clone()),
         _ => Err(incompatible(vm, this, "ListFormat", method)),
     }
 }
@@ -100,7 +115,7 @@ enum Piece {
 
 /// The pieces of a list of strings in their order.
 fn pieces(vm: &mut Vm, format: &ListFormat, list: Value) -> Result<Buffer<Piece>> {
-    let items = vm.charged_items_copy(list)?;
+    let items = vm.heap.charged_items_copy(list)?;
     vm.work(2 + items.len())?;
     let patterns = Patterns::new(format.data, format.kind, format.style);
     let mut out = Buffer::new();
@@ -140,10 +155,10 @@ fn format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for &piece in pieces.iter() {
         match piece {
             Piece::Text(text) => out.extend_from_slice(vm, text.as_bytes())?,
-            Piece::Item(item) => vm.charged_append(item, &mut out)?,
+            Piece::Item(item) => vm.heap.charged_append(item, &mut out)?,
         }
     }
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// `$formatListToParts(self, strings)`
@@ -153,7 +168,7 @@ fn format_to_parts(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut items = Buffer::new();
     for &piece in pieces.iter() {
         let (kind, value) = match piece {
-            Piece::Text(text) => ("literal", vm.string(text)),
+            Piece::Text(text) => ("literal", vm.heap.string(text)),
             Piece::Item(item) => ("element", item),
         };
         vm.work(1)?;
@@ -162,5 +177,5 @@ fn format_to_parts(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         super::put(vm, object, "value", value);
         items.push(vm, object)?;
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }

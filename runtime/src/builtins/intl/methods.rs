@@ -3,11 +3,11 @@
 use super::collator::locale_compare;
 use super::date_time_format::{Wanted, locale_text};
 use super::{case, number_format};
-use crate::builtins::family::Family;
 use crate::builtins::{Row, arg, bigint, date, native, number, prelude, string};
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 
 /// The methods by type.
 pub const METHODS: &[(Family, &[Row])] = &[
@@ -59,10 +59,10 @@ fn date_text(vm: &mut Vm, this: Value, arguments: &[Value], wanted: Wanted, meth
     date::check_date(vm, this, method)?;
     let time = date::this_time(vm, this)?;
     if time.is_nan() {
-        return Ok(vm.string(date::INVALID));
+        return Ok(vm.heap.string(date::INVALID));
     }
     let text = locale_text(vm, time, arg(arguments, 0), arg(arguments, 1), wanted)?;
-    Ok(vm.string(&text))
+    Ok(vm.heap.string(&text))
 }
 
 /// `number.toLocaleString(locales, options)`

@@ -7,14 +7,15 @@ mod options;
 mod range;
 
 use super::{SUPPORTED_LOCALES_OF, parts_value};
-use crate::builtins::{Body, Global, Row, arg, bigint, getter, native};
-use crate::charge::{Buffer, Hold};
-use crate::convert::Hint;
+use crate::builtins::{Body, ClosureFn, Global, Row, arg, getter, native};
+use crate::eval::convert::Hint;
+use crate::eval::vm::Vm;
 use crate::heap::{Action, InternalSlots};
-use crate::numeric::{is_space, number_text, text_number};
-use crate::thrown::{Result, Thrown};
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::family::Family;
+use crate::value::numeric::{is_space, number_text, text_number};
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use agentscript_intl::number::{self, Decimal, Quantity};
 pub use options::{for_plurals, numbering};
 use options::{read, resolved_options};
@@ -47,9 +48,22 @@ pub struct NumberFormat {
     pub bound: Value,
 }
 
-impl NumberFormat {
-    /// About how many bytes its texts and data take beside it.
-    pub const BESIDE: usize = number::NumberFormat::BESIDE;
+impl InternalSlots for NumberFormat {
+    fn family(&self) -> Family {
+        Family::NumberFormat
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.NumberFormat"
+    }
+
+    fn cost(&self) -> usize {
+        number::NumberFormat::BESIDE
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.bound);
+    }
 }
 
 /// Numbers with more digits than this are not written out in full.
@@ -59,7 +73,7 @@ const MAX_WIDTH: usize = 100_000_000;
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let format = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.NumberFormat")?;
     let format = NumberFormat { format, bound: Value::UNDEFINED };
-    Ok(vm.heap.new_with_slots(InternalSlots::NumberFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(format))
 }
 
 /// `toLocaleString` of a number or BigInt; `service` is its name in messages.
@@ -86,10 +100,10 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
         let bytes = vm.heap.str(value).bytes as usize;
         vm.work(bytes / 16)?;
         // The text and its digits.
-        let _hold = vm.hold(3 * bytes)?;
+        let _hold = vm.heap.hold(3 * bytes)?;
         let text = vm.heap.text(value).into_owned(); // charged: above
         if has_prefix(&text) {
-            let exact = bigint::parse(vm, value)?.map(|exact| vm.heap.new_bigint(exact));
+            let exact = crate::eval::bigint::parse(vm, value)?.map(|exact| vm.heap.new_bigint(exact));
             return exact.map_or(Ok(Quantity::NaN), |exact| integer(vm, exact));
         }
         let number = text_number(&text);
@@ -108,8 +122,8 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
 /// A BigInt, exactly.
 fn integer(vm: &mut Vm, value: Value) -> Result<Quantity> {
     // With room for the digits, and for what is written of them.
-    let _hold = vm.hold(3 * vm.heap.bigints[value.index()].bits() as usize)?; // bounded: the number of bits
-    let text = bigint::text(vm, value, 10)?;
+    let _hold = vm.heap.hold(3 * vm.heap.bigints[value.index()].bits() as usize)?; // bounded: the number of bits
+    let text = crate::eval::bigint::text(vm, value, 10)?;
     vm.work(text.len())?;
     Ok(Decimal::parse(&text).map_or(Quantity::NaN, Quantity::Finite))
 }
@@ -154,7 +168,7 @@ fn text(vm: &mut Vm, format: &number::NumberFormat, quantity: &Quantity) -> Resu
 
 /// Room for the parts of a number.
 pub fn room(vm: &mut Vm, quantity: &Quantity) -> Result<Hold> {
-    vm.hold(quantity.cost())
+    vm.heap.hold(quantity.cost())
 }
 
 /// The texts of all parts, charged for.
@@ -164,21 +178,21 @@ fn joined<'a>(vm: &mut Vm, parts: impl Iterator<Item = &'a str>) -> Result {
         text.extend_from_slice(vm, part.as_bytes())?;
     }
     vm.work(4 + text.len() / 16)?;
-    Ok(vm.string_of(text))
+    Ok(vm.heap.string_of(text))
 }
 
 /// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<number::NumberFormat> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::NumberFormat(format)) => Ok(format.format.clone()),
+    match vm.heap.slots::<NumberFormat>(this) {
+        Some(format) => Ok(format.format.clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
 
 /// The same of a method that takes a wrapper.
 fn unwrapped(vm: &mut Vm, this: Value, method: &str) -> Result<number::NumberFormat> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::NumberFormat(format)) => Ok(format.format.clone()),
+    match vm.heap.slots::<NumberFormat>(this) {
+        Some(format) => Ok(format.format.clone()),
         _ => Err(super::incompatible_wrapper(vm, this, "NumberFormat", method)),
     }
 }
@@ -201,19 +215,22 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `format.format`: a function bound to the formatter, always the same one.
 fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let known = match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::NumberFormat(format)) => format.bound,
+    let known = match vm.heap.slots::<NumberFormat>(this) {
+        Some(format) => format.bound,
         _ => return Err(incompatible(vm, this, "format")),
     };
     if !known.is_undefined() {
         return Ok(known);
     }
-    let function = vm.heap.new_native_closure(Action::Native(bound_format), [this, Value::UNDEFINED, Value::UNDEFINED]);
-    if let Some(InternalSlots::NumberFormat(format)) = vm.heap.internal_slots_of_mut(this) {
+    let function =
+        vm.heap.new_native_closure(Action::Native(&BOUND_FORMAT), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(format) = vm.heap.slots_mut::<NumberFormat>(this) {
         format.bound = function;
     }
     Ok(function)
 }
+
+static BOUND_FORMAT: ClosureFn = ClosureFn { length: 1, call: bound_format };
 
 /// A call of the function that `format.format` returns.
 fn bound_format(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {

@@ -3,11 +3,12 @@
 use super::number_format::{self, plural_of};
 use super::{SUPPORTED_LOCALES_OF, incompatible, needs_new};
 use crate::builtins::{Body, Global, Row, arg, native};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use agentscript_intl::number::NumberFormat;
 use agentscript_intl::plurals::{self, CATEGORIES};
 
@@ -36,15 +37,29 @@ pub struct PluralRules {
     is_ordinal: bool,
 }
 
+impl InternalSlots for PluralRules {
+    fn family(&self) -> Family {
+        Family::PluralRules
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.PluralRules"
+    }
+
+    fn cost(&self) -> usize {
+        NumberFormat::BESIDE
+    }
+}
+
 /// `new Intl.PluralRules(locales, options)`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (format, is_ordinal) = number_format::for_plurals(vm, arg(arguments, 0), arg(arguments, 1))?;
-    Ok(vm.heap.new_with_slots(InternalSlots::PluralRules(Box::new(PluralRules { format, is_ordinal }))))
+    Ok(vm.heap.new_with_slots(PluralRules { format, is_ordinal }))
 }
 
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<PluralRules> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::PluralRules(rules)) => Ok((**rules).clone()),
+    match vm.heap.slots::<PluralRules>(this) {
+        Some(rules) => Ok(rules.clone()),
         _ => Err(incompatible(vm, this, "PluralRules", method)),
     }
 }
@@ -61,11 +76,11 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let mut items = Buffer::new();
     for (letter, name) in CATEGORIES {
         if plurals::categories(rules.format.data_locale(), rules.is_ordinal).any(|one| one == letter) {
-            let name = vm.string(name);
+            let name = vm.heap.string(name);
             items.push(vm, name)?;
         }
     }
-    let categories = vm.array_of(items);
+    let categories = vm.heap.array_of(items);
     super::put(vm, object, "pluralCategories", categories);
     Ok(object)
 }
@@ -74,7 +89,7 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn select(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let rules = receiver(vm, this, "select")?;
     let letter = rules.category(vm, arg(arguments, 0))?;
-    Ok(vm.string(name_of(letter)))
+    Ok(vm.heap.string(name_of(letter)))
 }
 
 /// `rules.selectRange(start, end)`
@@ -95,7 +110,7 @@ fn select_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
     }
     let (start, end) = (rules.category(vm, numbers[0])?, rules.category(vm, numbers[1])?);
-    Ok(vm.string(name_of(plurals::of_range(rules.format.data_locale(), start, end))))
+    Ok(vm.heap.string(name_of(plurals::of_range(rules.format.data_locale(), start, end))))
 }
 
 impl PluralRules {

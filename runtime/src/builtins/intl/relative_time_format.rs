@@ -3,11 +3,12 @@
 use super::number_format::{finite, numbering, room};
 use super::{SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved, word};
 use crate::builtins::{Body, Global, Row, arg, native};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use agentscript_intl::number::{Mode, NumberFormat, Options, Part};
 use agentscript_intl::relative_time::{self, NUMERIC, STYLES};
 
@@ -37,6 +38,20 @@ pub struct RelativeTimeFormat {
     is_auto: bool,
 }
 
+impl InternalSlots for RelativeTimeFormat {
+    fn family(&self) -> Family {
+        Family::RelativeTimeFormat
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.RelativeTimeFormat"
+    }
+
+    fn cost(&self) -> usize {
+        NumberFormat::BESIDE
+    }
+}
+
 /// `new Intl.RelativeTimeFormat(locales, options)`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let service = "Intl.RelativeTimeFormat";
@@ -53,12 +68,12 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let digits = Options { mode: Mode::HalfEven, ..Options::plain(locale, numbering) };
     let number = NumberFormat::new(digits, requested.locale.data);
     let format = RelativeTimeFormat { number, style, is_auto };
-    Ok(vm.heap.new_with_slots(InternalSlots::RelativeTimeFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(format))
 }
 
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<RelativeTimeFormat> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::RelativeTimeFormat(format)) => Ok((**format).clone()),
+    match vm.heap.slots::<RelativeTimeFormat>(this) {
+        Some(format) => Ok(format.clone()),
         _ => Err(incompatible(vm, this, "RelativeTimeFormat", method)),
     }
 }
@@ -107,7 +122,7 @@ fn format(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         out.extend_from_slice(vm, text.as_bytes())?;
     }
     vm.work(1 + out.len() / 16)?;
-    Ok(vm.string_of(out))
+    Ok(vm.heap.string_of(out))
 }
 
 /// `relative.formatToParts(value, unit)`
@@ -124,5 +139,5 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
         items.push(vm, object)?;
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }

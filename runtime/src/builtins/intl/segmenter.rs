@@ -3,14 +3,15 @@
 //! The boundaries of a text are found when it is segmented. Words of scripts that are written without spaces would need
 //! dictionaries, so texts with these are refused.
 
-use super::{MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
+use super::{LOCALE, MATCHERS, SUPPORTED_LOCALES_OF, choice, incompatible, needs_new, resolved_of};
 use crate::builtins::{Body, Global, Row, arg, native};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::{InternalSlots, block};
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::first_code_point;
 use crate::value::Value;
-use crate::vm::Vm;
-use crate::wtf8::first_code_point;
+use crate::value::family::Family;
+use crate::value::thrown::Result;
 use agentscript_intl::locale::available_segments;
 use agentscript_intl::segments::{GRANULARITIES, ends, is_word, is_word_like, unspaced_script};
 
@@ -37,6 +38,20 @@ pub struct Segmenter {
     granularity: usize,
 }
 
+impl InternalSlots for Segmenter {
+    fn family(&self) -> Family {
+        Family::Segmenter
+    }
+
+    fn tag(&self) -> &'static str {
+        "Intl.Segmenter"
+    }
+
+    fn cost(&self) -> usize {
+        LOCALE
+    }
+}
+
 /// The internal slots of a segmented text.
 #[derive(Clone, Debug)]
 pub struct Segments {
@@ -46,19 +61,38 @@ pub struct Segments {
     ends: Vec<End>,
 }
 
+impl InternalSlots for Segments {
+    fn family(&self) -> Family {
+        Family::Segments
+    }
+
+    fn class(&self) -> &'static str {
+        "Object"
+    }
+
+    fn tag(&self) -> &'static str {
+        "Object"
+    }
+
+    fn cost(&self) -> usize {
+        block(size_of::<Self>()) + block(self.ends.capacity() * size_of::<End>())
+    }
+
+    fn iterator_family(&self) -> Family {
+        Family::SegmentsIterator
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        reach(self.string);
+    }
+}
+
 /// Where a segment ends.
 #[derive(Clone, Copy, Debug)]
 struct End {
     bytes: u32,
     units: u32,
     is_word: bool,
-}
-
-impl Segments {
-    /// Bytes that it takes.
-    pub fn cost(&self) -> usize {
-        block(size_of::<Self>()) + block(self.ends.capacity() * size_of::<End>())
-    }
 }
 
 /// Bytes between two charges.
@@ -73,12 +107,12 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let granularity = choice(vm, options, service, "granularity", GRANULARITIES)?.unwrap_or(0);
     let segmenter = Segmenter { locale: requested.tag(|_, _| false), granularity };
-    Ok(vm.heap.new_with_slots(InternalSlots::Segmenter(Box::new(segmenter))))
+    Ok(vm.heap.new_with_slots(segmenter))
 }
 
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Segmenter> {
-    match vm.heap.internal_slots_of(this) {
-        Some(InternalSlots::Segmenter(segmenter)) => Ok((**segmenter).clone()),
+    match vm.heap.slots::<Segmenter>(this) {
+        Some(segmenter) => Ok(segmenter.clone()),
         _ => Err(incompatible(vm, this, "Segmenter", method)),
     }
 }
@@ -105,7 +139,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Err(vm.range_error(&message));
     }
     // A copy without lone surrogates, where there are any, has the same number of bytes and code units.
-    let _room = vm.hold(length)?;
+    let _room = vm.heap.hold(length)?;
     let mut found = Buffer::new();
     let text = vm.heap.text(string).into_owned(); // charged: above
     let mut at = (0, 0);
@@ -116,7 +150,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         found.push(vm, End { bytes: at.0 as u32, units: at.1 as u32, is_word })
     })?;
     let segments = Segments { string, has_words, ends: found.into_vec() };
-    Ok(vm.heap.new_with_slots(InternalSlots::Segments(Box::new(segments))))
+    Ok(vm.heap.new_with_slots(segments))
 }
 
 /// The first script in a text that is written without spaces.
@@ -126,7 +160,7 @@ fn unspaced(vm: &mut Vm, string: Value) -> Result<Option<&'static str>> {
     }
     let mut at = 0;
     loop {
-        vm.charge_bytes(TURN)?;
+        vm.heap.charge_bytes(TURN)?;
         // charged: above
         let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
         let mut offset = 0;
@@ -147,12 +181,12 @@ fn unspaced(vm: &mut Vm, string: Value) -> Result<Option<&'static str>> {
 
 /// Whether a value is a segmented text.
 pub fn is_segments(vm: &Vm, value: Value) -> bool {
-    matches!(vm.heap.internal_slots_of(value), Some(InternalSlots::Segments(_)))
+    vm.heap.has_slots::<Segments>(value)
 }
 
 /// The description of a segment by its number; `None` behind the last one.
 pub fn at(vm: &mut Vm, segments: Value, index: usize) -> Result<Option<Value>> {
-    let Some(InternalSlots::Segments(state)) = vm.heap.internal_slots_of(segments) else { return Ok(None) };
+    let Some(state) = vm.heap.slots::<Segments>(segments) else { return Ok(None) };
     let Some(&end) = state.ends.get(index) else { return Ok(None) };
     let start = index.checked_sub(1).and_then(|before| state.ends.get(before));
     let (from, units) = start.map_or((0, 0), |start| (start.bytes, start.units));
@@ -180,7 +214,7 @@ fn containing(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let number = vm.to_number(arg(arguments, 0))?;
     let number = if number.is_nan() { 0.0 } else { number.trunc() };
     vm.work(8)?;
-    let Some(InternalSlots::Segments(state)) = vm.heap.internal_slots_of(this) else { return Ok(Value::UNDEFINED) };
+    let Some(state) = vm.heap.slots::<Segments>(this) else { return Ok(Value::UNDEFINED) };
     if number < 0.0 {
         return Ok(Value::UNDEFINED);
     }

@@ -1,11 +1,11 @@
 //! `Intl.supportedValuesOf`.
 
 use crate::builtins::arg;
-use crate::charge::Buffer;
-use crate::outcome::MAX_MESSAGE_BYTES;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::interface::outcome::MAX_MESSAGE_BYTES;
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::Result;
 use agentscript_intl::supported_values;
 
 /// `Intl.supportedValuesOf(key)`
@@ -18,8 +18,8 @@ pub fn supported_values_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result
     vm.work(values.len() / 8)?;
     let mut texts = Buffer::new();
     for value in values.split(' ') {
-        let value = vm.string(value);
+        let value = vm.heap.string(value);
         texts.push(vm, value)?;
     }
-    Ok(vm.array_of(texts))
+    Ok(vm.heap.array_of(texts))
 }

@@ -3,7 +3,7 @@
 //!
 //! bounded: by the digits of a double, which are no more than [`ALL_DIGITS`]
 
-use crate::numeric::number_text;
+use crate::value::numeric::number_text;
 
 /// More digits than a double has behind its point.
 const ALL_DIGITS: usize = 1100;

@@ -1,16 +1,16 @@
 //! Searching: `exec`, `test`, and the arrays that describe a match (ECMAScript 22.2.7).
 
 use super::observed;
-use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::part;
-use crate::charge::{Buffer, Hold};
+use crate::eval::vm::Vm;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
+use crate::meter::buffer::{Buffer, Hold};
 use crate::regexp::{Program, Progress};
-use crate::thrown::Result;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::atom::known;
+use crate::value::thrown::Result;
 use std::sync::Arc;
 
 /// Steps of the matcher between two charges, and how many of them are one unit of work.
@@ -50,7 +50,7 @@ fn check(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
     Err(incompatible(vm, method, &what))
 }
 
-fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::thrown::Thrown {
+fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::value::thrown::Thrown {
     // bounded: a kind of value
     vm.type_error(&format!("Method RegExp.prototype.{method} called on incompatible receiver {what}"))
 }
@@ -106,8 +106,8 @@ pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> Re
 /// The position of the next character (22.2.7.3).
 pub fn advanced(vm: &mut Vm, is_unicode: bool, string: Value, index: usize) -> Result<usize> {
     let is_pair = is_unicode
-        && matches!(vm.code_unit(string, index)?, Some(0xD800..=0xDBFF))
-        && matches!(vm.code_unit(string, index + 1)?, Some(0xDC00..=0xDFFF));
+        && matches!(vm.heap.code_unit(string, index)?, Some(0xD800..=0xDBFF))
+        && matches!(vm.heap.code_unit(string, index + 1)?, Some(0xDC00..=0xDFFF));
     Ok(index + 1 + usize::from(is_pair))
 }
 
@@ -116,7 +116,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
     if vm.heap.str(string).is_ascii() {
         return search(vm, program, string, from, sticky);
     }
-    let text = vm.charged_utf16(string)?;
+    let text = vm.heap.charged_utf16(string)?;
     let before = from.checked_sub(1).and_then(|before| text.get(before));
     let splits_pair = matches!((before, text.get(from)), (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)));
     // Where characters are code points, a search begins at the first half of a pair; V8 then tries the second one, too.
@@ -184,7 +184,7 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     }
     let start = vm.pools.matcher.group(0).map_or(0, |(start, _)| start);
     let groups = named(vm, program, &items)?;
-    let found = vm.array_of(items);
+    let found = vm.heap.array_of(items);
     let extra =
         vm.heap.object_of(&[known::INDEX, known::INPUT, known::GROUPS], &[Value::number(start as f64), string, groups]);
     vm.heap.set_extra(found, extra);
@@ -200,7 +200,7 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
             pairs.push(vm, pair)?;
         }
         let groups = named(vm, program, &pairs)?;
-        let indices = vm.array_of(pairs);
+        let indices = vm.heap.array_of(pairs);
         let named = vm.heap.extra_of(indices);
         vm.heap.set_own(named, known::GROUPS, groups);
         vm.heap.set_own(extra, known::INDICES, indices);
@@ -217,7 +217,7 @@ pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Result {
     let mut items = Buffer::with_capacity(vm, program.names.len())?;
     for (name, number) in &program.names {
         vm.work(1 + name.len() / 16)?;
-        let atom = vm.intern_bytes(name);
+        let atom = vm.heap.intern_bytes(name);
         keys.push(vm, atom)?;
         items.push(vm, values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED))?;
     }

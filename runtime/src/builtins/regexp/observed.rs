@@ -2,18 +2,18 @@
 //! conversions are; `replace` with it is in the prelude.
 
 use super::exec::{advanced, exec, set_last_index};
-use crate::atom::known;
 use crate::builtins::arg;
-use crate::charge::Buffer;
-use crate::heap::InternalSlots;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::heap::RegExp;
+use crate::meter::buffer::Buffer;
+use crate::value::atom::known;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// Whether an object has an `exec` of the script, so that searches call it.
 #[inline]
 pub fn has_exec(vm: &mut Vm, object: Value) -> Result<bool> {
-    let is_regexp = matches!(vm.heap.internal_slots_of(object), Some(InternalSlots::RegExp(_)));
+    let is_regexp = vm.heap.has_slots::<RegExp>(object);
     if is_regexp && !vm.has_own_method(object, known::EXEC) || !object.is_object() || object.is(Kind::App) {
         return Ok(false);
     }
@@ -61,7 +61,7 @@ pub fn match_text(vm: &mut Vm, string: Value, regexp: Value) -> Result {
         found.push(vm, text)?;
         advance(vm, Value::UNDEFINED, &[regexp, string, text])?;
     }
-    Ok(if found.is_empty() { Value::NULL } else { vm.array_of(found) })
+    Ok(if found.is_empty() { Value::NULL } else { vm.heap.array_of(found) })
 }
 
 /// `string.search(regexp)`

@@ -3,12 +3,12 @@
 
 use super::exec::{behind, group, named, next, set_last_index};
 use crate::builtins::arg;
-use crate::charge::Buffer;
-use crate::operator::MAX_STRING;
+use crate::eval::operator::MAX_STRING;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
 use crate::regexp::Program;
-use crate::thrown::Result;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::Result;
 
 use std::sync::Arc;
 
@@ -57,10 +57,10 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         // The results are counted, and may exceed the limit.
         vm.reserve(values.len() * 8)?;
-        let values = vm.array_of(values);
+        let values = vm.heap.array_of(values);
         list.extend_from_slice(vm, &[Value::number(start as f64), values])
     })?;
-    Ok(vm.array_of(list))
+    Ok(vm.heap.array_of(list))
 }
 
 /// `$replaceMatches(string, regexp, replacement)` with a text as replacement.
@@ -69,20 +69,20 @@ pub fn replace_matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let replacement = vm.to_string(arg(arguments, 2))?;
     let Some(program) = vm.heap.regexp(regexp).map(|regexp| Arc::clone(&regexp.program)) else { return Ok(string) };
     if vm.heap.str(string).is_ascii() && vm.heap.str(replacement).is_ascii() {
-        let template = vm.charged_copy(replacement)?;
+        let template = vm.heap.charged_copy(replacement)?;
         let out = replaced(vm, [string, regexp], &program, &template, None)?;
-        return Ok(out.map_or(string, |out| vm.string_of(out)));
+        return Ok(out.map_or(string, |out| vm.heap.string_of(out)));
     }
-    let template = vm.charged_utf16_copy(replacement)?;
+    let template = vm.heap.charged_utf16_copy(replacement)?;
     if vm.heap.str(string).is_ascii() {
         // Bytes are code units too, and no others are kept of such a string.
-        let text = vm.charged_utf16_copy(string)?;
+        let text = vm.heap.charged_utf16_copy(string)?;
         let out = replaced(vm, [string, regexp], &program, &template[..], Some(&text[..]))?;
-        return out.map_or(Ok(string), |out| vm.string_of_utf16(&out));
+        return out.map_or(Ok(string), |out| vm.heap.string_of_utf16(&out));
     }
-    vm.charged_utf16(string)?;
+    vm.heap.charged_utf16(string)?;
     let out = replaced(vm, [string, regexp], &program, &template[..], None)?;
-    out.map_or(Ok(string), |out| vm.string_of_utf16(&out))
+    out.map_or(Ok(string), |out| vm.heap.string_of_utf16(&out))
 }
 
 /// Units of texts and templates: bytes of ASCII, or UTF-16 code units.
@@ -112,7 +112,7 @@ fn replaced<U: Unit>(
     template: &[U],
     copy: Option<&[U]>,
 ) -> Result<Option<Buffer<U>>> {
-    let _pieces = vm.hold(template.len() * size_of::<Piece<'_, U>>())?;
+    let _pieces = vm.heap.hold(template.len() * size_of::<Piece<'_, U>>())?;
     vm.work(template.len() / 8)?;
     let pieces = pieces(template, program);
     let mut out = Buffer::new();
@@ -248,7 +248,7 @@ fn name<U: Copy + Into<u16>>(rest: &[U], program: &Program) -> Option<(Option<us
     }
     let units: Vec<u16> = rest[..end].iter().map(|&unit| unit.into()).collect(); // bounded: above
     let mut bytes = Vec::new(); // bounded: above
-    crate::wtf8::push_utf16(&units, &mut bytes);
+    crate::text::wtf8::push_utf16(&units, &mut bytes);
     let group = program.names.iter().find(|(name, _)| **name == *bytes).map(|&(_, number)| number as usize);
     Some((group, end + 1))
 }

@@ -3,15 +3,15 @@
 use super::exec::{behind, find, group, match_array, next, set_last_index};
 use super::from_text;
 use super::observed::{self, has_exec};
-use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, receiver};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::{RegExp, Yields};
-use crate::numeric::to_int32;
-use crate::thrown::Result;
+use crate::meter::buffer::Buffer;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::atom::known;
+use crate::value::numeric::to_int32;
+use crate::value::thrown::Result;
 use agentscript_lang::regexp::Flags;
 
 /// `string.match(pattern)`
@@ -39,7 +39,7 @@ pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             set_last_index(vm, regexp, behind)?;
         }
     }
-    Ok(if found.is_empty() { Value::NULL } else { vm.array_of(found) })
+    Ok(if found.is_empty() { Value::NULL } else { vm.heap.array_of(found) })
 }
 
 /// `string.matchAll(pattern)`
@@ -84,7 +84,7 @@ fn pattern(vm: &mut Vm, value: Value, flags: Flags) -> Result {
     if vm.heap.regexp(value).is_some() {
         return Ok(value);
     }
-    let source = if value.is_undefined() { vm.atom_string(known::EMPTY) } else { vm.to_string(value)? };
+    let source = if value.is_undefined() { vm.heap.atom_string(known::EMPTY) } else { vm.to_string(value)? };
     from_text(vm, source, flags)
 }
 
@@ -98,13 +98,13 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
     let mut pieces = Buffer::new();
     let length = vm.heap.str(string).units as usize;
     if limit == 0 {
-        return Ok(vm.array_of(pieces));
+        return Ok(vm.heap.array_of(pieces));
     }
     if length == 0 {
         if !find(vm, &program, string, 0, true)? {
             pieces.push(vm, string)?;
         }
-        return Ok(vm.array_of(pieces));
+        return Ok(vm.heap.array_of(pieces));
     }
     let (mut begin, mut from) = (0, 0);
     let sticky = program.flags.sticky;
@@ -136,11 +136,11 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             pieces.push(vm, text)?;
         }
         if pieces.len() >= limit {
-            return Ok(vm.array_of(pieces));
+            return Ok(vm.heap.array_of(pieces));
         }
         (begin, from) = (end, end);
     }
     let piece = part(vm, string, begin, length)?;
     pieces.push(vm, piece)?;
-    Ok(vm.array_of(pieces))
+    Ok(vm.heap.array_of(pieces))
 }

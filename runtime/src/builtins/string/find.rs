@@ -1,7 +1,7 @@
 //! Finding a text in another in linear time, in parts between which the limits of the run are checked.
 
-use crate::charge::Account;
-use crate::thrown::Result;
+use crate::meter::Meter;
+use crate::value::thrown::Result;
 
 /// Units of a text that are searched between two charges. A longer text that is searched for is compared in parts, too.
 const PART: usize = 64 << 10;
@@ -68,11 +68,11 @@ impl<'a, U: Unit> Search<'a, U> {
     }
 
     /// The first match at or after a position, which is not before those of earlier calls.
-    pub fn next(&mut self, account: &mut Account<'_>, from: usize) -> Result<Option<usize>> {
-        if self.wanted.len() > PART { self.next_long(account, from) } else { self.next_short(account, from) }
+    pub fn next(&mut self, meter: &mut Meter, from: usize) -> Result<Option<usize>> {
+        if self.wanted.len() > PART { self.next_long(meter, from) } else { self.next_short(meter, from) }
     }
 
-    fn next_short(&mut self, account: &mut Account<'_>, from: usize) -> Result<Option<usize>> {
+    fn next_short(&mut self, meter: &mut Meter, from: usize) -> Result<Option<usize>> {
         let mut at = from;
         loop {
             if at + self.wanted.len() > self.charged {
@@ -80,7 +80,7 @@ impl<'a, U: Unit> Search<'a, U> {
                     return Ok(None);
                 }
                 let end = self.text.len().min(at.max(self.charged) + self.wanted.len() + PART);
-                account.work((end - self.charged) / UNITS_A_STEP)?;
+                meter.work((end - self.charged) / UNITS_A_STEP)?;
                 self.charged = end;
             }
             if let Some(found) = find(&self.text[at..self.charged], self.wanted) {
@@ -92,17 +92,17 @@ impl<'a, U: Unit> Search<'a, U> {
 
     /// The beginning of the text is searched for first. That is fastest for most texts; its wasted work is bounded, and
     /// beyond the bound the search continues without it.
-    fn next_long(&mut self, account: &mut Account<'_>, from: usize) -> Result<Option<usize>> {
+    fn next_long(&mut self, meter: &mut Meter, from: usize) -> Result<Option<usize>> {
         let (head, rest) = self.wanted.split_at(HEAD);
         let mut heads = Self { text: self.text, wanted: head, charged: self.charged };
         let (mut at, mut spent) = (from, 0);
         while spent <= 4 * (at - from) + PART {
-            let Some(found) = heads.next_short(account, at)? else { return Ok(None) };
+            let Some(found) = heads.next_short(meter, at)? else { return Ok(None) };
             self.charged = heads.charged;
             if found + self.wanted.len() > self.text.len() {
                 return Ok(None);
             }
-            let same = common(account, &self.text[found + HEAD..], rest)?;
+            let same = common(meter, &self.text[found + HEAD..], rest)?;
             if same == rest.len() {
                 return Ok(Some(found));
             }
@@ -110,7 +110,7 @@ impl<'a, U: Unit> Search<'a, U> {
             at = found + 1;
         }
         let (text, wanted) = (&self.text[at..], self.wanted);
-        let found = two_way(account, text.len(), wanted.len(), |at| text[at], |at| wanted[at])?;
+        let found = two_way(meter, text.len(), wanted.len(), |at| text[at], |at| wanted[at])?;
         Ok(found.map(|found| at + found))
     }
 }
@@ -130,12 +130,12 @@ impl<'a, U: Unit> BackwardSearch<'a, U> {
     }
 
     /// The last match that ends no later than at a position.
-    pub fn last(mut self, account: &mut Account<'_>, end: usize) -> Result<Option<usize>> {
+    pub fn last(mut self, meter: &mut Meter, end: usize) -> Result<Option<usize>> {
         self.charged = end;
-        if self.wanted.len() > PART { self.last_long(account, end) } else { self.last_short(account, end) }
+        if self.wanted.len() > PART { self.last_long(meter, end) } else { self.last_short(meter, end) }
     }
 
-    fn last_short(&mut self, account: &mut Account<'_>, end: usize) -> Result<Option<usize>> {
+    fn last_short(&mut self, meter: &mut Meter, end: usize) -> Result<Option<usize>> {
         let mut end = end;
         loop {
             if end < self.charged + self.wanted.len() {
@@ -143,7 +143,7 @@ impl<'a, U: Unit> BackwardSearch<'a, U> {
                     return Ok(None);
                 }
                 let next = self.charged.min(end).saturating_sub(self.wanted.len() + PART);
-                account.work((self.charged - next) / UNITS_A_STEP)?;
+                meter.work((self.charged - next) / UNITS_A_STEP)?;
                 self.charged = next;
             }
             if let Some(found) = U::rfind(&self.text[self.charged..end], self.wanted) {
@@ -154,14 +154,14 @@ impl<'a, U: Unit> BackwardSearch<'a, U> {
     }
 
     /// As [`Search::next_long`], by the end of the text that is searched for.
-    fn last_long(&mut self, account: &mut Account<'_>, end: usize) -> Result<Option<usize>> {
+    fn last_long(&mut self, meter: &mut Meter, end: usize) -> Result<Option<usize>> {
         let (rest, tail) = self.wanted.split_at(self.wanted.len() - HEAD);
         let mut tails = Self { text: self.text, wanted: tail, charged: self.charged };
         let (mut at, mut spent) = (end, 0);
         while spent <= 4 * (end - at) + PART {
-            let Some(found) = tails.last_short(account, at)? else { return Ok(None) };
+            let Some(found) = tails.last_short(meter, at)? else { return Ok(None) };
             let Some(begin) = found.checked_sub(rest.len()) else { return Ok(None) };
-            let same = common(account, &self.text[begin..found], rest)?;
+            let same = common(meter, &self.text[begin..found], rest)?;
             if same == rest.len() {
                 return Ok(Some(begin));
             }
@@ -170,16 +170,16 @@ impl<'a, U: Unit> BackwardSearch<'a, U> {
         }
         let (text, wanted) = (&self.text[..at], self.wanted);
         let (last, most) = (text.len(), wanted.len());
-        let found = two_way(account, last, most, |at| text[last - 1 - at], |at| wanted[most - 1 - at])?;
+        let found = two_way(meter, last, most, |at| text[last - 1 - at], |at| wanted[most - 1 - at])?;
         Ok(found.map(|found| last - most - found))
     }
 }
 
 /// How many units two texts have in common at their beginning.
-pub fn common<U: Unit>(account: &mut Account<'_>, left: &[U], right: &[U]) -> Result<usize> {
+pub fn common<U: Unit>(meter: &mut Meter, left: &[U], right: &[U]) -> Result<usize> {
     let mut at = 0;
     for (a, b) in left.chunks(PART).zip(right.chunks(PART)) {
-        account.work(a.len() / UNITS_A_STEP)?;
+        meter.work(a.len() / UNITS_A_STEP)?;
         let most = a.len().min(b.len());
         if a[..most] != b[..most] {
             return Ok(at + a.iter().zip(b).take_while(|(a, b)| a == b).count());
@@ -253,13 +253,13 @@ fn find_by_table(
 /// Crochemore and Perrin, "Two-way string-matching" (1991): the first position of a text, in linear time and without
 /// memory. Charged while it works.
 fn two_way<U: Unit>(
-    account: &mut Account<'_>,
+    meter: &mut Meter,
     length: usize,
     wanted_length: usize,
     text: impl Fn(usize) -> U,
     wanted: impl Fn(usize) -> U,
 ) -> Result<Option<usize>> {
-    let mut pace = Pace { account, left: PART };
+    let mut pace = Pace { meter, left: PART };
     let (cut, period) = {
         let up = largest_suffix(&mut pace, wanted_length, &wanted, |a, b| a < b)?;
         let down = largest_suffix(&mut pace, wanted_length, &wanted, |a, b| a > b)?;
@@ -304,7 +304,7 @@ fn two_way<U: Unit>(
 
 /// Where the largest suffix of a text begins in an order of units, and its period.
 fn largest_suffix<U: Unit>(
-    pace: &mut Pace<'_, '_>,
+    pace: &mut Pace<'_>,
     length: usize,
     text: impl Fn(usize) -> U,
     is_before: impl Fn(U, U) -> bool,
@@ -333,12 +333,12 @@ fn largest_suffix<U: Unit>(
 }
 
 /// Charges single steps of a long loop, many at once.
-struct Pace<'a, 'b> {
-    account: &'a mut Account<'b>,
+struct Pace<'a> {
+    meter: &'a mut Meter,
     left: usize,
 }
 
-impl Pace<'_, '_> {
+impl Pace<'_> {
     #[inline]
     fn step(&mut self) -> Result<()> {
         self.left -= 1;
@@ -346,6 +346,6 @@ impl Pace<'_, '_> {
             return Ok(());
         }
         self.left = PART;
-        self.account.work(PART / SINGLE_UNITS_A_STEP)
+        self.meter.work(PART / SINGLE_UNITS_A_STEP)
     }
 }

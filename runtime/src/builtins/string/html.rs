@@ -51,7 +51,7 @@ fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(
     if let Some((name, value)) = attribute {
         let value = vm.to_string(value)?;
         // Counted first: a quote takes six bytes.
-        let bytes = vm.charged_bytes(value)?;
+        let bytes = vm.heap.charged_bytes(value)?;
         let quotes = bytes.iter().filter(|&&byte| byte == b'"').count() as u64;
         let length = bytes.len() as u64 + 5 * quotes;
         room(vm, length / 3, length)?;
@@ -68,7 +68,7 @@ fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(
     }
     open.push(b'>');
     let open = vm.heap.take_string(open);
-    let close = vm.string(&format!("</{tag}>")); // bounded: a name of the table
+    let close = vm.heap.string(&format!("</{tag}>")); // bounded: a name of the table
     let text = vm.concat(open, string)?;
     vm.concat(text, close)
 }

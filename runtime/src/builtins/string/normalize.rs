@@ -5,11 +5,11 @@
 //! such as marks only, are normalized here, character by character.
 
 use super::{Result, Value, Vm, arg, receiver};
-use crate::charge::Buffer;
 use crate::heap::Heap;
-use crate::numeric::leading_text;
-use crate::thrown::Thrown;
-use crate::wtf8::first_code_point;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::first_code_point;
+use crate::value::numeric::leading_text;
+use crate::value::thrown::Thrown;
 use icu_normalizer::properties::{
     CanonicalCombiningClassMapBorrowed as Classes, CanonicalCompositionBorrowed as Pairs,
 };
@@ -27,7 +27,7 @@ const BYTES: usize = 4;
 pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "normalize")?;
     let form = match arg(arguments, 0) {
-        Value::UNDEFINED => vm.string("NFC"),
+        Value::UNDEFINED => vm.heap.string("NFC"),
         form => vm.to_string(form)?,
     };
     // bounded: four bytes are looked at
@@ -91,7 +91,7 @@ impl Form {
     /// The form of a string.
     pub fn apply(self, vm: &mut Vm, string: Value) -> Result {
         if vm.heap.str(string).is_ascii() {
-            vm.charged_bytes(string)?;
+            vm.heap.charged_bytes(string)?;
             return Ok(string);
         }
         let length = vm.heap.str(string).bytes as usize;
@@ -108,9 +108,9 @@ impl Form {
                 }
                 None => Slow { form: self, out: &mut out, starter: None, marks: Buffer::new() }.run(vm, string, at)?,
             };
-            vm.charge_bytes(4 * (out.len() - before))?;
+            vm.heap.charge_bytes(4 * (out.len() - before))?;
         }
-        Ok(vm.string_of(out))
+        Ok(vm.heap.string_of(out))
     }
 
     fn decomposing(self) -> Decomposing<'static> {

@@ -2,11 +2,12 @@
 
 use super::find::{BackwardSearch, Search, Unit, common};
 use super::{Result, Value, Vm, arg, charged_byte_position, clamped, part, receiver, room, scan};
-use crate::atom::known;
-use crate::charge::{Account, BYTES_A_STEP, Buffer};
-use crate::convert::type_of;
-use crate::numeric::to_int32;
-use crate::wtf8::units;
+use crate::heap::charge::BYTES_A_STEP;
+use crate::meter::Meter;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::units;
+use crate::value::atom::known;
+use crate::value::numeric::to_int32;
 
 /// `string.endsWith(search, end)`
 pub fn ends_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -47,21 +48,21 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Ok(position(None));
     }
     if is_searched_by_units(vm, string, search) {
-        vm.charged_utf16(string)?;
-        let needle = vm.charged_utf16_copy(search)?;
-        let (texts, mut account) = vm.texts();
+        vm.heap.charged_utf16(string)?;
+        let needle = vm.heap.charged_utf16_copy(search)?;
+        let (texts, meter) = vm.heap.texts();
         let search = BackwardSearch::new(texts.utf16(string), &needle[..]);
-        return Ok(position(search.last(&mut account, start + needle.len())?));
+        return Ok(position(search.last(meter, start + needle.len())?));
     }
     // A start inside a pair means the pair: no match begins at its second half.
     let (from, is_split) = if text.is_ascii() { (start, false) } else { charged_byte_position(vm, string, start)? };
     let from = if is_split { from - 4 } else { from };
     let end = (from + wanted.bytes as usize).min(text.bytes as usize);
-    let (texts, mut account) = vm.texts();
+    let (texts, meter) = vm.heap.texts();
     let bytes = texts.bytes(string);
-    let found = BackwardSearch::new(bytes, texts.bytes(search)).last(&mut account, end)?;
+    let found = BackwardSearch::new(bytes, texts.bytes(search)).last(meter, end)?;
     let Some(at) = found.filter(|_| !text.is_ascii()) else { return Ok(position(found)) };
-    account.work(at / BYTES_A_STEP)?;
+    meter.work(at / BYTES_A_STEP)?;
     Ok(position(Some(units(&bytes[..at]))))
 }
 
@@ -78,7 +79,7 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let separator = arg(arguments, 0);
     let search = vm.to_string(separator)?;
     if limit == 0 {
-        return Ok(vm.array_of(Buffer::new()));
+        return Ok(vm.heap.array_of(Buffer::new()));
     }
     if separator.is_undefined() {
         return Ok(vm.heap.new_array(vec![string])); // bounded: one
@@ -107,7 +108,7 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         let piece = between(vm, string, matches.in_units, begin, end)?;
         pieces.push(vm, piece)?;
     }
-    Ok(vm.array_of(pieces))
+    Ok(vm.heap.array_of(pieces))
 }
 
 /// The part of a string between two positions, in code units or in bytes.
@@ -137,7 +138,7 @@ fn split_at_byte(vm: &mut Vm, string: Value, byte: u8, limit: usize) -> Result {
         pieces.push(vm, piece)?;
         begin = end + 1;
     }
-    Ok(vm.array_of(pieces))
+    Ok(vm.heap.array_of(pieces))
 }
 
 /// `string.startsWith(search, start)`
@@ -153,7 +154,7 @@ pub fn starts_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `string.replace(pattern, replacement)` where the replacement is no function
 pub fn replace_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
     let (pattern, replacement) = (arg(arguments, 0), arg(arguments, 1));
-    if type_of(replacement) == "function" {
+    if vm.type_of(replacement) == "function" {
         return Ok(None);
     }
     if vm.heap.regexp(pattern).is_none() {
@@ -170,7 +171,7 @@ pub fn replace_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result
 pub fn replace_all_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
     match vm.heap.regexp(arg(arguments, 0)).map(|regexp| regexp.program.flags.global) {
         Some(true) => replace_directly(vm, this, arguments),
-        None if type_of(arg(arguments, 1)) != "function" => {
+        None if vm.type_of(arg(arguments, 1)) != "function" => {
             replace_some(vm, &[this, arg(arguments, 0), arg(arguments, 1)], "replaceAll", usize::MAX).map(Some)
         }
         Some(false) | None => Ok(None),
@@ -205,7 +206,7 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
     let (text, wanted, new) = (vm.heap.str(string), vm.heap.str(search), vm.heap.str(replacement));
     if has_template {
         let out = substitute(vm, text.units, [string, search, replacement], &matches.found)?;
-        return vm.written(out);
+        return vm.heap.string_of_parts(out);
     }
     let count = matches.found.len() as u64;
     let size = |all: u32, old: u32, new: u32| u64::from(all) - u64::from(old) * count + u64::from(new) * count;
@@ -222,20 +223,20 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
         begin = (at + wanted.bytes) as usize;
     }
     out.extend_from_slice(&text[begin..]);
-    vm.written(out)
+    vm.heap.string_of_parts(out)
 }
 
 fn replace_units(vm: &mut Vm, strings: [Value; 3], found: &[u32]) -> Result {
     let [string, search, replacement] = strings;
-    let text = vm.charged_utf16_copy(string)?;
-    let template = vm.charged_utf16_copy(replacement)?;
+    let text = vm.heap.charged_utf16_copy(string)?;
+    let template = vm.heap.charged_utf16_copy(replacement)?;
     let length = vm.heap.str(search).units as usize;
     let size = substituted_size(&text, length, &template, found);
     // The code units, and three bytes for each.
     room(vm, size, size * 5)?;
-    let _units = vm.hold(size as usize * 2)?;
+    let _units = vm.heap.hold(size as usize * 2)?;
     let out = substituted(&text, length, &template, found, size as usize);
-    vm.string_of_utf16(&out)
+    vm.heap.string_of_utf16(&out)
 }
 
 fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[u32]) -> Result<Vec<u8>> {
@@ -272,7 +273,7 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         positions.push(vm, Value::number(count as f64))?;
     }
-    Ok(vm.array_of(positions))
+    Ok(vm.heap.array_of(positions))
 }
 
 /// A piece of a replacement (ECMAScript 22.1.3.19.1, without captures).
@@ -371,15 +372,15 @@ fn is_at(vm: &mut Vm, string: Value, search: Value, start: usize) -> Result {
     }
     let (at, is_split) = if text.is_ascii() { (start, false) } else { charged_byte_position(vm, string, start)? };
     if is_split || is_searched_by_units(vm, string, search) {
-        vm.charged_utf16(string)?;
-        let wanted = vm.charged_utf16_copy(search)?;
-        let (texts, mut account) = vm.texts();
-        let same = common(&mut account, &texts.utf16(string)[start..], &wanted)?;
+        vm.heap.charged_utf16(string)?;
+        let wanted = vm.heap.charged_utf16_copy(search)?;
+        let (texts, meter) = vm.heap.texts();
+        let same = common(meter, &texts.utf16(string)[start..], &wanted)?;
         return Ok(Value::bool(same == wanted.len()));
     }
-    let (texts, mut account) = vm.texts();
+    let (texts, meter) = vm.heap.texts();
     let (text, wanted) = (texts.bytes(string), texts.bytes(search));
-    Ok(Value::bool(common(&mut account, &text[at..], wanted)? == wanted.len()))
+    Ok(Value::bool(common(meter, &text[at..], wanted)? == wanted.len()))
 }
 
 /// The first match of the first argument from the position of the second.
@@ -395,17 +396,17 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
         return Ok(None);
     }
     if is_searched_by_units(vm, string, search) {
-        vm.charged_utf16(string)?;
-        let wanted = vm.charged_utf16_copy(search)?;
-        let (texts, mut account) = vm.texts();
-        return Search::new(texts.utf16(string), &wanted[..], start).next(&mut account, start);
+        vm.heap.charged_utf16(string)?;
+        let wanted = vm.heap.charged_utf16_copy(search)?;
+        let (texts, meter) = vm.heap.texts();
+        return Search::new(texts.utf16(string), &wanted[..], start).next(meter, start);
     }
     let (from, is_split) = if text.is_ascii() { (start, false) } else { charged_byte_position(vm, string, start)? };
-    let (texts, mut account) = vm.texts();
+    let (texts, meter) = vm.heap.texts();
     let bytes = texts.bytes(string);
-    let found = Search::new(bytes, texts.bytes(search), from).next(&mut account, from)?;
+    let found = Search::new(bytes, texts.bytes(search), from).next(meter, from)?;
     let Some(at) = found.filter(|_| !text.is_ascii()) else { return Ok(found) };
-    account.work((at - from) / BYTES_A_STEP)?;
+    meter.work((at - from) / BYTES_A_STEP)?;
     Ok(Some(start + usize::from(is_split) + units(&bytes[from..at])))
 }
 
@@ -423,26 +424,26 @@ fn all_matches(vm: &mut Vm, string: Value, search: Value, limit: usize) -> Resul
         return Ok(Matches { found: Buffer::new(), in_units: false });
     }
     if !text.is_ascii() && wanted.bytes == 0 || is_searched_by_units(vm, string, search) {
-        vm.charged_utf16(string)?;
-        let wanted = vm.charged_utf16_copy(search)?;
-        let (texts, mut account) = vm.texts();
-        let found = occurrences(&mut account, texts.utf16(string), &wanted[..], limit)?;
+        vm.heap.charged_utf16(string)?;
+        let wanted = vm.heap.charged_utf16_copy(search)?;
+        let (texts, meter) = vm.heap.texts();
+        let found = occurrences(meter, texts.utf16(string), &wanted[..], limit)?;
         return Ok(Matches { found, in_units: true });
     }
-    let (texts, mut account) = vm.texts();
-    let found = occurrences(&mut account, texts.bytes(string), texts.bytes(search), limit)?;
+    let (texts, meter) = vm.heap.texts();
+    let found = occurrences(meter, texts.bytes(string), texts.bytes(search), limit)?;
     Ok(Matches { found, in_units: false })
 }
 
 /// The positions of a text.
-fn occurrences<U: Unit>(account: &mut Account<'_>, text: &[U], wanted: &[U], limit: usize) -> Result<Buffer<u32>> {
+fn occurrences<U: Unit>(meter: &mut Meter, text: &[U], wanted: &[U], limit: usize) -> Result<Buffer<u32>> {
     let mut found = Buffer::new();
     let mut search = Search::new(text, wanted, 0);
     let mut from = 0;
     while found.len() < limit && from <= text.len() {
-        let Some(at) = search.next(account, from)? else { break };
-        account.work(1)?;
-        found.push(&*account.meter, at as u32)?;
+        let Some(at) = search.next(meter, from)? else { break };
+        meter.work(1)?;
+        found.push(&*meter, at as u32)?;
         from = at + wanted.len().max(1);
     }
     Ok(found)
@@ -455,7 +456,7 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
     vm.reserve(count.saturating_mul(24))?;
     let mut items = Buffer::with_capacity(vm, count)?;
     if !header.is_ascii() {
-        vm.charged_utf16(string)?;
+        vm.heap.charged_utf16(string)?;
     }
     for index in 0..count {
         vm.work(1)?;
@@ -467,7 +468,7 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
         };
         items.push(vm, item)?;
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 /// Whether the text that is searched for can match within a pair of surrogates: where it begins or ends with a lone one.

@@ -1,15 +1,16 @@
 //! Methods that transform a text: case, padding, trimming.
 
 use super::{PIECE, Result, Value, Vm, arg, by_text, fits, receiver, room, scan};
-use crate::atom::known;
-use crate::charge::{BYTES_A_STEP, Buffer};
-use crate::numeric::is_space;
-use crate::wtf8::{code_points, first_code_point, wtf8_pieces};
+use crate::heap::charge::BYTES_A_STEP;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::{code_points, first_code_point, wtf8_pieces};
+use crate::value::atom::known;
+use crate::value::numeric::is_space;
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let string = receiver(vm, this, "isWellFormed")?;
-    Ok(Value::bool(std::str::from_utf8(vm.charged_bytes(string)?).is_ok()))
+    Ok(Value::bool(std::str::from_utf8(vm.heap.charged_bytes(string)?).is_ok()))
 }
 
 /// `string.padEnd(length, fill)`
@@ -34,10 +35,10 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let length = vm.to_integer(arg(arguments, 0))?;
     let has = f64::from(vm.heap.str(string).units);
     if length <= has {
-        return Ok(vm.atom_string(known::EMPTY));
+        return Ok(vm.heap.atom_string(known::EMPTY));
     }
     let filler = match arg(arguments, 1) {
-        Value::UNDEFINED => vm.string(" "),
+        Value::UNDEFINED => vm.heap.string(" "),
         filler => vm.to_string(filler)?,
     };
     let step = u64::from(vm.heap.str(filler).units);
@@ -51,7 +52,7 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
         let mut out = vm.heap.scratch();
         // bounded: so few
         out.extend(vm.heap.bytes(filler).iter().cycle().take(missing as usize));
-        return vm.written(out);
+        return vm.heap.string_of_parts(out);
     }
     let whole = repeated(vm, filler, missing / step)?;
     let rest = super::part(vm, filler, 0, (missing % step) as usize)?;
@@ -73,7 +74,7 @@ pub fn repeat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     let header = vm.heap.str(string);
     if count == 0 || header.bytes == 0 {
-        return Ok(vm.atom_string(known::EMPTY));
+        return Ok(vm.heap.atom_string(known::EMPTY));
     }
     let size = count.saturating_mul(header.bytes.into());
     fits(vm, count.saturating_mul(header.units.into()), size)?;
@@ -82,7 +83,7 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     vm.work(if is_long { length } else { size } / 64)?;
     // charged: here, and in pieces below
     let text = vm.heap.bytes(string);
-    let meets = crate::wtf8::splits_pair(text, text);
+    let meets = crate::text::wtf8::splits_pair(text, text);
     let mut bytes = text.repeat(if is_long { 1 } else { count as usize });
     if is_long {
         bytes.reserve_exact(size - length);
@@ -94,7 +95,7 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
         bytes.extend_from_within(..more);
     }
     if meets {
-        vm.join_pairs(&mut bytes)?;
+        vm.heap.join_pairs(&mut bytes)?;
     }
     Ok(vm.heap.take_string(bytes))
 }
@@ -124,9 +125,9 @@ pub fn lower(vm: &mut Vm, string: Value) -> Result {
 }
 
 fn has_sigma(vm: &mut Vm, string: Value) -> Result<bool> {
-    let (texts, mut account) = vm.texts();
+    let (texts, meter) = vm.heap.texts();
     for piece in wtf8_pieces(texts.bytes(string), PIECE) {
-        account.work(1 + piece.len() / BYTES_A_STEP)?;
+        meter.work(1 + piece.len() / BYTES_A_STEP)?;
         if memchr::memmem::find(piece, "Σ".as_bytes()).is_some() {
             return Ok(true);
         }
@@ -178,12 +179,12 @@ fn ascii(vm: &mut Vm, string: Value, other: fn(&u8) -> bool, change: fn(&mut [u8
 /// `string.toWellFormed()`
 pub fn to_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let string = receiver(vm, this, "toWellFormed")?;
-    if std::str::from_utf8(vm.charged_bytes(string)?).is_ok() {
+    if std::str::from_utf8(vm.heap.charged_bytes(string)?).is_ok() {
         return Ok(string);
     }
-    let mut bytes = vm.charged_copy(string)?;
-    vm.replace_surrogates(&mut bytes)?;
-    Ok(vm.string_of(bytes))
+    let mut bytes = vm.heap.charged_copy(string)?;
+    vm.heap.replace_surrogates(&mut bytes)?;
+    Ok(vm.heap.string_of(bytes))
 }
 
 /// `string.trim()`

@@ -2,29 +2,29 @@
 //!
 //! Nothing here sends a request, and which hosts may be reached is for the host to decide.
 
-use crate::atom::known;
 use crate::builtins::abort::Listener;
+use crate::builtins::url::params::ParamsState;
 use crate::builtins::url::parse::parse;
 use crate::builtins::url::record::Url;
 use crate::builtins::{Global, Row, arg, headers, native, prelude, url};
-use crate::calls::{Failed, Style};
-use crate::code::FunctionRef;
-use crate::error_code::ErrorCode;
-use crate::heap::{Class, InternalSlots};
-use crate::host::ToolError;
-use crate::outcome::{MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, cut_json, cut_text};
-use crate::thrown::{Result, Thrown};
+use crate::eval::calls::Style;
+use crate::eval::vm::Vm;
+use crate::heap::Class;
+use crate::heap::frame::FunctionRef;
+use crate::heap::trace::Failed;
+use crate::interface::error_code::ErrorCode;
+use crate::interface::host::{FETCH, ToolError};
+use crate::interface::outcome::{MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, cut_json, cut_text};
+use crate::value::atom::known;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// The function, which scripts have where their policy says so.
-pub const GLOBALS: &[Global] = &[Global::function(prelude(NAME, 1, "Fetch_fetch"))];
+pub const GLOBALS: &[Global] = &[Global::function(prelude(FETCH, 1, "Fetch_fetch"))];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[native("$fetchHeaders", 1, init_headers), native("$fetch", 3, fetch)];
 
-/// The name of the function and of its calls.
-pub const NAME: &str = "fetch";
 /// The longest address in bytes.
 const MAX_URL_BYTES: usize = 32 << 10;
 /// How much of an address or a method is printed in messages.
@@ -59,16 +59,17 @@ fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(unknown_scheme(vm, url.scheme()));
     }
-    let (method, redirect, pairs) = (vm.string(&method), vm.string(redirect), headers::to_pairs(vm, headers)?);
-    let url = vm.string(&url.href());
+    let (method, redirect, pairs) =
+        (vm.heap.string(&method), vm.heap.string(redirect), headers::to_pairs(vm, headers)?);
+    let url = vm.heap.string(&url.href());
     let request = vm.heap.new_object();
     let parts =
         [Some(("url", url)), Some(("method", method)), Some(("headers", pairs)), body, Some(("redirect", redirect))];
     for (name, value) in parts.into_iter().flatten() {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         vm.heap.set_own(request, name, value);
     }
-    let name = vm.string(NAME);
+    let name = vm.heap.string(FETCH);
     if let Some(state) = vm.signal_state(signal)
         && state.aborted
     {
@@ -79,7 +80,7 @@ fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     // The input is kept for the host and for messages.
     vm.reserve(input.len().saturating_mul(2))?;
     let timeout_ms = vm.heap.meter.limits.tool_timeout_ms;
-    let promise = vm.add_call((name, NAME.into()), input, timeout_ms, Style::Fetch)?;
+    let promise = vm.add_call((name, FETCH.into()), input, timeout_ms, Style::Fetch)?;
     if let Some(id) = vm.host.calls.last() {
         vm.listen(signal, Listener::Call(id));
     }
@@ -95,7 +96,7 @@ fn address(vm: &mut Vm, input: Value) -> Result<Url> {
         return Err(vm.type_error(&message));
     }
     vm.work(bytes / 4)?;
-    let parsed = parse(&vm.charged_text(text)?, None);
+    let parsed = parse(&vm.heap.charged_text(text)?, None);
     match parsed {
         Some(url) if url.username().is_empty() && url.password().is_empty() => Ok(url),
         Some(_) => {
@@ -178,19 +179,19 @@ fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str
         return Err(vm.type_error("There are no streams in AgentScript; give fetch the body as a whole"));
     }
     if vm.is_bytes(body) {
-        let bytes = vm.charged_view(body)?;
+        let bytes = vm.heap.charged_view(body)?;
         if std::str::from_utf8(bytes).is_ok() {
             let length = bytes.len();
-            let copy = vm.charged_view_copy(body, 0..length)?;
-            return Ok(Some(("body", vm.string_of(copy))));
+            let copy = vm.heap.charged_view_copy(body, 0..length)?;
+            return Ok(Some(("body", vm.heap.string_of(copy))));
         }
         let length = bytes.len();
-        let copy = vm.charged_view_copy(body, 0..length)?;
-        let view = vm.bytes_of(copy);
+        let copy = vm.heap.charged_view_copy(body, 0..length)?;
+        let view = vm.heap.bytes_of(copy);
         let encoded = crate::builtins::bytes::text::to_base64(vm, view, &[])?;
         return Ok(Some(("bodyBase64", encoded)));
     }
-    let is_params = matches!(vm.heap.internal_slots_of(body), Some(InternalSlots::Params(_)));
+    let is_params = vm.heap.has_slots::<ParamsState>(body);
     let media_type = match is_params {
         true => "application/x-www-form-urlencoded;charset=UTF-8",
         false => "text/plain;charset=UTF-8",
@@ -200,7 +201,7 @@ fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str
         headers::append_own(vm, headers, "content-type", media_type)?;
     }
     // Lone surrogates are replaced, as in every text that leaves a run.
-    let copy = vm.charged_text(text)?.into_owned(); // charged: here
+    let copy = vm.heap.charged_text(text)?.into_owned(); // charged: here
     Ok(Some(("body", vm.heap.take_string(copy.into_bytes()))))
 }
 
@@ -245,7 +246,7 @@ impl Vm {
         place: Option<(FunctionRef, u32)>,
     ) {
         let error = self.fetch_error(failure);
-        let failed = Failed { tool: NAME.into(), input: cut_json(input, MAX_TOOL_INPUT_BYTES).into() };
+        let failed = Failed { tool: FETCH.into(), input: cut_json(input, MAX_TOOL_INPUT_BYTES).into() };
         let trace = self.heap.traces.entry(error.payload()).or_default();
         trace.call = Some(Box::new(failed));
         trace.frames.extend(place);

@@ -1,18 +1,18 @@
 //! Calls of host functions: see [`Linker`](crate::linker::Linker).
 
-use crate::activation::Called;
 use crate::builtins::registry::registry;
-use crate::calls::Style;
-use crate::charge::Buffer;
-use crate::code::After;
-use crate::dialect::Dialect;
+use crate::eval::activation::Called;
+use crate::eval::calls::Style;
+use crate::eval::json::LEVELS;
+use crate::eval::linker::{ARGUMENTS, Binding, SyncFunction};
+use crate::eval::vm::Vm;
 use crate::heap::Class;
-use crate::host::ToolError;
-use crate::json::LEVELS;
-use crate::linker::{ARGUMENTS, Binding, SyncFunction};
-use crate::thrown::{Result, Thrown};
+use crate::heap::frame::After;
+use crate::interface::dialect::Dialect;
+use crate::interface::host::ToolError;
+use crate::meter::buffer::Buffer;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::sync::Arc;
 
 /// Work that a call is beside its data.
@@ -50,9 +50,9 @@ impl Vm {
 
     /// The value that a function of Rust gives.
     fn answer_at_once(&mut self, name: &str, function: &SyncFunction, text: String) -> Result {
-        let _hold = self.hold(text.len())?;
+        let _hold = self.heap.hold(text.len())?;
         let result = function(&text);
-        self.check_time()?;
+        self.heap.meter.check_time()?;
         match result {
             Ok(json) => {
                 self.work(json.len() / BYTES_A_STEP)?;
@@ -73,7 +73,7 @@ impl Vm {
         let input = self.arguments_text(arguments, None)?;
         // The input is kept for the host and for messages.
         self.reserve(input.len().saturating_mul(2))?;
-        let tool = self.string(name);
+        let tool = self.heap.string(name);
         let timeout_ms = self.heap.meter.limits.tool_timeout_ms;
         self.add_call((tool, name.into()), input, timeout_ms, Style::Function)
     }
@@ -85,7 +85,7 @@ impl Vm {
         for index in 0..count {
             items.push(self, super::arg(arguments, index))?;
         }
-        let array = self.array_of(items);
+        let array = self.heap.array_of(items);
         let text = self.json_text(array)?.unwrap_or_default();
         self.work(CALL_WORK + text.len() / BYTES_A_STEP)?;
         Ok(text)

@@ -4,13 +4,13 @@
 //! that nearly has it costs no memory.
 
 use super::super::arg;
-use crate::atom::{Atom, known};
-use crate::charge::Buffer;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
-use crate::text_form::{self, Fault, Form, Part, Reading, Sink};
-use crate::thrown::{Cause, Result, Thrown};
+use crate::meter::buffer::Buffer;
+use crate::text::text_form::{self, Fault, Form, Part, Reading, Sink};
+use crate::value::atom::{Atom, known};
+use crate::value::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 use std::borrow::Cow;
 
 /// Bytes of a text that a parser reads in about the time of one statement.
@@ -29,14 +29,14 @@ pub fn parse_text(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error(&format!("parseText expects a text, not {what}{more}")));
     }
     let (chosen, header) = options(vm, arg(arguments, 1))?;
-    let mut bytes = vm.charged_copy(given)?;
-    vm.replace_surrogates(&mut bytes)?;
+    let mut bytes = vm.heap.charged_copy(given)?;
+    vm.heap.replace_surrogates(&mut bytes)?;
     let text = std::str::from_utf8(&bytes).unwrap_or_default();
     let content = text_form::content(text);
     let start = content.as_ptr() as usize - text.as_ptr() as usize;
     let reading = Reading { header, is_chosen: chosen.is_some() };
     // Parsers keep a row beside the text, which may grow to all of it.
-    let _hold = vm.hold(text.len().saturating_mul(2))?;
+    let _hold = vm.heap.hold(text.len().saturating_mul(2))?;
     let mut reasons = Buffer::new();
     for form in Form::ALL.into_iter().filter(|&form| chosen.is_none_or(|chosen| chosen == form)) {
         vm.work(1 + content.len() / BYTES_A_STEP)?;
@@ -77,11 +77,11 @@ fn options(vm: &mut Vm, options: Value) -> Result<(Option<Form>, Option<bool>)> 
 
 /// `{format, data}`, and `rest` if there is text around a table.
 fn answer(vm: &mut Vm, form: Form, data: Value, rest: Option<&str>) -> Result {
-    let format = (vm.intern_text("format"), vm.string(form.name()));
+    let format = (vm.heap.intern_text("format"), vm.heap.string(form.name()));
     let object = vm.object_of(&[format, (known::DATA, data)]);
     if let Some(rest) = rest {
         vm.reserve(rest.len())?;
-        let rest = (vm.intern_text("rest"), vm.string(rest));
+        let rest = (vm.heap.intern_text("rest"), vm.heap.string(rest));
         vm.heap.set_own(object, rest.0, rest.1);
     }
     Ok(object)
@@ -146,7 +146,7 @@ fn json_lines(vm: &mut Vm, given: Value, (start, text): (usize, &str)) -> Result
     if rows.is_empty() {
         return Ok(Err("it is empty".into()));
     }
-    Ok(Ok((vm.array_of(rows), None)))
+    Ok(Ok((vm.heap.array_of(rows), None)))
 }
 
 /// The message of a `SyntaxError`; other failures go on.
@@ -175,7 +175,7 @@ fn other<'t>(vm: &mut Vm, form: Form, text: &'t str, reading: Reading) -> Result
         Err(Fault::Form(reason)) => return Ok(Err(reason)),
     };
     let Values { vm, mut values, .. } = values;
-    let data = if form == Form::Python { values.pop().unwrap_or(Value::NULL) } else { vm.array_of(values) };
+    let data = if form == Form::Python { values.pop().unwrap_or(Value::NULL) } else { vm.heap.array_of(values) };
     let rest = match (around.before, around.after) {
         ("", "") => None,
         (one, "") | ("", one) => Some(Cow::Borrowed(one)),
@@ -240,15 +240,15 @@ impl Sink for Values<'_> {
 
 impl Values<'_> {
     fn name(&mut self, name: &str) -> Result<Atom> {
-        self.vm.charge_bytes(name.len())?;
+        self.vm.heap.charge_bytes(name.len())?;
         self.vm.reserve(name.len())?;
-        Ok(self.vm.intern_text(name))
+        Ok(self.vm.heap.intern_text(name))
     }
 
     fn text(&mut self, text: &str) -> Result {
-        self.vm.charge_bytes(text.len())?;
+        self.vm.heap.charge_bytes(text.len())?;
         self.vm.reserve(text.len())?;
-        Ok(self.vm.string(text))
+        Ok(self.vm.heap.string(text))
     }
 
     fn row(&mut self, cells: &[Cow<'_, str>]) -> Result {
@@ -260,7 +260,7 @@ impl Values<'_> {
         self.vm.work(cells.len() / 4)?;
         Ok(match &self.columns {
             Some(columns) => self.vm.heap.object_of(columns, &values),
-            None => self.vm.array_of(values),
+            None => self.vm.heap.array_of(values),
         })
     }
 
@@ -273,7 +273,7 @@ impl Values<'_> {
         values.extend_from_slice(self.vm, &self.values[open.values..])?;
         self.values.truncate(open.values);
         if !open.has_keys {
-            return Ok(self.vm.array_of(values));
+            return Ok(self.vm.heap.array_of(values));
         }
         let object = self.vm.heap.new_object();
         for (index, &value) in values.iter().enumerate() {

@@ -1,16 +1,17 @@
 //! Answers of the host to tool calls.
 
-use crate::atom::{Atom, known};
-use crate::calls::{Failed, Open, Style};
-use crate::error_code::ErrorCode;
+use crate::eval::calls::{Open, Style};
+use crate::eval::json::LEVELS;
+use crate::eval::vm::Vm;
 use crate::heap::Class;
-use crate::host::{CallId, ToolError};
-use crate::json::LEVELS;
-use crate::outcome::{Failure, MAX_DETAILS_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, Status, cut_json};
-use crate::promise::State;
-use crate::thrown::{Cause, Result, Thrown};
+use crate::heap::promise::State;
+use crate::heap::trace::Failed;
+use crate::interface::error_code::ErrorCode;
+use crate::interface::host::{CallId, ToolError};
+use crate::interface::outcome::{Failure, MAX_DETAILS_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, Status, cut_json};
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::atom::{Atom, known};
+use crate::value::thrown::{Cause, Result, Thrown};
 use agentscript_lang::Refusal;
 
 impl Vm {
@@ -52,7 +53,7 @@ impl Vm {
             (Ok(data), Style::Ok) => self.object_of(&[(known::OK, Value::TRUE), (known::RESULT, data)]),
             (Err(error), Style::Success) => self.failed_answer(&error, tool),
             (Err(error), Style::Ok) => {
-                let (message, code) = (self.string(&error.message), self.string(&error.code));
+                let (message, code) = (self.heap.string(&error.message), self.heap.string(&error.code));
                 let object = self.object_of(&[(known::MESSAGE, message), (known::CODE, code)]);
                 self.object_of(&[(known::OK, Value::FALSE), (known::ERROR, object)])
             }
@@ -95,7 +96,7 @@ impl Vm {
 
     /// `{success: false, error}`
     pub(in crate::builtins) fn failed_answer(&mut self, error: &ToolError, tool: Value) -> Value {
-        let message = self.string(&error.message);
+        let message = self.heap.string(&error.message);
         let object = self.object_of(&[(known::MESSAGE, message)]);
         self.describe_failure(object, error, Some(tool));
         self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)])
@@ -103,7 +104,7 @@ impl Vm {
 
     /// Set `code`, `toolName` and `details` of a failed call.
     pub(super) fn describe_failure(&mut self, object: Value, error: &ToolError, tool: Option<Value>) {
-        let code = self.string(&error.code);
+        let code = self.heap.string(&error.code);
         self.heap.set_own(object, known::CODE, code);
         if let Some(tool) = tool {
             self.heap.set_own(object, known::TOOL_NAME, tool);

@@ -2,10 +2,10 @@
 //! waiting itself is an operation of the prelude, so that they can be used wherever frames can.
 
 use crate::builtins::arg;
-use crate::charge::Buffer;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
 
 /// `$call_tool(server, tool, args)`: the promise of the answer.
 pub fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -18,7 +18,7 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !list.is(Kind::Array) {
         return Err(vm.type_error("call_tools expects an array of {server, tool, args}"));
     }
-    let items = vm.charged_items_copy(list)?;
+    let items = vm.heap.charged_items_copy(list)?;
     let mut calls = Buffer::with_capacity(vm, items.len())?;
     for (index, item) in items.into_iter().enumerate() {
         if !item.is(Kind::Object) {
@@ -36,7 +36,7 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let answer = begin(vm, "call_tools", call)?;
         answers.push(vm, answer)?;
     }
-    Ok(vm.array_of(answers))
+    Ok(vm.heap.array_of(answers))
 }
 
 /// Make a call: the promise of its answer.
@@ -49,7 +49,7 @@ fn begin(vm: &mut Vm, function: &str, call: [Value; 3]) -> Result {
 impl Vm {
     /// An error where nothing could go on with an answer: then the host is not called either.
     pub(in crate::builtins) fn check_waiting(&mut self, function: &str) -> Result<()> {
-        if self.stack.nesting == 0 {
+        if self.heap.meter.nesting == 0 {
             return Ok(());
         }
         // bounded: the name of a function of the host
@@ -74,5 +74,5 @@ fn named(vm: &mut Vm, function: &str, &[server, tool, _]: &[Value; 3]) -> Result
     let (server, tool) = (vm.tool_name(server)?, vm.tool_name(tool)?);
     // A tool that belongs to no app has only its own name.
     let name = if server.is_empty() { tool } else { format!("{server}:{tool}") }; // bounded: by the names
-    Ok(vm.string(&name))
+    Ok(vm.heap.string(&name))
 }

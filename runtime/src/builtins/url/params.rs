@@ -7,16 +7,17 @@ mod decode;
 
 use self::decode::decoded;
 use super::{coded, state};
+use crate::builtins::headers::HeadersState;
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
-use crate::charge::{Buffer, Hold};
-use crate::convert::type_of;
-use crate::error_code::ErrorCode;
+use crate::eval::property::PropertyKey;
+use crate::eval::vm::Vm;
 use crate::heap::{InternalSlots, Yields, block};
-use crate::property::PropertyKey;
-use crate::thrown::{Result, Thrown};
+use crate::interface::error_code::ErrorCode;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::text::wtf8::to_utf16;
+use crate::value::family::Family;
+use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use crate::vm::Vm;
-use crate::wtf8::to_utf16;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 /// The application/x-www-form-urlencoded percent-encode set, without the space.
@@ -67,10 +68,21 @@ pub struct ParamsState {
     pub url: Option<Value>,
 }
 
-impl ParamsState {
-    /// Bytes that it takes.
-    pub fn cost(&self) -> usize {
+impl InternalSlots for ParamsState {
+    fn family(&self) -> Family {
+        Family::Params
+    }
+
+    fn cost(&self) -> usize {
         list_cost(&self.pairs) + self.pairs.iter().map(cost).sum::<usize>()
+    }
+
+    fn iterator_family(&self) -> Family {
+        Family::ParamsIterator
+    }
+
+    fn trace(&self, reach: &mut dyn FnMut(Value)) {
+        self.url.into_iter().for_each(reach);
     }
 }
 
@@ -108,7 +120,7 @@ pub(in crate::builtins) fn text_of(vm: &mut Vm, value: Value) -> Result<(String,
     let string = vm.to_string(value)?;
     let bytes = vm.heap.str(string).bytes as usize;
     vm.work(1 + bytes / 16)?;
-    let hold = vm.hold(bytes)?;
+    let hold = vm.heap.hold(bytes)?;
     Ok((vm.heap.text(string).into_owned(), hold)) // charged: above
 }
 
@@ -125,11 +137,11 @@ fn new_params(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             let (text, _hold) = text_of(vm, init)?;
             parse(vm, text.strip_prefix('?').unwrap_or(&text))?
         }
-        _ if matches!(vm.heap.internal_slots_of(init), Some(InternalSlots::Params(_))) => copied(vm, init)?,
+        _ if vm.heap.has_slots::<ParamsState>(init) => copied(vm, init)?,
         _ if vm.is_iterable(init) => pairs_of_list(vm, init)?,
         _ => pairs_of_record(vm, init)?,
     };
-    Ok(vm.heap.new_with_slots(InternalSlots::Params(Box::new(ParamsState { pairs: pairs.into_vec(), url: None }))))
+    Ok(vm.heap.new_with_slots(ParamsState { pairs: pairs.into_vec(), url: None }))
 }
 
 /// The pairs of another one.
@@ -209,7 +221,7 @@ fn pair_of(vm: &mut Vm, item: Value) -> Result<Pair> {
 fn query_pair(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (name, value) = pair_of(vm, arg(arguments, 0))?;
     vm.reserve(2 * (name.len() + value.len()))?;
-    let pair = vec![vm.string(&name), vm.string(&value)]; // bounded: two
+    let pair = vec![vm.heap.string(&name), vm.heap.string(&value)]; // bounded: two
     Ok(vm.heap.new_array(pair))
 }
 
@@ -221,14 +233,14 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
     for (key, value) in object::pairs(vm, record)? {
         let bytes = match key {
             PropertyKey::Index(_) => 10,
-            PropertyKey::Name(name) => vm.atoms.text(name).len(),
+            PropertyKey::Name(name) => vm.heap.atoms.text(name).len(),
         };
         vm.work(1 + bytes / 16)?;
         // The name twice, and the index.
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Name(name) => crate::wtf8::lossy(vm.atoms.text(name)).into_owned(), // charged: above
+            PropertyKey::Name(name) => crate::text::wtf8::lossy(vm.heap.atoms.text(name)).into_owned(), // charged: above
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
@@ -252,7 +264,7 @@ pub fn for_url(vm: &mut Vm, url: Value) -> Result {
     }
     let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
     let pairs = parse(vm, &query)?.into_vec();
-    let params = vm.heap.new_with_slots(InternalSlots::Params(Box::new(ParamsState { pairs, url: Some(url) })));
+    let params = vm.heap.new_with_slots(ParamsState { pairs, url: Some(url) });
     super::state(vm, url)?.params = params;
     Ok(params)
 }
@@ -273,12 +285,12 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
 
 /// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ParamsState> {
-    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Params(_))) {
+    if !vm.heap.has_slots::<ParamsState>(this) {
         let message = "Value of \"this\" must be of type URLSearchParams";
         return Err(coded(vm, "ERR_INVALID_THIS", message));
     }
-    match vm.heap.internal_slots_of_mut(this) {
-        Some(InternalSlots::Params(state)) => Ok(state),
+    match vm.heap.slots_mut::<ParamsState>(this) {
+        Some(state) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URLSearchParams is missing")),
     }
 }
@@ -330,7 +342,7 @@ pub fn write_query(vm: &mut Vm, this: Value) -> Result {
     }
     vm.work(before / 8)?;
     // The URL as text, and parsed again.
-    let _copy = vm.hold(before.saturating_mul(4))?;
+    let _copy = vm.heap.hold(before.saturating_mul(4))?;
     let url = &mut state(vm, url)?.url;
     *url = url.parsed_again();
     if url.query().is_some() {
@@ -357,7 +369,7 @@ fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
         vm.work(1 + bytes / 16)?;
         index += 1;
     }
-    let hold = vm.hold(length)?;
+    let hold = vm.heap.hold(length)?;
     let mut out = String::with_capacity(length); // charged: above
     for index in 0..2 * index {
         if index > 0 {
@@ -427,7 +439,7 @@ fn get(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     vm.work(bytes / 16)?;
     vm.reserve(2 * bytes)?;
     let found = found.and_then(|at| receiver(vm, this).ok()?.pairs.get(at).map(|pair| pair.1.clone()));
-    Ok(found.map_or(Value::NULL, |value| vm.string(&value)))
+    Ok(found.map_or(Value::NULL, |value| vm.heap.string(&value)))
 }
 
 /// `params.getAll(name)`
@@ -444,10 +456,10 @@ fn get_all(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         vm.work(1 + bytes / 16)?;
         vm.reserve(2 * bytes)?;
         let value = receiver(vm, this)?.pairs.get(index - 1).map(|pair| pair.1.clone()).unwrap_or_default();
-        let value = vm.string(&value);
+        let value = vm.heap.string(&value);
         items.push(vm, value)?;
     }
-    Ok(vm.array_of(items))
+    Ok(vm.heap.array_of(items))
 }
 
 /// `params.has(name, value)`
@@ -482,7 +494,7 @@ fn sort(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let state = receiver(vm, this)?;
     let (count, bytes) = (state.pairs.len(), state.cost());
     vm.work(count * (1 + count.checked_ilog2().unwrap_or(0) as usize) + bytes / 16)?;
-    let _hold = vm.hold(bytes.saturating_mul(2) + count * 32)?;
+    let _hold = vm.heap.hold(bytes.saturating_mul(2) + count * 32)?;
     receiver(vm, this)?.pairs.sort_by_cached_key(|pair| to_utf16(pair.0.as_bytes()));
     changed(vm, this)
 }
@@ -515,7 +527,7 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, function) = (arg(arguments, 0), arg(arguments, 1));
     receiver(vm, this)?;
-    if type_of(function) == "function" {
+    if vm.type_of(function) == "function" {
         return Ok(Value::UNDEFINED);
     }
     let received = vm.received(function)?;
@@ -544,7 +556,7 @@ impl Vm {
             text = text.chars().take(25).chain("...".chars()).collect(); // bounded: 28 characters
         }
         // bounded: the same
-        Ok(format!("type {} ({text})", type_of(value)))
+        Ok(format!("type {} ({text})", self.type_of(value)))
     }
 
     /// The same of a string.
@@ -564,28 +576,24 @@ impl Vm {
             return format!("type string ('{shown}')"); // bounded: 28 characters
         }
         let mut quoted = String::default();
-        crate::json::quote::quote(&shown, &mut quoted);
+        crate::text::quote::quote(&shown, &mut quoted);
         format!("type string ({quoted})") // bounded: the same
     }
 
     /// The pair at a position of a `URLSearchParams` or `Headers`; the caller has reserved [`Vm::pair_bytes`].
     pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
-        let (name, value) = match self.heap.internal_slots_of(params) {
-            Some(InternalSlots::Params(state)) => state.pairs.get(position)?.clone(),
-            Some(InternalSlots::Headers(state)) => state.pair(position)?,
-            _ => return None,
+        let (name, value) = match self.heap.slots::<ParamsState>(params) {
+            Some(state) => state.pairs.get(position)?.clone(),
+            None => self.heap.slots::<HeadersState>(params)?.pair(position)?,
         };
-        Some((self.string(&name), self.string(&value)))
+        Some((self.heap.string(&name), self.heap.string(&value)))
     }
 
     /// How long the texts of a pair are.
     pub fn pair_bytes(&self, params: Value, position: usize) -> usize {
-        match self.heap.internal_slots_of(params) {
-            Some(InternalSlots::Params(state)) => {
-                state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len())
-            }
-            Some(InternalSlots::Headers(state)) => state.pair_bytes(position),
-            _ => 0,
+        match self.heap.slots::<ParamsState>(params) {
+            Some(state) => state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len()),
+            None => self.heap.slots::<HeadersState>(params).map_or(0, |state| state.pair_bytes(position)),
         }
     }
 }

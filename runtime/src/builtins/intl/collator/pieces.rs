@@ -5,11 +5,11 @@
 //! of each other level is noted. Pieces end where no character belongs to a contraction. Where those of the two texts do
 //! not have the same number of letters, the longer one is cut.
 
-use crate::charge::Buffer;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::first_code_point;
 use crate::value::Value;
-use crate::vm::Vm;
-use crate::wtf8::first_code_point;
+use crate::value::thrown::Result;
 use agentscript_intl::collation::Order;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -31,7 +31,7 @@ const LAST: &str = "\u{FFFF}";
 /// The order of two texts in an order of the root, if it can be found in pieces. All is charged for.
 pub fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result<Option<Ordering>> {
     for string in [left, right] {
-        vm.charged_bytes(string)?;
+        vm.heap.charged_bytes(string)?;
         // charged: above
         if !vm.heap.str(string).is_ascii() && std::str::from_utf8(vm.heap.bytes(string)).is_err() {
             return Ok(None);

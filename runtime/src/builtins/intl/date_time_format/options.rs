@@ -1,9 +1,9 @@
 //! The options of a format, read in the order of V8.
 
 use crate::builtins::intl::{MATCHERS, choice, flag, number, option, options, resolved, type_option, word};
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::Result;
 use agentscript_intl::date::{
     CYCLES, Conventions, DateTimeFormat, Preferences, Request, STYLES, Wanted, field_options,
 };

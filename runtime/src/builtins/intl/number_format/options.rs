@@ -2,9 +2,9 @@
 
 use super::super::{MATCHERS, canonical_locales, choice, number, option, resolved_of, type_option, word};
 use super::unwrapped;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::Result;
 use agentscript_intl::locale::{self, Resolved};
 use agentscript_intl::number::{
     COMPACT_DISPLAYS, CURRENCY_DISPLAYS, CURRENCY_SIGNS, CurrencyDisplay, Grouping, INCREMENTS, MODES, Mode, NOTATIONS,
@@ -265,11 +265,11 @@ pub(super) fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result 
     let format = unwrapped(vm, this, "resolvedOptions")?.options;
     let object = vm.heap.new_object();
     let mut put = |name: &str, value: Cow<'_, str>| {
-        let name = vm.intern_text(name);
+        let name = vm.heap.intern_text(name);
         let digits = value.bytes().all(|byte| byte.is_ascii_digit());
         let value = match value.parse() {
             Ok(number) if digits => Value::number(number),
-            Ok(_) | Err(_) => vm.string(&value),
+            Ok(_) | Err(_) => vm.heap.string(&value),
         };
         vm.heap.set_own(object, name, value);
     };
@@ -323,7 +323,7 @@ pub(super) fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result 
     // As with the sign of currencies, V8 reads this back from a text of ICU that does not tell it.
     put("roundingPriority", if format.strip_zeros { "auto" } else { priority }.into());
     if format.grouping == Grouping::Never {
-        let name = vm.intern_text("useGrouping");
+        let name = vm.heap.intern_text("useGrouping");
         vm.heap.set_own(object, name, Value::FALSE);
     }
     Ok(object)

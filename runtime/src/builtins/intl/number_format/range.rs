@@ -3,10 +3,10 @@
 use super::{joined, quantity, receiver, room};
 use crate::builtins::arg;
 use crate::builtins::intl::parts_value;
-use crate::charge::Hold;
-use crate::thrown::Result;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::Hold;
 use crate::value::Value;
-use crate::vm::Vm;
+use crate::value::thrown::Result;
 use agentscript_intl::number::{Quantity, Sourced};
 
 /// `format.formatRange(start, end)`

@@ -1,9 +1,9 @@
 //! Names and values of a query, decoded as Node decodes them.
 
 use super::PIECE;
-use crate::charge::{Buffer, Hold};
-use crate::thrown::Result;
-use crate::vm::Vm;
+use crate::eval::vm::Vm;
+use crate::meter::buffer::{Buffer, Hold};
+use crate::value::thrown::Result;
 use percent_encoding::percent_decode;
 
 /// A name or a value of a query, decoded in pieces, so that a long one can be stopped.
@@ -22,7 +22,7 @@ pub fn decoded(vm: &mut Vm, text: &str) -> Result<String> {
         Err(error) => error,
     };
     let bytes = error.as_bytes();
-    let _decoded = vm.hold(bytes.len())?;
+    let _decoded = vm.heap.hold(bytes.len())?;
     let (mut length, mut text) = (0, Hold::NONE);
     for chunk in bytes.utf8_chunks() {
         vm.work(1 + chunk.valid().len() / 64)?;

@@ -1,0 +1,42 @@
+//! Evaluation: the operations of ECMAScript on the state of a run, and the code that performs them. Nothing here knows
+//! a built-in function; the [registry] has them by number.
+
+pub mod activation;
+pub mod bigint;
+pub mod build;
+pub mod call_stack;
+pub mod calls;
+pub mod code;
+pub mod convert;
+pub mod drain;
+pub mod describe;
+pub mod error;
+pub mod execute;
+pub mod gc;
+pub mod generator;
+pub mod idle;
+pub mod iterator;
+pub mod job;
+pub mod json;
+pub mod linker;
+pub mod native;
+pub mod node;
+pub mod operator;
+pub mod output;
+pub mod pause;
+pub mod pools;
+pub mod prelude;
+pub mod promise;
+pub mod property;
+pub mod realm;
+pub mod regexp_literal;
+pub mod registry;
+pub mod schedule;
+pub mod script;
+pub mod stack;
+pub mod stress;
+pub mod suggest;
+pub mod support;
+pub mod unawaited;
+pub mod undefined_result;
+pub mod vm;

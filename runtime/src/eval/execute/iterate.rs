@@ -1,0 +1,331 @@
+//! Iterating over iterables of the script: each call of theirs is a frame on the stack.
+
+use super::{Context, Done};
+use crate::eval::activation::Called;
+use crate::eval::code::Function;
+use crate::eval::generator::{Resumed, Resumption};
+use crate::eval::iterator::IterationStart;
+use crate::eval::node::{CLOSING, Delegate, GetIterator, Node, OpKind, Spread};
+use crate::eval::stack::Slots;
+use crate::eval::vm::Vm;
+use crate::heap::frame::{After, Resumer};
+use crate::heap::{Iterator, Yields};
+use crate::value::atom::known;
+use crate::value::thrown::Result;
+use crate::value::{Kind, Value};
+use agentscript_lang::Walk;
+use agentscript_lang::program::Slot;
+use std::cell::Cell;
+
+impl Vm {
+    /// Call a function whose result goes into a slot; the frame goes on at `pc`.
+    #[expect(clippy::too_many_arguments, reason = "what an operation has at hand")]
+    fn call_into(
+        &mut self,
+        context: &Context<'_>,
+        (callee, this, arguments): (Value, Value, &[Value]),
+        dst: Slot,
+        pc: usize,
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Done> {
+        let next = self.mark(pc, dst).after(function.slots);
+        if !callee.is_callable() {
+            let what = self.describe_typed(callee);
+            return Err(self.type_error(&format!("{what} is not a function")).at(self, at));
+        }
+        let called = self.call(callee, this, arguments, After::Call).map_err(|thrown| thrown.at(self, at))?;
+        match self.called(context, called, next, at)? {
+            Some(value) => {
+                fp[dst.0 as usize].set(value);
+                Ok(Done::Op)
+            }
+            None => Ok(Done::Frame),
+        }
+    }
+
+    /// Resume a generator whose values go into a slot.
+    #[expect(clippy::too_many_arguments, reason = "what an operation has at hand")]
+    fn resume_into(
+        &mut self,
+        context: &Context<'_>,
+        (generator, how, value): (Value, Resumption, Value),
+        dst: Slot,
+        pc: usize,
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Done> {
+        let next = self.mark(pc, dst).after(function.slots);
+        let resumed = self.resume_generator(generator, how, value, Resumer::Loop);
+        match resumed.map_err(|thrown| thrown.at(self, at))? {
+            Resumed::Ended(value) => {
+                fp[dst.0 as usize].set(value);
+                Ok(Done::Op)
+            }
+            Resumed::Frame(frame) => {
+                if let Some(value) = self.called(context, Called::Frame(frame), next, at)? {
+                    fp[dst.0 as usize].set(value);
+                }
+                Ok(Done::Frame)
+            }
+        }
+    }
+
+    /// `GetIterator`: `pc` is that of the operation behind it, which a call of the script comes back to.
+    pub(super) fn get_iterator(
+        &mut self,
+        context: &Context<'_>,
+        get: &GetIterator,
+        pc: &mut usize,
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Done> {
+        let value = get.value.eval(self, fp)?;
+        // An asynchronous walker has two operations behind this one and a jump between them.
+        let (synchronous, own, behind) =
+            if get.walker.is_async() { (*pc, *pc + 2, *pc + 3) } else { (*pc, *pc, *pc + 1) };
+        match self.begin_walk(value, get.walker).map_err(|thrown| thrown.at(self, at))? {
+            IterationStart::Record(record) => {
+                fp[get.slot.0 as usize].set(record);
+                *pc = behind;
+                Ok(Done::Op)
+            }
+            IterationStart::Call { method, is_async } => {
+                *pc = if is_async == get.walker.is_async() { own } else { synchronous };
+                self.call_into(context, (method, value, &[]), get.slot, *pc, function, fp, at)
+            }
+        }
+    }
+
+    /// Whether an iterator record is one of the script.
+    pub(super) fn is_script_record(&self, record: Value) -> bool {
+        record.is(Kind::Iterator)
+            && matches!(self.heap.iterators[record.index()].yields, Yields::Script | Yields::Generator)
+    }
+
+    /// Whether it is one whose `next` gives objects.
+    pub(super) fn is_protocol(&self, record: Value) -> bool {
+        record.is(Kind::Iterator) && self.heap.iterators[record.index()].yields == Yields::Script
+    }
+
+    /// The iterator and its `next` in a record.
+    fn parts_of_record(&self, source: Value) -> (Value, Value) {
+        let part = |index| self.heap.at(source, index).unwrap_or(Value::UNDEFINED);
+        (part(0), part(1))
+    }
+
+    /// Call `next` of an iterator of the script; `None` where it is a built-in one, or at its end.
+    pub(super) fn step(
+        &mut self,
+        context: &Context<'_>,
+        (iterator, item): (Slot, Slot),
+        pc: &mut usize,
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Option<Done>> {
+        let record = fp[iterator.0 as usize].get();
+        let &Iterator { source, yields, .. } = &self.heap.iterators[record.index()];
+        match yields {
+            _ if source.is_undefined() => Ok(None),
+            Yields::Generator => {
+                let resume = (source, Resumption::Next, Value::UNDEFINED);
+                self.resume_into(context, resume, item, *pc, function, fp, at).map(Some)
+            }
+            Yields::Script => {
+                let (object, next) = self.parts_of_record(source);
+                if !next.is_callable()
+                    && let Some(text) = self.spread_text()
+                {
+                    return Err(self.type_error(&format!("{text} is not iterable")).at(self, at));
+                }
+                // An iterator that throws is not closed.
+                self.heap.iterators[record.index()].position = 1;
+                self.call_into(context, (next, object, &[]), item, *pc, function, fp, at).map(Some)
+            }
+            Yields::Keys | Yields::Values | Yields::Entries | Yields::Matches | Yields::ForIn => Ok(None),
+        }
+    }
+
+    /// Take the item out of what `next` has given; gives whether the iterator is at its end.
+    pub(super) fn took(&mut self, record: Value, item: &Cell<Value>) -> Result<bool> {
+        let result = item.get();
+        if self.heap.iterators[record.index()].yields == Yields::Script {
+            if !result.is_object() {
+                return Err(self.not_a_result(result));
+            }
+            let done = self.get(result, known::DONE)?;
+            if !self.truthy(done) {
+                let value = self.get(result, known::VALUE)?;
+                self.heap.iterators[record.index()].position = 0;
+                item.set(value);
+                return Ok(false);
+            }
+        }
+        self.heap.iterators[record.index()].source = Value::UNDEFINED;
+        item.set(Value::UNDEFINED);
+        Ok(true)
+    }
+
+    /// `IteratorClose` (ECMAScript 7.4.11): call `return`, if there is something to call.
+    #[expect(clippy::too_many_arguments, reason = "what an operation has at hand")]
+    pub(super) fn close(
+        &mut self,
+        context: &Context<'_>,
+        record: Value,
+        result: Slot,
+        (pc, none): (&mut usize, u32),
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Done> {
+        let &Iterator { source, yields, position, .. } = &self.heap.iterators[record.index()];
+        if source.is_undefined() || position != 0 {
+            *pc = none as usize;
+            return Ok(Done::Op);
+        }
+        self.heap.iterators[record.index()].source = Value::UNDEFINED;
+        if yields == Yields::Generator {
+            let method = self.get(source, known::RETURN)?;
+            return self.call_into(context, (method, source, &[]), result, *pc, function, fp, at);
+        }
+        let (object, _) = self.parts_of_record(source);
+        let method = self.get(object, known::RETURN)?;
+        if method.is_nullish() {
+            *pc = none as usize;
+            return Ok(Done::Op);
+        }
+        self.call_into(context, (method, object, &[]), result, *pc, function, fp, at)
+    }
+
+    /// A value that is spread: an array of its items.
+    pub(super) fn list(
+        &mut self,
+        context: &Context<'_>,
+        (slot, spread, copies): (Slot, Spread, bool),
+        pc: &mut usize,
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Done> {
+        let value = fp[slot.0 as usize].get();
+        if self.is_script_iterable(value) {
+            let next = self.mark(*pc, slot).after(function.slots);
+            let called = self.call_intrinsic("$listed", Value::UNDEFINED, &[value]);
+            let called = called.map_err(|thrown| thrown.at(self, at))?;
+            return Ok(match self.called(context, called, next, at)? {
+                Some(list) => {
+                    fp[slot.0 as usize].set(list);
+                    Done::Op
+                }
+                None => Done::Frame,
+            });
+        }
+        if !self.is_iterable(value) || self.lacks_iterator(value)? {
+            return Err(spread.not_iterable(self, value).at(self, at));
+        }
+        if copies {
+            let items = self.iterate_to_list(value)?;
+            fp[slot.0 as usize].set(self.heap.array_of(items));
+        }
+        Ok(Done::Op)
+    }
+
+    /// The text of what the script spreads in an array, where the prelude takes its items.
+    #[cold]
+    fn spread_text(&self) -> Option<String> {
+        let span = match self.calling_op()? {
+            OpKind::List(_, Spread::Element(span), _) if self.stack.current.is_prelude() => *span,
+            _ => return None,
+        };
+        agentscript_lang::iterable_text(self.realm.script.source(), span, Walk::Spread)
+    }
+
+    // ---- yield* --------------------------------------------------------------------------------
+
+    /// Pass what the generator was resumed with on to the inner iterator (ECMAScript 15.5.5).
+    pub(super) fn delegate(
+        &mut self,
+        context: &Context<'_>,
+        delegate: &Delegate,
+        pc: &mut usize,
+        function: &Function,
+        fp: &Slots,
+        at: u32,
+    ) -> Result<Done> {
+        let record = fp[delegate.iterator.0 as usize].get();
+        let received = fp[delegate.received.0 as usize].get();
+        let how = match fp[delegate.mode.0 as usize].get().as_number() as u8 {
+            0 => Resumption::Next,
+            1 => Resumption::Throw,
+            _ => Resumption::Return,
+        };
+        let result = &fp[delegate.result.0 as usize];
+        let &Iterator { source, yields, .. } = &self.heap.iterators[record.index()];
+        if yields == Yields::Generator {
+            return self.resume_into(context, (source, how, received), delegate.result, *pc, function, fp, at);
+        }
+        let is_script = yields == Yields::Script;
+        let (object, next) =
+            if is_script { self.parts_of_record(source) } else { (Value::UNDEFINED, Value::UNDEFINED) };
+        let method = match how {
+            Resumption::Next if is_script => next,
+            Resumption::Next => {
+                let item = self.iterator_next(record)?;
+                result.set(item.unwrap_or(Value::UNDEFINED));
+                *pc = if item.is_some() { *pc + 1 } else { delegate.ended as usize };
+                return Ok(Done::Op);
+            }
+            Resumption::Throw if is_script => self.get(object, known::THROW)?,
+            Resumption::Return if is_script => self.get(object, known::RETURN)?,
+            Resumption::Throw | Resumption::Return => Value::UNDEFINED,
+        };
+        if !method.is_nullish() || how == Resumption::Next {
+            return self.call_into(context, (method, object, &[received]), delegate.result, *pc, function, fp, at);
+        }
+        if how == Resumption::Return {
+            result.set(received);
+            *pc = delegate.missing as usize;
+            return Ok(Done::Op);
+        }
+        let close = if is_script { self.get(object, known::RETURN)? } else { Value::UNDEFINED };
+        if close.is_nullish() {
+            return Err(self.no_throw_method().at(self, at));
+        }
+        fp[delegate.mode.0 as usize].set(Value::number(f64::from(CLOSING)));
+        self.call_into(context, (close, object, &[]), delegate.result, *pc, function, fp, at)
+    }
+
+    #[cold]
+    fn no_throw_method(&mut self) -> crate::value::thrown::Thrown {
+        self.type_error("The iterator does not provide a 'throw' method.")
+    }
+
+    /// What the inner iterator has given: gives where to go if that is its end.
+    pub(super) fn delegated(&mut self, delegate: &Delegate, fp: &Slots) -> Result<Option<u32>> {
+        let record = fp[delegate.iterator.0 as usize].get();
+        let mode = fp[delegate.mode.0 as usize].get().as_number() as u8;
+        let slot = &fp[delegate.result.0 as usize];
+        let end = if mode == Resumption::Return as u8 { delegate.returned } else { delegate.ended };
+        if !self.is_protocol(record) {
+            return Ok(Some(end));
+        }
+        let result = slot.get();
+        if !result.is_object() {
+            return Err(self.not_a_result(result));
+        }
+        if mode == CLOSING {
+            return Err(self.no_throw_method());
+        }
+        let done = self.get(result, known::DONE)?;
+        let is_done = self.truthy(done);
+        if is_done || delegate.is_async {
+            let value = self.get(result, known::VALUE)?;
+            slot.set(value);
+        }
+        Ok(is_done.then_some(end))
+    }
+}

@@ -1,0 +1,5 @@
+//! Texts as bytes: WTF-8, quoting, and the forms of text that `parseText` reads. Nothing here knows a value.
+
+pub mod quote;
+pub mod text_form;
+pub mod wtf8;
