@@ -46,6 +46,12 @@ pub(crate) fn string<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<
     Ok(arena.bytes(escape::text(inside, start + 1)?))
 }
 
+/// The value of a string literal, with U+FFFD for lone surrogates; `None` if an escape is invalid.
+pub(crate) fn plain_string(text: &str) -> Option<String> {
+    let inside = text.get(1..text.len() - 1)?;
+    escape::text(inside, 0).ok().map(|value| String::from_utf8_lossy(&value).into_owned())
+}
+
 /// A regular expression literal.
 pub(crate) fn regex(text: &str, start: u32) -> Result<ExprKind<'_>> {
     let (pattern, flags) = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/')).unwrap_or((text, ""));

@@ -11,12 +11,14 @@ mod declaration;
 mod members;
 mod modules;
 mod parameters;
+mod reader;
 mod types;
 
 use crate::diagnostic::Result;
 use crate::span::Span;
 use crate::token::Token as T;
 use cursor::Cursor;
+pub use reader::{TypeToken, TypeTokenKind, TypeTokens};
 
 /// Most tokens that are read for each byte of the source. Deeply nested types are read several times.
 const TOKENS_PER_BYTE: usize = 64;

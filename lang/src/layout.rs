@@ -39,6 +39,24 @@ pub(crate) type Spanned = (u32, Token, u32);
 
 /// Tokens of the part of `text` that is code as the grammar expects them.
 pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<Spanned>> {
+    let layout = laid_out(text, code, language)?;
+    if layout.has_trivia || !layout.parentheses.is_empty() {
+        return Ok(with_parentheses(layout.out, layout.parentheses));
+    }
+    Ok(layout.out)
+}
+
+/// Returns the declarations of types at the top level of a source in TypeScript: interfaces, aliases, also with `export` or
+/// `declare` before them, and others that the layout erases.
+///
+/// # Errors
+/// A token or a bracket is wrong.
+pub fn type_declarations(source: &str) -> std::result::Result<Vec<Span>, Diagnostic> {
+    let layout = laid_out(source, Span::from(0..source.len()), Language::TypeScript).map_err(|error| *error)?;
+    Ok(layout.type_declarations)
+}
+
+fn laid_out(text: &str, code: Span, language: Language) -> Result<Layout<'_>> {
     let source = text.get(..code.end as usize).unwrap_or(text);
     let mut raw = Token::lexer(source);
     raw.bump(code.start as usize);
@@ -68,12 +86,10 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<S
         parentheses: Vec::new(),
         doubtful: Vec::new(),
         has_trivia: false,
+        type_declarations: Vec::new(),
     };
     layout.run()?;
-    if layout.has_trivia || !layout.parentheses.is_empty() {
-        return Ok(with_parentheses(layout.out, layout.parentheses));
-    }
-    Ok(layout.out)
+    Ok(layout)
 }
 
 /// The tokens with a `(` of no width before those at these indices, and without those that are trivia.
@@ -211,6 +227,8 @@ struct Layout<'s> {
     doubtful: Vec<Doubtful>,
     /// Whether tokens of the output became none.
     has_trivia: bool,
+    /// The declarations of types at the top level.
+    type_declarations: Vec<Span>,
 }
 
 impl<'s> Layout<'s> {

@@ -258,7 +258,7 @@ impl Cursor<'_> {
     }
 
     /// `` `a${T}b` ``
-    fn template(&mut self) -> Result<()> {
+    pub(super) fn template(&mut self) -> Result<()> {
         while self.template_text()? {
             self.while_extending(false, Self::a_type)?;
             if !self.is(T::RBrace) {

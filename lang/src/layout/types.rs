@@ -323,6 +323,9 @@ impl Layout<'_> {
         self.end_statement(Token::RBrace, span, newline);
         self.emit(Token::Semicolon, span);
         self.position = Position::Start;
+        if self.frames.is_empty() {
+            self.type_declarations.push(Span::new(span.start, end));
+        }
         self.skip_to(end);
         Ok(true)
     }

@@ -3,12 +3,10 @@
 //! Types are no part of the language: its parser skips them. This reads those that describe data: primitives, literals,
 //! objects, arrays, unions, interfaces and type aliases. Anything else is a problem that says so.
 
-mod tokens;
-
 use crate::Problem;
+use agentscript_lang::{TypeToken, TypeTokenKind as Kind, TypeTokens, type_declarations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use tokens::{Kind, Token, tokens};
 
 /// How deep types may be nested, names of other types included.
 const MAX_DEPTH: usize = 64;
@@ -21,13 +19,13 @@ const MAX_SCHEMAS: usize = 2_000;
 /// # Errors
 /// The type does not describe data, or is written in a way that is not supported.
 pub fn schema_of_parameter(source: &str, offset: usize) -> Result<Option<Map<String, Value>>, Problem> {
-    let tokens = tokens(source);
-    let Some(first) = tokens.iter().position(|token| token.start >= offset) else { return Ok(None) };
-    if !tokens[first].is(":") {
+    let mut tokens = TypeTokens::new(source, offset);
+    if !tokens.next().is_some_and(|token| token.is(":")) {
         return Ok(None);
     }
-    let names = declarations(&tokens);
-    let mut reader = Reader { source, tokens: &tokens, names: &names, at: first + 1, depth: 0, left: MAX_SCHEMAS };
+    let names = declarations(source)?;
+    let mut reader = Reader { source, next: None, tokens, names: &names, depth: 0, left: MAX_SCHEMAS };
+    reader.advance();
     let start = reader.here();
     match reader.read_type()? {
         Value::Object(schema) if schema.get("type").is_some_and(|kind| kind == "object") => Ok(Some(schema)),
@@ -36,42 +34,34 @@ pub fn schema_of_parameter(source: &str, offset: usize) -> Result<Option<Map<Str
     }
 }
 
-/// A declared type: the index of its first token behind `interface Name` or `type Name =`.
-#[derive(Clone, Copy)]
-struct Declaration {
-    at: usize,
+/// A declared type: its tokens behind `interface Name` or `type Name`.
+#[derive(Clone)]
+struct Declaration<'s> {
+    tokens: TypeTokens<'s>,
     is_interface: bool,
 }
 
 /// Returns the interfaces and type aliases at the top level, by name.
-fn declarations<'s>(tokens: &[Token<'s>]) -> BTreeMap<&'s str, Declaration> {
+fn declarations(source: &str) -> Result<BTreeMap<&str, Declaration<'_>>, Problem> {
+    let spans = type_declarations(source).map_err(|diagnostic| Problem::of_script(&diagnostic, source))?;
     let mut found = BTreeMap::new();
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate() {
-        match token.text {
-            "{" | "(" | "[" if token.kind == Kind::Sign => depth += 1,
-            "}" | ")" | "]" if token.kind == Kind::Sign => depth = depth.saturating_sub(1),
-            "interface" | "type" if depth == 0 && token.kind == Kind::Name => {
-                let (name, next) = (tokens.get(at + 1), tokens.get(at + 2));
-                let Some(name) = name.filter(|name| name.kind == Kind::Name) else { continue };
-                let is_interface = token.text == "interface";
-                let is_alias = next.is_some_and(|next| next.is("="));
-                if is_interface || is_alias || next.is_some_and(|next| next.is("<")) {
-                    let at = at + 2 + usize::from(is_alias && !is_interface);
-                    found.entry(name.text).or_insert(Declaration { at, is_interface });
-                }
-            }
-            _ => {}
+    for span in spans {
+        let mut tokens = TypeTokens::new(source, span.start as usize);
+        let keyword = tokens.find(|token| !matches!(token.text, "export" | "default" | "declare"));
+        let name = tokens.next().filter(|name| name.kind == Kind::Name);
+        if let (Some(keyword @ ("interface" | "type")), Some(name)) = (keyword.map(|keyword| keyword.text), name) {
+            found.entry(name.text).or_insert(Declaration { tokens, is_interface: keyword == "interface" });
         }
     }
-    found
+    Ok(found)
 }
 
 struct Reader<'r, 's> {
     source: &'s str,
-    tokens: &'r [Token<'s>],
-    names: &'r BTreeMap<&'s str, Declaration>,
-    at: usize,
+    next: Option<TypeToken<'s>>,
+    /// The tokens behind the next one.
+    tokens: TypeTokens<'s>,
+    names: &'r BTreeMap<&'s str, Declaration<'s>>,
     depth: usize,
     /// How many more schemas may be made.
     left: usize,
@@ -85,21 +75,32 @@ struct Property {
 }
 
 impl<'s> Reader<'_, 's> {
-    fn peek(&self) -> Option<Token<'s>> {
-        self.tokens.get(self.at).copied()
+    fn advance(&mut self) {
+        self.next = self.tokens.next();
+    }
+
+    /// Returns the token behind the next one.
+    fn second(&self) -> Option<TypeToken<'s>> {
+        self.tokens.clone().next()
     }
 
     fn here(&self) -> usize {
-        self.peek().map_or(self.source.len(), |token| token.start)
+        self.next.map_or(self.source.len(), |token| token.start)
     }
 
     fn is(&self, sign: &str) -> bool {
-        self.peek().is_some_and(|token| token.is(sign))
+        self.next.is_some_and(|token| token.is(sign))
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        self.next.is_some_and(|token| token.kind == Kind::Name && token.text == word)
     }
 
     fn eat(&mut self, sign: &str) -> bool {
         let found = self.is(sign);
-        self.at += usize::from(found);
+        if found {
+            self.advance();
+        }
         found
     }
 
@@ -107,7 +108,7 @@ impl<'s> Reader<'_, 's> {
         if self.eat(sign) {
             return Ok(());
         }
-        let found = self.peek().map_or("the end of the file".to_owned(), |token| format!("'{}'", token.text));
+        let found = self.next.map_or("the end of the file".to_owned(), |token| format!("'{}'", token.text));
         Err(self.problem(&format!("expected '{sign}' in a type, found {found}")))
     }
 
@@ -118,6 +119,11 @@ impl<'s> Reader<'_, 's> {
     fn problem_at(&self, offset: usize, message: &str) -> Problem {
         let hint = "write types of data, or the schema in the manifest, as 'parameters'";
         Problem::new(message).with_hint(hint).at(self.source, offset)
+    }
+
+    /// Returns the value of a text in quotes.
+    fn text_of(&self, token: TypeToken<'s>) -> Result<String, Problem> {
+        token.string().ok_or_else(|| self.problem_at(token.start, "this text has an invalid escape"))
     }
 
     fn read_type(&mut self) -> Result<Value, Problem> {
@@ -148,30 +154,33 @@ impl<'s> Reader<'_, 's> {
     }
 
     fn read_array(&mut self) -> Result<Value, Problem> {
-        while self.peek().is_some_and(|token| token.kind == Kind::Name && token.text == "readonly") {
-            self.at += 1;
+        while self.is_word("readonly") {
+            self.advance();
         }
         let mut schema = self.read_primary()?;
         while self.is("[") {
-            let is_array = self.tokens.get(self.at + 1).is_some_and(|token| token.is("]"));
-            if !is_array {
+            if !self.second().is_some_and(|token| token.is("]")) {
                 return Err(self.problem("indexed access types are not supported"));
             }
-            self.at += 2;
+            self.advance();
+            self.advance();
             schema = json!({"type": "array", "items": schema});
         }
         Ok(schema)
     }
 
     fn read_primary(&mut self) -> Result<Value, Problem> {
-        let Some(token) = self.peek() else { return Err(self.problem("expected a type")) };
+        let Some(token) = self.next else { return Err(self.problem("expected a type")) };
         match token.kind {
             Kind::Sign if token.text == "{" => {
-                self.at += 1;
+                self.advance();
                 self.read_object()
             }
             Kind::Sign if token.text == "(" => {
-                self.at += 1;
+                self.advance();
+                if self.is(")") || self.is("...") {
+                    return Err(self.problem_at(token.start, "functions are no data"));
+                }
                 let schema = self.read_type()?;
                 self.expect(")")?;
                 if self.is("=>") {
@@ -181,7 +190,7 @@ impl<'s> Reader<'_, 's> {
             }
             Kind::Sign if token.text == "[" => Err(self.problem("tuples are not supported; write an array")),
             Kind::Sign if token.text == "-" => {
-                self.at += 1;
+                self.advance();
                 match self.read_primary()? {
                     Value::Object(schema) => match schema.get("const").and_then(Value::as_f64) {
                         Some(number) => Ok(json!({"const": whole(-number)})),
@@ -191,17 +200,16 @@ impl<'s> Reader<'_, 's> {
                 }
             }
             Kind::Text => {
-                self.at += 1;
-                Ok(json!({"const": text_of(token.text)}))
+                let text = self.text_of(token)?;
+                self.advance();
+                Ok(json!({"const": text}))
             }
             Kind::Number => {
-                self.at += 1;
-                let number: f64 =
-                    token.text.replace('_', "").parse().map_err(|_| self.problem("expected a decimal number"))?;
-                Ok(json!({"const": whole(number)}))
+                self.advance();
+                Ok(json!({"const": whole(token.number().unwrap_or_default())}))
             }
             Kind::Name => {
-                self.at += 1;
+                self.advance();
                 self.read_name(token)
             }
             Kind::Sign | Kind::Other => Err(self.problem(&format!("'{}' is not supported in a type", token.text))),
@@ -209,7 +217,7 @@ impl<'s> Reader<'_, 's> {
     }
 
     /// Reads what follows a name.
-    fn read_name(&mut self, token: Token<'s>) -> Result<Value, Problem> {
+    fn read_name(&mut self, token: TypeToken<'s>) -> Result<Value, Problem> {
         match token.text {
             "string" => return Ok(json!({"type": "string"})),
             "number" => return Ok(json!({"type": "number"})),
@@ -226,7 +234,7 @@ impl<'s> Reader<'_, 's> {
         if self.is("<") {
             return self.read_generic(token);
         }
-        if let Some(declaration) = self.names.get(token.text).copied() {
+        if let Some(declaration) = self.names.get(token.text).cloned() {
             return self.read_declaration(declaration);
         }
         let message = match token.text {
@@ -239,8 +247,8 @@ impl<'s> Reader<'_, 's> {
         Err(self.problem_at(token.start, &message))
     }
 
-    fn read_generic(&mut self, token: Token<'s>) -> Result<Value, Problem> {
-        self.at += 1;
+    fn read_generic(&mut self, token: TypeToken<'s>) -> Result<Value, Problem> {
+        self.advance();
         let first = self.read_type()?;
         let schema = match token.text {
             "Array" | "ReadonlyArray" => json!({"type": "array", "items": first}),
@@ -265,20 +273,27 @@ impl<'s> Reader<'_, 's> {
         Ok(schema)
     }
 
-    fn read_declaration(&mut self, declaration: Declaration) -> Result<Value, Problem> {
-        let back = std::mem::replace(&mut self.at, declaration.at);
+    fn read_declaration(&mut self, declaration: Declaration<'s>) -> Result<Value, Problem> {
+        let back = (self.next, std::mem::replace(&mut self.tokens, declaration.tokens));
+        self.advance();
         if self.is("<") {
             return Err(self.problem("generic types are not supported"));
         }
-        let schema = if declaration.is_interface { self.read_interface()? } else { self.read_type()? };
-        self.at = back;
+        let schema = match declaration.is_interface {
+            true => self.read_interface()?,
+            false => {
+                self.expect("=")?;
+                self.read_type()?
+            }
+        };
+        (self.next, self.tokens) = back;
         Ok(schema)
     }
 
     fn read_interface(&mut self) -> Result<Value, Problem> {
         let mut bases = Vec::new();
-        if self.peek().is_some_and(|token| token.kind == Kind::Name && token.text == "extends") {
-            self.at += 1;
+        if self.is_word("extends") {
+            self.advance();
             loop {
                 let start = self.here();
                 self.depth += 1;
@@ -336,7 +351,8 @@ impl<'s> Reader<'_, 's> {
     /// Reads `[key: string]: Type`.
     fn read_index(&mut self) -> Result<Value, Problem> {
         let start = self.here();
-        self.at += 2;
+        self.advance();
+        self.advance();
         self.expect(":")?;
         if self.read_type()? != json!({"type": "string"}) {
             return Err(self.problem_at(start, "keys of an object are of type string"));
@@ -347,21 +363,20 @@ impl<'s> Reader<'_, 's> {
     }
 
     fn read_property(&mut self) -> Result<Property, Problem> {
-        let mut token = self.peek().ok_or_else(|| self.problem("expected '}' in a type"))?;
+        let mut token = self.next.ok_or_else(|| self.problem("expected '}' in a type"))?;
         let doc = token.doc;
-        let next = self.tokens.get(self.at + 1);
-        if token.text == "readonly" && next.is_some_and(|next| matches!(next.kind, Kind::Name | Kind::Text)) {
-            self.at += 1;
-            token = self.peek().unwrap_or(token);
+        if token.text == "readonly" && self.second().is_some_and(|next| matches!(next.kind, Kind::Name | Kind::Text)) {
+            self.advance();
+            token = self.next.unwrap_or(token);
         }
         let name = match token.kind {
             Kind::Name | Kind::Number => token.text.to_owned(),
-            Kind::Text => text_of(token.text),
+            Kind::Text => self.text_of(token)?,
             Kind::Sign | Kind::Other => {
                 return Err(self.problem(&format!("expected the name of a property, found '{}'", token.text)));
             }
         };
-        self.at += 1;
+        self.advance();
         let is_optional = self.eat("?");
         if self.is("(") || self.is("<") {
             return Err(self.problem("methods are no data"));
@@ -507,25 +522,6 @@ fn merged(first: Value, second: Value) -> Option<Value> {
     Some(first.into())
 }
 
-/// Returns the text of a literal in quotes.
-fn text_of(literal: &str) -> String {
-    let inner = literal.get(1..literal.len().saturating_sub(1)).unwrap_or_default();
-    let mut text = String::with_capacity(inner.len());
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => text.extend(chars.next().map(|escaped| match escaped {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                other => other,
-            })),
-            c => text.push(c),
-        }
-    }
-    text
-}
-
 /// Returns a number, without a fraction if it is whole.
 fn whole(number: f64) -> Value {
     const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
@@ -547,7 +543,7 @@ mod tests {
     #[test]
     fn types_of_data_become_schemas() {
         let one = |kind: &str| {
-            let schema = schema(&format!("f(params: {{ a: {kind} }}) {{}}"))
+            let schema = schema(&format!("function f(params: {{ a: {kind} }}) {{}}"))
                 .unwrap_or_else(|problem| panic!("{kind}: {problem}"));
             (schema["properties"]["a"].clone(), schema["required"] == json!(["a"]))
         };
@@ -559,6 +555,9 @@ mod tests {
             ("'a' | \"b\"", json!({"type": "string", "enum": ["a", "b"]})),
             ("| 'a'\n | null", json!({"enum": ["a", null]})),
             ("1 | -2.5", json!({"enum": [1, -2.5]})),
+            ("0x10 | 1_000", json!({"enum": [16, 1000]})),
+            (r"'\x41\u{42}'", json!({"const": "AB"})),
+            ("Array<Array<null>>", json!({"type": "array", "items": {"type": "array", "items": {"type": "null"}}})),
             ("string | null", json!({"anyOf": [{"type": "string"}, {"type": "null"}]})),
             (
                 "(string | number)[]",
@@ -620,23 +619,50 @@ mod tests {
                 "additionalProperties": false
             }))
         );
-        assert_eq!(schema("f(params) {}"), Ok(Value::Null));
-        assert_eq!(schema("f(params: any) {}"), Ok(Value::Null));
+        assert_eq!(schema("function f(params) {}"), Ok(Value::Null));
+        assert_eq!(schema("function f(params: any) {}"), Ok(Value::Null));
+    }
+
+    #[test]
+    fn code_between_declarations_is_no_part_of_them() {
+        let source = "
+            declare interface More { b: number }
+            if (text) /[{'`]/.test(text);
+            const half = {} / 2, third = { type: 1 } / 3;
+            function inner() { interface City { wrong: string } }
+            export interface City extends More { /* { */ a: string // /** none */
+            }
+            type = City;
+            function execute(params: City) {}";
+        assert_eq!(
+            schema(source),
+            Ok(json!({
+                "type": "object",
+                "properties": {"b": {"type": "number"}, "a": {"type": "string"}},
+                "required": ["b", "a"],
+                "additionalProperties": false
+            }))
+        );
     }
 
     #[test]
     fn other_types_are_problems() {
         for (source, expected) in [
-            ("f(params: string)", ":1:11: the type of 'params' must be an object"),
-            ("f(params: { a: Date })", ":1:16: a Date is no data of JSON; write string"),
-            ("f(params: { a: Other })", ":1:16: the type 'Other' is not declared in this file"),
-            ("f(params: { a: () => void })", ":1:17: ')' is not supported in a type"),
-            ("f(params: { a(): void })", ":1:14: methods are no data"),
-            ("f(params: { a: [string] })", ":1:16: tuples are not supported; write an array"),
-            ("f(params: { a: Map<string, number> })", ":1:16: the generic type 'Map' is not supported"),
-            ("f(params: { /** @default x */ a: string })", ":1:31: @default needs a value of JSON, not: x"),
-            ("interface T { t: T }\nf(params: T)", ":1:18: this type is nested too deeply, or refers to itself"),
-            ("f(params: { a: string", ":1:22: expected '}' in a type"),
+            ("function f(params: string) {}", ":1:20: the type of 'params' must be an object"),
+            ("function f(params: { a: Date }) {}", ":1:25: a Date is no data of JSON; write string"),
+            ("function f(params: { a: Other }) {}", ":1:25: the type 'Other' is not declared in this file"),
+            ("function f(params: { a: () => void }) {}", ":1:25: functions are no data"),
+            ("function f(params: { a: `a${string}` }) {}", ":1:25: '`a${string}`' is not supported in a type"),
+            ("function f(params: { a: '\\1' }) {}", ":1:25: this text has an invalid escape"),
+            ("function f(params: { a(): void }) {}", ":1:23: methods are no data"),
+            ("function f(params: { a: [string] }) {}", ":1:25: tuples are not supported; write an array"),
+            ("function f(params: { a: Map<string, number> }) {}", ":1:25: the generic type 'Map' is not supported"),
+            ("function f(params: { /** @default x */ a: string }) {}", ":1:40: @default needs a value of JSON, not: x"),
+            (
+                "interface T { t: T }\nfunction f(params: T) {}",
+                ":1:18: this type is nested too deeply, or refers to itself",
+            ),
+            ("function f(params: { a: string", ":1:31: expected a name in a type, found the end of the script"),
         ] {
             let problem = schema(source).expect_err(source);
             assert!(problem.starts_with(expected), "{source}: {problem}");
@@ -645,7 +671,7 @@ mod tests {
         for n in 1..14 {
             wide.push_str(&format!("type A{n} = {{ a: A{}, b: A{} }}\n", n - 1, n - 1));
         }
-        let problem = schema(&format!("{wide}f(params: A13)")).expect_err("2^13 objects");
+        let problem = schema(&format!("{wide}function f(params: A13) {{}}")).expect_err("2^13 objects");
         assert!(problem.contains("too large"), "{problem}");
     }
 }
