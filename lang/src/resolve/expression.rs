@@ -602,24 +602,8 @@ fn may_be_function(value: &Expr<'_>) -> bool {
         ExprKind::Conditional(_, yes, no) => may_be_function(yes) || may_be_function(no),
         ExprKind::Logical(_, left, right) => may_be_function(left) || may_be_function(right),
         ExprKind::Sequence(items) => items.last().is_some_and(may_be_function),
-        ExprKind::Function(_)
-        | ExprKind::Read(_)
-        | ExprKind::Write(..)
-        | ExprKind::WriteConst(..)
-        | ExprKind::Temp(_)
-        | ExprKind::SetTemp(..)
-        | ExprKind::Global(_)
-        | ExprKind::WriteGlobal(..)
-        | ExprKind::Member(..)
-        | ExprKind::Index(..)
-        | ExprKind::SetMember(..)
-        | ExprKind::SetIndex(..)
-        | ExprKind::Call(_)
-        | ExprKind::Await(_)
-        | ExprKind::Yield(_)
-        | ExprKind::YieldStar(_)
-        | ExprKind::RequireObject { .. }
-        | ExprKind::IteratorNext(_) => true,
+        // Values that other code has made.
+        _ => true,
     }
 }
 

@@ -16,14 +16,6 @@ pub(super) fn stmt(kind: StmtKind<'_>, span: Span) -> Stmt<'_> {
     Stmt { kind, span, splits }
 }
 
-fn any(parts: &[Expr<'_>]) -> bool {
-    parts.iter().any(|part| part.splits)
-}
-
-fn any_argument(arguments: &[Argument<'_>]) -> bool {
-    arguments.iter().any(|argument| argument.value.splits)
-}
-
 fn any_statement(statements: &[Stmt<'_>]) -> bool {
     statements.iter().any(|statement| statement.splits)
 }
@@ -32,65 +24,19 @@ fn optional(part: Option<&Expr<'_>>) -> bool {
     part.is_some_and(|part| part.splits)
 }
 
-// Little of it is left where the kind is known. Without optimisation the callers, which recur, would have larger frames.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn expression_splits(kind: &ExprKind<'_>) -> bool {
-    match kind {
-        ExprKind::Undefined
-        | ExprKind::Null
-        | ExprKind::Bool(_)
-        | ExprKind::Number(_)
-        | ExprKind::String(_)
-        | ExprKind::BigInt(_)
-        | ExprKind::Regex(..)
-        | ExprKind::TemplateObject(_)
-        | ExprKind::Function(_)
-        | ExprKind::Read(_)
-        | ExprKind::Update { .. }
-        | ExprKind::Temp(_)
-        | ExprKind::Global(_)
-        | ExprKind::TypeofGlobal(_)
-        | ExprKind::Uninitialized(_)
-        | ExprKind::IteratorNext(_)
-        | ExprKind::IteratorRest(_)
-        | ExprKind::IteratorClose(_) => false,
-        ExprKind::Await(_) | ExprKind::Yield(_) | ExprKind::YieldStar(_) | ExprKind::GeneratorStart => true,
-        ExprKind::Write(_, value)
-        | ExprKind::WriteConst(_, value)
-        | ExprKind::SetTemp(_, value)
-        | ExprKind::WriteGlobal(_, value)
-        | ExprKind::Member(value, _)
-        | ExprKind::DeleteMember(value, _)
-        | ExprKind::Unary(_, value)
-        | ExprKind::RequireObject { value, .. }
-        | ExprKind::Iterator(value, _) => value.splits,
-        ExprKind::Index(a, b)
-        | ExprKind::SetMember(a, _, b)
-        | ExprKind::DeleteIndex(a, b)
-        | ExprKind::Binary(_, a, b)
-        | ExprKind::Logical(_, a, b) => a.splits | b.splits,
-        ExprKind::SetIndex(a, b, c) | ExprKind::Conditional(a, b, c) => a.splits | b.splits | c.splits,
-        ExprKind::Sequence(parts) | ExprKind::ObjectRest(_, parts) => any(parts),
-        ExprKind::Template(_, rest) => rest.iter().any(|(hole, _)| hole.splits),
-        ExprKind::Array(elements) => elements.iter().any(|element| match element {
-            Element::Hole => false,
-            Element::Item(value) | Element::Spread(value) => value.splits,
-        }),
-        ExprKind::Object(_, properties) => properties.iter().any(|property| match property {
-            Property::Named(_, value) | Property::Spread(value) => value.splits,
-            Property::Computed(key, value) => key.splits | value.splits,
-        }),
-        ExprKind::Chain(chain) => chain.first.splits || chain.rest.iter().any(|(_, operand)| operand.splits),
-        ExprKind::Call(call) => call.splits || callee_splits(&call.callee) || any_argument(call.arguments),
-        ExprKind::New(new) => new.splits || any_argument(new.arguments),
-    }
-}
-
-fn callee_splits(callee: &Callee<'_>) -> bool {
-    match callee {
-        Callee::Value(value) | Callee::Member(value, _) => value.splits,
-        Callee::Index(a, b) | Callee::With { function: a, this: b } => a.splits | b.splits,
-    }
+    let mut splits = matches!(
+        kind,
+        ExprKind::Await(_)
+            | ExprKind::Yield(_)
+            | ExprKind::YieldStar(_)
+            | ExprKind::GeneratorStart
+            | ExprKind::Call(Call { splits: true, .. })
+            | ExprKind::New(New { splits: true, .. })
+    );
+    kind.parts(|part| splits |= part.splits);
+    splits
 }
 
 fn statement_splits(kind: &StmtKind<'_>) -> bool {
