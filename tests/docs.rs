@@ -107,14 +107,21 @@ fn short_presets_table() -> String {
     table
 }
 
-/// Compares the generated parts of a page, or rewrites them. A part is between `<!-- NAME` and `<!-- /NAME -->`.
+/// Compares the generated parts of a file, or rewrites them. A part is between lines with the comments `<!-- NAME` and
+/// `<!-- /NAME -->`, or `# NAME` and `# /NAME` in Python, `// NAME` and `// /NAME` in TypeScript.
 fn check_generated(path: &str, parts: &[(&str, String)]) {
     let text = read(path);
     let mut fresh = text.clone();
+    let sign = match Path::new(path).extension().and_then(|extension| extension.to_str()) {
+        Some("py") => "#",
+        Some("ts") => "//",
+        _ => "<!--",
+    };
     for (name, part) in parts {
-        let begin = fresh.find(&format!("<!-- {name}")).expect("a place for the part");
+        let begin = fresh.find(&format!("{sign} {name}")).expect("a place for the part");
         let begin = begin + fresh[begin..].find('\n').expect("a line") + 1;
-        let end = fresh.find(&format!("<!-- /{name} -->")).expect("an end of the part");
+        let end = fresh.find(&format!("{sign} /{name}")).expect("an end of the part");
+        let end = fresh[..end].rfind('\n').expect("a line") + 1;
         fresh.replace_range(begin..end, &format!("{part}\n"));
     }
     if std::env::var_os("UPDATE").is_some() {
@@ -122,6 +129,19 @@ fn check_generated(path: &str, parts: &[(&str, String)]) {
     } else {
         assert!(text == fresh, "{path} is out of date: UPDATE=1 cargo test -p codecall-tests --test docs");
     }
+}
+
+/// Returns a text for each limit, from its name and its documentation, on lines of their own.
+fn for_each_limit(text: impl Fn(&str, &str) -> String) -> String {
+    LIMITS.iter().map(|limit| text(limit.name, limit.doc.trim())).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a name in the case of Python: `max_steps` for `maxSteps`.
+fn snake_case(name: &str) -> String {
+    name.chars().fold(String::new(), |text, letter| match letter.is_uppercase() {
+        true => format!("{text}_{}", letter.to_lowercase()),
+        false => format!("{text}{letter}"),
+    })
 }
 
 /// Returns the table of limits and the places in which they are tested.
@@ -163,6 +183,14 @@ fn error_codes_are_documented() {
 fn limits_are_documented() {
     check_generated("docs/limits.md", &[("presets", presets_table()), ("tested", tested_table())]);
     check_generated("README.md", &[("presets", short_presets_table())]);
+}
+
+#[test]
+fn limits_are_members_of_the_types_of_the_packages() {
+    let python = for_each_limit(|name, doc| format!("    #: {doc}\n    {}: int", snake_case(name)));
+    check_generated("runtime/python/python/agentscript/_api.py", &[("limits", python)]);
+    let typescript = for_each_limit(|name, doc| format!("  /** {doc} */\n  {name}?: number;"));
+    check_generated("runtime/node/ts/api.ts", &[("limits", typescript)]);
 }
 
 #[test]

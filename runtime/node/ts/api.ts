@@ -11,19 +11,34 @@ export type Preset = "locked_down" | "secure" | "balanced" | "experimental";
 
 /** Values on top of a preset: docs/limits.md says what they are in each. */
 export interface Limits {
+  // limits of numbers: written by `UPDATE=1 cargo test -p codecall-tests --test docs`
+  /** Time the script itself may take, waits for tools excluded. */
   timeoutMs?: number;
+  /** Time from start to end, waits for tools included. */
   maxDurationMs?: number;
+  /** Time one tool call may take. */
   toolTimeoutMs?: number;
+  /** How many loop bodies may be entered. */
   maxIterations?: number;
+  /** How many statements, calls, loop turns and units of work inside built-ins may be evaluated. */
   maxSteps?: number;
+  /** How many tools may be called; 0 is no limit. */
   maxToolCalls?: number;
+  /** How much memory live data may take. Garbage does not count. */
   maxMemoryBytes?: number;
+  /** How deep calls may nest. */
   maxCallDepth?: number;
+  /** How long a script may be. */
   maxScriptBytes?: number;
+  /** How long the result may be, as JSON. */
   maxResultBytes?: number;
+  /** How much may be logged. */
   maxConsoleBytes?: number;
+  /** How often something may be logged. */
   maxConsoleCalls?: number;
+  /** How many tool calls may be under way at once; further ones wait their turn. */
   maxConcurrency?: number;
+  // /limits
   loops?: "all" | "bounded" | "none";
   allowLoops?: boolean;
   timers?: boolean;

@@ -27,19 +27,34 @@ BLOCKING_SLICE_MS = 20
 class Limits(TypedDict, total=False):
     """Values on top of a preset: docs/limits.md says what they are in each."""
 
+    # limits of numbers: written by `UPDATE=1 cargo test -p codecall-tests --test docs`
+    #: Time the script itself may take, waits for tools excluded.
     timeout_ms: int
+    #: Time from start to end, waits for tools included.
     max_duration_ms: int
+    #: Time one tool call may take.
     tool_timeout_ms: int
+    #: How many loop bodies may be entered.
     max_iterations: int
+    #: How many statements, calls, loop turns and units of work inside built-ins may be evaluated.
     max_steps: int
+    #: How many tools may be called; 0 is no limit.
     max_tool_calls: int
+    #: How much memory live data may take. Garbage does not count.
     max_memory_bytes: int
+    #: How deep calls may nest.
     max_call_depth: int
+    #: How long a script may be.
     max_script_bytes: int
+    #: How long the result may be, as JSON.
     max_result_bytes: int
+    #: How much may be logged.
     max_console_bytes: int
+    #: How often something may be logged.
     max_console_calls: int
+    #: How many tool calls may be under way at once; further ones wait their turn.
     max_concurrency: int
+    # /limits
     loops: Literal["all", "bounded", "none"]
     allow_loops: bool
     timers: bool
