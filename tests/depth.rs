@@ -2,9 +2,9 @@
 //! created nor when they are used or dropped.
 
 use agentscript::{
-    CompileOptions, Event, FixedClock, Inputs, Loops, NoTools, Outcome, Policy, Preset, Progress, Status, compile,
+    CompileOptions, Event, FixedClock, Inputs, Loops, NoTools, Outcome, Policy, Preset, Status, compile,
 };
-use codecall_tests::parallel;
+use codecall_tests::{host, parallel};
 use std::sync::Arc;
 
 const DEEP: usize = 20_000;
@@ -28,17 +28,9 @@ fn run(script: &str, context: Option<String>, answer: &str) -> Outcome {
     };
     let inputs =
         Inputs { context, tools: Arc::new(NoTools), clock: Arc::new(FixedClock::default()), seed: 1, slice: None };
-    let mut run = script.start(inputs, &policy);
-    let mut events = Vec::new();
-    loop {
-        match run.resume(std::mem::take(&mut events)) {
-            Progress::Done(outcome) => return *outcome,
-            Progress::Yielded => {}
-            Progress::Calls(calls) => {
-                events.extend(calls.into_iter().map(|call| Event::Settled { id: call.id, result: Ok(answer.into()) }));
-            }
-        }
-    }
+    host::finish(script.start(inputs, &policy), |_, calls| {
+        calls.into_iter().map(|call| Event::Settled { id: call.id, result: Ok(answer.into()) }).collect()
+    })
 }
 
 /// Runs a task on a thread with a small stack. If it overflows, the name of the thread is printed.

@@ -239,37 +239,40 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     drive(run, &fixture, &clock)
 }
 
-/// Resumes a run until its end.
-fn drive(mut run: Run, fixture: &Fixture, clock: &TestClock) -> Outcome {
-    let mut events: Vec<Event> = Vec::new();
-    // Answers, sorted by their time and the order of their calls.
-    let mut pending: Vec<(u64, usize, Event)> = Vec::new();
-    let (mut now, mut count) = (0, 0);
+/// Resumes a run until its end. `answer` returns the events with which it goes on after calls.
+pub fn finish(mut run: Run, mut answer: impl FnMut(&mut Run, Vec<Call>) -> Vec<Event>) -> Outcome {
+    let mut events = Vec::new();
     loop {
         match run.resume(std::mem::take(&mut events)) {
             Progress::Done(outcome) => return *outcome,
             Progress::Yielded => {}
-            Progress::Calls(calls) => {
-                for call in calls {
-                    let (delay, result) = fixture.answer(&call);
-                    pending.push((now + delay, count, Event::Settled { id: call.id, result }));
-                    count += 1;
-                }
-                pending.sort_by_key(|&(at, order, _)| (at, order));
-                for id in run.take_cancelled() {
-                    pending.retain(|(_, _, event)| !matches!(event, Event::Settled { id: of, .. } if *of == id));
-                }
-                // Of a timer and an answer at the same time, the timer comes first.
-                let timer = run.next_timer().map(|due| due.as_millis() as u64);
-                let at = timer.into_iter().chain(pending.first().map(|&(at, _, _)| at)).min();
-                let Some(at) = at.map(|at| at.max(now)) else { continue };
-                *clock.waited.lock().expect("no test panics with the lock") += Duration::from_millis(at - now);
-                now = at;
-                events.push(Event::Time(at));
-                if timer.is_none_or(|due| due > at) {
-                    events.push(pending.remove(0).2);
-                }
-            }
+            Progress::Calls(calls) => events = answer(&mut run, calls),
         }
     }
+}
+
+/// Resumes a run until its end, with the answers of a fixture in virtual time.
+fn drive(run: Run, fixture: &Fixture, clock: &TestClock) -> Outcome {
+    // Answers, sorted by their time and the order of their calls.
+    let mut pending: Vec<(u64, usize, Event)> = Vec::new();
+    let (mut now, mut count) = (0, 0);
+    finish(run, |run, calls| {
+        for call in calls {
+            let (delay, result) = fixture.answer(&call);
+            pending.push((now + delay, count, Event::Settled { id: call.id, result }));
+            count += 1;
+        }
+        pending.sort_by_key(|&(at, order, _)| (at, order));
+        for id in run.take_cancelled() {
+            pending.retain(|(_, _, event)| !matches!(event, Event::Settled { id: of, .. } if *of == id));
+        }
+        // Of a timer and an answer at the same time, the timer comes first.
+        let timer = run.next_timer().map(|due| due.as_millis() as u64);
+        let at = timer.into_iter().chain(pending.first().map(|&(at, _, _)| at)).min();
+        let Some(at) = at.map(|at| at.max(now)) else { return Vec::new() };
+        *clock.waited.lock().expect("no test panics with the lock") += Duration::from_millis(at - now);
+        now = at;
+        let answer = timer.is_none_or(|due| due > at).then(|| pending.remove(0).2);
+        std::iter::once(Event::Time(at)).chain(answer).collect()
+    })
 }

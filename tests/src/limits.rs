@@ -2,10 +2,9 @@
 //!
 //! The tested limit has the value of the preset and everything else is allowed, so only this limit can end the run.
 
-use crate::host::FastClock;
+use crate::host::{self, FastClock};
 use agentscript::{
-    Clock, CompileOptions, Event, Inputs, LIMITS, Limit, Limits, Loops, Outcome, Policy, Preset, Progress, ToolError,
-    Tools,
+    Clock, CompileOptions, Event, Inputs, LIMITS, Limit, Limits, Loops, Outcome, Policy, Preset, ToolError, Tools,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -242,16 +241,10 @@ fn execute(script: &str, policy: &Policy) -> Outcome {
         slice: Some(Duration::from_millis(50)),
         ..Inputs::default()
     };
-    let mut run = script.start(inputs, policy);
     // Answers, sorted by their time.
     let mut pending: Vec<(u64, Event)> = Vec::new();
-    let (mut events, mut most) = (Vec::new(), 0);
-    loop {
-        let calls = match run.resume(std::mem::take(&mut events)) {
-            Progress::Done(outcome) => return *outcome,
-            Progress::Yielded => continue,
-            Progress::Calls(calls) => calls,
-        };
+    let mut most = 0;
+    host::finish(script.start(inputs, policy), |run, calls| {
         let now = clock.ms.load(Ordering::Relaxed);
         for call in calls {
             let input: serde_json::Value = serde_json::from_str(&call.input).expect("JSON");
@@ -269,8 +262,6 @@ fn execute(script: &str, policy: &Policy) -> Outcome {
         let next = pending.first().map_or(u64::MAX, |(at, _)| *at);
         clock.ms.fetch_max(next.min(deadline), Ordering::Relaxed);
         // At its deadline, a run is resumed without an event.
-        if next <= deadline && !pending.is_empty() {
-            events.push(pending.remove(0).1);
-        }
-    }
+        if next <= deadline && !pending.is_empty() { vec![pending.remove(0).1] } else { Vec::new() }
+    })
 }

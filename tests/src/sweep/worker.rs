@@ -5,7 +5,8 @@
 //! the creation of the values affects it.
 
 use super::{Case, Measured, SETTINGS, Setting, server};
-use agentscript::{Clock, CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, Tools};
+use crate::host;
+use agentscript::{Clock, CompileOptions, Event, Inputs, Outcome, Policy, Preset, Tools};
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -163,33 +164,27 @@ fn compile_and_run(
         seed: 1,
         slice: Some(Duration::from_millis(50)),
     };
-    let mut run = script.start(inputs, &policy);
-    let mut events = Vec::new();
-    loop {
-        match run.resume(std::mem::take(&mut events)) {
-            Progress::Done(outcome) => return *outcome,
-            Progress::Yielded => {}
-            Progress::Calls(calls) => {
-                let _ = run.take_messages();
-                if calls.is_empty() {
-                    // The run waits for nothing: end it by its time limit.
-                    clock.jump();
-                }
-                for made in calls {
-                    if made.tool == "sweep:go" {
-                        if let Some(call) = call.take() {
-                            call.end("ok", 0);
-                        }
-                        let input: Value = serde_json::from_str(&made.input).unwrap_or_default();
-                        *call = Some(Call::begin(input["at"].as_u64().unwrap_or_default() as usize, before));
-                        clock.begin();
-                        run.restart_timer();
-                    }
-                    events.push(Event::Settled { id: made.id, result: Ok(answer(&made.tool, &made.input)) });
-                }
-            }
+    host::finish(script.start(inputs, &policy), |run, calls| {
+        let _ = run.take_messages();
+        if calls.is_empty() {
+            // The run waits for nothing: end it by its time limit.
+            clock.jump();
         }
-    }
+        let mut events = Vec::with_capacity(calls.len());
+        for made in calls {
+            if made.tool == "sweep:go" {
+                if let Some(call) = call.take() {
+                    call.end("ok", 0);
+                }
+                let input: Value = serde_json::from_str(&made.input).unwrap_or_default();
+                *call = Some(Call::begin(input["at"].as_u64().unwrap_or_default() as usize, before));
+                clock.begin();
+                run.restart_timer();
+            }
+            events.push(Event::Settled { id: made.id, result: Ok(answer(&made.tool, &made.input)) });
+        }
+        events
+    })
 }
 
 /// Returns the policy in which scripts have everything.
