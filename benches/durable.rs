@@ -131,7 +131,7 @@ async fn run(hub: &Hub) -> Duration {
 struct Figures {
     /// Time of a run, alone: the median and the 99th percentile.
     alone: [Duration; 2],
-    /// The same beside other clients.
+    /// The duration beside other clients.
     beside: [Duration; 2],
     per_second: f64,
 }

@@ -95,7 +95,7 @@ async fn until_recorded(runs: &SqlRuns, count: usize) {
     }
 }
 
-/// What recording adds to a run. What is written after the answers counts too.
+/// Measures the costs of recording a run. Writes after the answers count too.
 async fn costs() {
     line("| `history` | processor time of a run | runs a second |");
     line("|---|---:|---:|");

@@ -87,7 +87,7 @@ fn options() -> StepOptions<'static> {
     StepOptions { policy, clock: fixed_clock(), cache: Some(&SCRIPTS), ..StepOptions::default() }
 }
 
-/// What must be the same: the outcome, the messages, and the calls in their order.
+/// The observations that must be the same: the outcome, the messages, and the calls in their order.
 #[derive(Debug, PartialEq)]
 struct Observed {
     outcome: String,

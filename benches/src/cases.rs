@@ -11,11 +11,11 @@ use std::path::Path;
 pub struct Case {
     /// Name of its file.
     pub name: String,
-    /// What it does, in a few words.
+    /// A title: a few words on what the script does.
     pub title: String,
     /// The source.
     pub script: String,
-    /// What the script sees as `codecallContext`: JSON text.
+    /// The `codecallContext` of the script: JSON text.
     pub context: Option<String>,
     /// The answers of tools by name: JSON text.
     pub tools: Vec<(&'static str, String)>,

@@ -21,14 +21,14 @@ pub type Text<'s> = &'s [u8];
 pub struct Script<'s> {
     /// Its statements.
     pub body: &'s [Stmt<'s>],
-    /// Which of them is the default export: a function, which is called, or the result.
+    /// The index of the default export: a function, which is called, or the result.
     pub entry: Option<usize>,
 }
 
 /// A part of the tree with its span.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<T> {
-    /// What it is.
+    /// The kind.
     pub kind: T,
     /// Where it stands in the source.
     pub span: Span,
@@ -40,7 +40,7 @@ pub struct Node<T> {
 pub const MAX_DEPTH: u16 = 256;
 
 impl<T: Depth> Node<T> {
-    /// A node, and whether the tree below is as high as the parser builds at most.
+    /// Creates a node; returns also whether the tree below is as high as the parser builds at most.
     // Inline with all it calls: where the kind is known, its depth is that of one or two parts.
     #[inline(always)]
     pub(crate) fn new(kind: T, span: Span) -> (Self, bool) {
@@ -116,7 +116,7 @@ pub enum Declares {
     Var,
 }
 
-/// What a loop over items assigns to.
+/// The target of a loop over items.
 #[derive(Clone, Copy, Debug)]
 pub enum ForHead<'s> {
     /// `const pattern`
@@ -128,7 +128,7 @@ pub enum ForHead<'s> {
 /// `pattern = init`
 #[derive(Clone, Copy, Debug)]
 pub struct Declarator<'s> {
-    /// What is bound.
+    /// The name or pattern that is bound.
     pub target: Pattern<'s>,
     /// Its value.
     pub init: Option<Expr<'s>>,
@@ -267,7 +267,7 @@ pub enum ExprKind<'s> {
         delta: i8,
         /// `++target`
         prefix: bool,
-        /// What changes.
+        /// The name or property that changes.
         target: Pattern<'s>,
     },
     /// `yield value`

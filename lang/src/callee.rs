@@ -8,25 +8,25 @@ use crate::span::Span;
 
 const UNKNOWN: &str = "(intermediate value)";
 
-/// The callee at `span` as V8 names it in messages.
+/// Returns the callee at `span` as V8 names it in messages.
 #[must_use]
 pub fn callee_text(source: &str, span: Span) -> String {
     with_expression(source, span, printed).unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// The value at `span` as V8 names it in messages. Unlike a callee, an optional chain has no name.
+/// Returns the value at `span` as V8 names it in messages. Unlike a callee, an optional chain has no name.
 #[must_use]
 pub fn value_text(source: &str, span: Span) -> String {
     with_expression(source, span, named).unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// The callee at `span` as V8 names it where its result is iterated over at once.
+/// Returns the callee at `span` as V8 names it where its result is iterated over at once.
 #[must_use]
 pub fn iterated_callee_text(source: &str, span: Span) -> String {
     with_expression(source, span, |callee| words(callee, true)).unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// What iterates over a value.
+/// The construct that iterates over a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
     /// `for (… of value)`
@@ -37,7 +37,7 @@ pub enum Walk {
     Pattern,
 }
 
-/// The value at `span` as V8 names it where it is not iterable; nothing where V8 describes the value
+/// Returns the value at `span` as V8 names it where it is not iterable; nothing where V8 describes the value
 /// instead, because it does not find the expression.
 #[must_use]
 pub fn iterable_text(source: &str, span: Span, walk: Walk) -> Option<String> {
@@ -123,7 +123,7 @@ fn words(expr: &Expr<'_>, is_iterable: bool) -> String {
     if out.text.is_empty() { UNKNOWN.into() } else { out.text }
 }
 
-/// An operand. An optional chain is not printed.
+/// Writes an operand. An optional chain is not printed.
 fn part(expr: &Expr<'_>, out: &mut Words) {
     if in_optional_chain(expr) { out.push_str(UNKNOWN) } else { print(expr, out) }
 }
@@ -228,7 +228,7 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
     }
 }
 
-/// The operands of a run of one operator, with or without parentheses around the first ones: V8 drops these.
+/// Adds the operands of a run of one operator, with or without parentheses around the first ones: V8 drops these.
 fn flatten<'e, 's>(expr: &'e Expr<'s>, operator: Binary, out: &mut Vec<&'e Expr<'s>>) {
     match &expr.kind {
         ExprKind::Paren(inner) if folded(inner).is_none() => match &inner.kind {
@@ -259,7 +259,7 @@ fn is_collapsed(operator: Binary) -> bool {
     matches!(operator.sign(), "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "<<" | ">>" | ">>>")
 }
 
-/// The first operand of a chain, without the parentheses around a run of the same operator.
+/// Writes the first operand of a chain, without the parentheses around a run of the same operator.
 fn run(first: &Expr<'_>, operator: Binary, out: &mut Words) {
     let mut operands = Vec::new();
     flatten(first, operator, &mut operands);
@@ -333,7 +333,7 @@ fn pattern(target: &Pattern<'_>, out: &mut Words) {
     }
 }
 
-/// The text of a constant key.
+/// Returns the text of a constant key.
 fn constant<'a>(index: &'a Expr<'_>) -> Option<&'a [u8]> {
     match &index.kind {
         ExprKind::String(name) => Some(name),
@@ -348,7 +348,7 @@ fn quote(value: &[u8], out: &mut Words) {
     out.push('"');
 }
 
-/// The text with each lone surrogate as one replacement character.
+/// Returns the text with each lone surrogate as one replacement character.
 fn lossy(text: &[u8]) -> String {
     let mut out = String::new();
     for chunk in text.utf8_chunks() {
@@ -361,7 +361,7 @@ fn lossy(text: &[u8]) -> String {
     out
 }
 
-/// The number to which V8 folds a constant expression.
+/// Returns the number to which V8 folds a constant expression.
 fn folded(expr: &Expr<'_>) -> Option<f64> {
     match &expr.kind {
         ExprKind::Number(number) => Some(*number),
@@ -381,7 +381,7 @@ fn folded(expr: &Expr<'_>) -> Option<f64> {
     }
 }
 
-/// The number to which V8 folds the beginning of a chain, and how many operators are in it.
+/// Returns the number to which V8 folds the beginning of a chain, and how many operators are in it.
 fn folded_chain(first: &Expr<'_>, rest: &[(Binary, Expr<'_>)]) -> (Option<f64>, usize) {
     let mut number = folded(first);
     for (count, (operator, operand)) in rest.iter().enumerate() {

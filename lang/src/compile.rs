@@ -71,7 +71,7 @@ fn compile_part<'p>(
     }
 }
 
-/// A syntax error in a build that cannot erase types, which may be one of them.
+/// Returns a syntax error of a build that cannot erase types, with a hint where it may be about one.
 fn without_types(error: Diagnostic, source: &str) -> Diagnostic {
     const WORDS: &[&str] = &[":", "<", "as", "declare", "enum", "interface", "satisfies", "type"];
     let before = source.get(..error.span.start as usize).unwrap_or_default();

@@ -13,7 +13,7 @@ mod tests;
 
 pub(crate) use number::{bigint, number, number_key, number_text};
 
-/// A node from one offset to another.
+/// Creates a node from one offset to another.
 #[inline(always)]
 pub(crate) fn node<'s, T: Depth + Copy>(
     arena: &'s Arena,
@@ -28,31 +28,31 @@ pub(crate) fn node<'s, T: Depth + Copy>(
 /// A name with escapes, decoded.
 pub(crate) use escape::name as unescaped;
 
-/// A name, with its escapes decoded.
+/// Returns a name, with its escapes decoded.
 #[inline]
 pub(crate) fn name<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
     if text.contains('\\') { Ok(arena.text(escape::name(text, start)?.into())) } else { Ok(text) }
 }
 
-/// The same with its span.
+/// Returns a name with its span, its escapes decoded.
 #[inline]
 pub(crate) fn name_node<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Name<'s>> {
     Ok(Name { text: name(arena, text, start)?, span: span_of(text, start) })
 }
 
-/// The value of a string literal.
+/// Returns the value of a string literal.
 pub(crate) fn string<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {
     let inside = text.get(1..text.len() - 1).unwrap_or("");
     Ok(arena.bytes(escape::text(inside, start + 1)?))
 }
 
-/// The value of a string literal, with U+FFFD for lone surrogates; `None` if an escape is invalid.
+/// Returns the value of a string literal, with U+FFFD for lone surrogates; `None` if an escape is invalid.
 pub(crate) fn plain_string(text: &str) -> Option<String> {
     let inside = text.get(1..text.len() - 1)?;
     escape::text(inside, 0).ok().map(|value| String::from_utf8_lossy(&value).into_owned())
 }
 
-/// A regular expression literal.
+/// Returns a regular expression literal.
 pub(crate) fn regex(text: &str, start: u32) -> Result<ExprKind<'_>> {
     let (pattern, flags) = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/')).unwrap_or((text, ""));
     let wrong = flags.char_indices().any(|(at, flag)| !"dgimsuvy".contains(flag) || flags[..at].contains(flag));
@@ -74,28 +74,28 @@ pub(crate) struct Parts<'s> {
 }
 
 impl<'s> Parts<'s> {
-    /// All texts, in order.
+    /// Returns all texts, in order.
     fn texts(&self) -> impl Iterator<Item = TextAt<'s>> + use<'s> {
         self.texts.iter().map(|&(text, _)| text).chain([self.tail])
     }
 
-    /// The substitutions between them.
+    /// Returns the substitutions between them.
     fn holes(&self, arena: &'s Arena) -> &'s [Expr<'s>] {
         arena.collect(self.texts.iter().map(|&(_, hole)| hole))
     }
 }
 
-/// A template literal without substitutions.
+/// Returns a template literal without substitutions.
 pub(crate) fn whole<'s>(arena: &'s Arena, tail: TextAt<'s>) -> &'s Parts<'s> {
     arena.alloc(Parts { texts: &[], tail })
 }
 
-/// A template literal with substitutions.
+/// Returns a template literal with substitutions.
 pub(crate) fn parts<'s>(arena: &'s Arena, texts: List<'s, (TextAt<'s>, Expr<'s>)>, tail: TextAt<'s>) -> &'s Parts<'s> {
     arena.alloc(Parts { texts: arena.slice(texts), tail })
 }
 
-/// A template literal as an expression.
+/// Returns a template literal as an expression.
 pub(crate) fn template<'s>(arena: &'s Arena, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
     let mut texts = List::new();
     for (start, text) in parts.texts() {
@@ -104,7 +104,7 @@ pub(crate) fn template<'s>(arena: &'s Arena, parts: &Parts<'s>) -> Result<ExprKi
     Ok(ExprKind::Template(arena.slice(texts), parts.holes(arena)))
 }
 
-/// A tagged template, in which invalid escapes are allowed.
+/// Returns a tagged template, in which invalid escapes are allowed.
 pub(crate) fn tagged<'s>(arena: &'s Arena, tag: Expr<'s>, parts: &Parts<'s>) -> Result<ExprKind<'s>> {
     if in_optional_chain(tag) {
         return Err(Diagnostic::syntax("a template cannot follow `?.`", tag.span).into());
@@ -122,7 +122,7 @@ fn cooked<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Text<'s>> {
     Ok(arena.bytes(escape::text(normal, start)?))
 }
 
-/// Line ends as `\n`, as templates have them.
+/// Returns a text with line ends as `\n`, as templates have them.
 fn lines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")) } else { Cow::Borrowed(text) }
 }
@@ -131,7 +131,7 @@ fn span_of(text: &str, start: u32) -> Span {
     Span::new(start, start + len(text))
 }
 
-/// Length in bytes as spans count it.
+/// Returns the length in bytes as spans count it.
 fn len(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }

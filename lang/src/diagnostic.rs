@@ -1,4 +1,4 @@
-//! What is wrong with a script, for a reader who can repair it.
+//! Diagnostics: faults of a script, for a reader who can repair it.
 
 use crate::span::{Location, Span};
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code as text.
+    /// Returns the code as text.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Code {
     }
 }
 
-/// What kind of thing was refused.
+/// Kinds of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// A way to run text as code: `eval`, `Function`.
@@ -47,7 +47,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The kind as text.
+    /// Returns the kind as text.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Refusal {
 /// Why a script was not compiled: at least one diagnostic, in the order of the source.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong. Syntax errors stand alone; refusals are all reported, also those behind one that ends the parse, as far
+    /// The faults. Syntax errors stand alone; refusals are all reported, also those behind one that ends the parse, as far
     /// as tokens tell.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -77,22 +77,22 @@ pub struct Diagnostic {
     pub code: Code,
     /// For refused constructs: what kind of thing was refused.
     pub refusal: Option<Refusal>,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub message: Cow<'static, str>,
     /// Where it is.
     pub span: Span,
-    /// What to write instead, if that is known.
+    /// The remedy, if it is known.
     pub hint: Option<Cow<'static, str>>,
 }
 
 impl Diagnostic {
-    /// A syntax error.
+    /// Creates a syntax error.
     #[cold]
     pub fn syntax(message: impl Into<Cow<'static, str>>, span: impl Into<Span>) -> Self {
         Self { code: Code::SyntaxError, refusal: None, message: message.into(), span: span.into(), hint: None }
     }
 
-    /// A construct that is refused.
+    /// Creates the diagnostic of a construct that is refused.
     #[cold]
     pub fn refused(refusal: Refusal, message: impl Into<Cow<'static, str>>, span: impl Into<Span>) -> Self {
         Self {
@@ -104,20 +104,20 @@ impl Diagnostic {
         }
     }
 
-    /// The same with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Line and column of the beginning.
+    /// Returns the line and the column of the beginning.
     #[must_use]
     pub fn location(&self, source: &str) -> Location {
         Location::of(source, self.span.start)
     }
 
-    /// The diagnostic with its source line and a caret, as a compiler prints it.
+    /// Returns the diagnostic with its source line and a caret, as a compiler prints it.
     #[must_use]
     pub fn render<'a>(&'a self, file: &'a str, source: &'a str) -> Rendered<'a> {
         Rendered { diagnostic: self, file, source }

@@ -31,7 +31,7 @@ pub(crate) struct Eraser<'s> {
     comparisons: Vec<u32>,
 }
 
-/// What `<…>` before an operand, or behind `async`, may be.
+/// The possible meanings of `<…>` before an operand, or behind `async`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Angles {
     /// Where it ends.
@@ -55,22 +55,22 @@ impl<'s> Eraser<'s> {
         Self { source, budget: TOKENS_PER_BYTE * (source.len() + 64), comparisons: Vec::new() }
     }
 
-    /// The end of the type that begins here.
+    /// Returns the end of the type that begins here.
     pub(crate) fn annotation(&mut self, from: u32) -> Result<u32> {
         self.read(from, |cursor| cursor.a_type().map(|_| ()))
     }
 
-    /// The end of the type behind `as` or `satisfies`.
+    /// Returns the end of the type behind `as` or `satisfies`.
     pub(crate) fn asserted(&mut self, from: u32) -> Result<u32> {
         self.read(from, Cursor::asserted)
     }
 
-    /// The end of the result type that begins here.
+    /// Returns the end of the result type that begins here.
     pub(crate) fn return_type(&mut self, from: u32) -> Result<u32> {
         self.read(from, Cursor::return_type)
     }
 
-    /// The end of the result type of an arrow function.
+    /// Returns the end of the result type of an arrow function.
     pub(crate) fn arrow_type(&mut self, from: u32) -> Result<u32> {
         self.read(from, |cursor| {
             cursor.return_type()?;
@@ -78,7 +78,7 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// The result type of an arrow function, if it is one.
+    /// Returns the result type of an arrow function, if it is one.
     pub(crate) fn possible_arrow_type(&mut self, from: u32) -> Result<Option<ArrowType>> {
         self.possible(from, |cursor| {
             let first = cursor.next;
@@ -93,12 +93,12 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// The end of the signature of a function, whose name is before.
+    /// Returns the end of the signature of a function, whose name is before.
     pub(crate) fn signature(&mut self, from: u32) -> Result<u32> {
         self.read(from, Cursor::signature)
     }
 
-    /// The end of the type parameters of a function, whose `<` is here.
+    /// Returns the end of the type parameters of a function, whose `<` is here.
     pub(crate) fn type_parameters(&mut self, from: u32) -> Result<u32> {
         self.read(from, |cursor| {
             cursor.expect(T::Less, "`<`")?;
@@ -107,7 +107,7 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// The kind of the `<…>` at the beginning of an operand.
+    /// Returns the kind of the `<…>` at the beginning of an operand.
     pub(crate) fn angles(&mut self, from: u32) -> Result<Angles> {
         let parameters = self.possible(from, |cursor| cursor.are_parameters().then(|| cursor.end()))?;
         let types = match parameters {
@@ -118,7 +118,7 @@ impl<'s> Eraser<'s> {
         Ok(Angles { end, parameters: parameters.is_some(), types: types.is_some() })
     }
 
-    /// The kind of the `<…>` behind `async`; nothing for a comparison.
+    /// Returns the kind of the `<…>` behind `async`; nothing for a comparison.
     pub(crate) fn async_angles(&mut self, from: u32) -> Result<Option<Angles>> {
         let parameters = self.possible(from, |cursor| cursor.are_parameters().then(|| cursor.end()))?;
         let types = self.type_arguments(from)?;
@@ -126,7 +126,7 @@ impl<'s> Eraser<'s> {
         Ok(end.map(|end| Angles { end, parameters, types }))
     }
 
-    /// The end of the type arguments whose `<` is here, if it begins some.
+    /// Returns the end of the type arguments whose `<` is here, if it begins some.
     pub(crate) fn type_arguments(&mut self, from: u32) -> Result<Option<u32>> {
         if self.comparisons.contains(&from) {
             return Ok(None);
@@ -143,7 +143,7 @@ impl<'s> Eraser<'s> {
         Ok(found)
     }
 
-    /// The end of the type arguments behind `?.`, before a parenthesis.
+    /// Returns the end of the type arguments behind `?.`, before a parenthesis.
     pub(crate) fn optional_type_arguments(&mut self, from: u32) -> Result<u32> {
         self.read(from, |cursor| {
             let found = cursor.are_type_arguments();
@@ -151,7 +151,7 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// The end of the declaration of types that begins with the word before, if it does.
+    /// Returns the end of the declaration of types that begins with the word before, if it does.
     pub(crate) fn declaration(&mut self, from: u32, keyword: T) -> Result<Option<u32>> {
         self.possibly(from, |cursor| match keyword {
             T::Type => cursor.alias(),
@@ -162,7 +162,7 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// The end of the rest of a parameter `this: T`, with its comma.
+    /// Returns the end of the rest of a parameter `this: T`, with its comma.
     pub(crate) fn this_parameter(&mut self, from: u32) -> Result<u32> {
         self.read(from, |cursor| {
             cursor.annotation()?;
@@ -170,7 +170,7 @@ impl<'s> Eraser<'s> {
         })
     }
 
-    /// The token behind an offset, and whether it is on the same line.
+    /// Returns the token behind an offset, and whether it is on the same line.
     pub(crate) fn next(&mut self, from: u32) -> (Option<T>, bool) {
         let cursor = Cursor::new(self.source, from, self.budget);
         self.budget = cursor.budget();
@@ -197,7 +197,7 @@ impl<'s> Eraser<'s> {
         found.map(|()| cursor.end())
     }
 
-    /// The end of what is perhaps there, and an error where it is there and is wrong.
+    /// Returns the end of an optional part, and an error where it is there and is wrong.
     fn possibly(&mut self, from: u32, read: impl FnOnce(&mut Cursor<'s>) -> Result<bool>) -> Result<Option<u32>> {
         let mut cursor = Cursor::new(self.source, from, self.budget);
         let found = read(&mut cursor);
@@ -218,7 +218,7 @@ impl<'s> Eraser<'s> {
 }
 
 impl Cursor<'_> {
-    /// A type, or `const`.
+    /// Reads a type, or `const`.
     fn asserted(&mut self) -> Result<()> {
         if self.eat(T::Const) { Ok(()) } else { self.a_type().map(|_| ()) }
     }

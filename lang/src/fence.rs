@@ -25,7 +25,7 @@ pub(crate) struct Candidates {
     pub(crate) second: Option<Code>,
 }
 
-/// What the info string of a fence says of the language.
+/// The language that the info string of a fence names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Tag {
     Script(Language),
@@ -52,7 +52,7 @@ impl Block {
     }
 }
 
-/// The parts of a text that may be the script. `tags` are words of fences that name JavaScript too.
+/// Returns the parts of a text that may be the script. `tags` are words of fences that name JavaScript too.
 ///
 /// # Errors
 /// If the text begins with one of several blocks of code.
@@ -80,7 +80,7 @@ fn has_fence(text: &str) -> bool {
     memchr::memchr_iter(b'`', bytes).any(|at| bytes[at..].starts_with(b"```"))
 }
 
-/// The one block that can be meant: the only one with a tag of the language, or the only one at all.
+/// Returns the one block that can be meant: the only one with a tag of the language, or the only one at all.
 fn only(blocks: &[Block]) -> Option<&Block> {
     let mut scripts = blocks.iter().filter(|block| matches!(block.tag, Tag::Script(_)));
     match (scripts.next(), scripts.next(), blocks) {
@@ -90,7 +90,7 @@ fn only(blocks: &[Block]) -> Option<&Block> {
     }
 }
 
-/// All fenced blocks. The last one may lack its end, as in an answer that was cut off.
+/// Returns all fenced blocks. The last one may lack its end, as in an answer that was cut off.
 fn blocks(text: &str, tags: &[&str]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut open: Option<(usize, Block)> = None;

@@ -32,7 +32,7 @@ pub(crate) mod level {
 }
 
 impl Infix {
-    /// How tight it binds.
+    /// Returns the level of precedence.
     pub(crate) fn level(self) -> u8 {
         match self {
             Self::Logical(Logical::Or | Logical::Coalesce) => level::OR,
@@ -76,7 +76,7 @@ pub(crate) fn single<'s>(
     }
 }
 
-/// The tree of `first operator operand operator operand …`.
+/// Returns the tree of `first operator operand operator operand …`.
 pub(crate) fn infix<'s>(arena: &'s Arena, covers: &Covers<'_>, first: Expr<'s>, rest: Rest<'s>) -> Result<Expr<'s>> {
     Climber { arena, covers, rest: arena.slice(rest) }.climb(first, level::OR)
 }
@@ -85,7 +85,7 @@ pub(crate) fn infix<'s>(arena: &'s Arena, covers: &Covers<'_>, first: Expr<'s>, 
 struct Climber<'s, 'c> {
     arena: &'s Arena,
     covers: &'c Covers<'c>,
-    /// What is still to be read.
+    /// Operators and operands that are still to be read.
     rest: &'s [(Infix, Expr<'s>)],
 }
 
@@ -106,12 +106,12 @@ impl<'s> Climber<'s, '_> {
         Ok(left)
     }
 
-    /// The level of the operator that comes next.
+    /// Returns the level of the operator that comes next.
     fn level(&self) -> Option<u8> {
         self.rest.first().map(|(operator, _)| operator.level())
     }
 
-    /// A run of operators of one level.
+    /// Folds a run of operators of one level.
     fn combine(&self, first: Expr<'s>, level: u8, run: &'s [(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
         let [(operator, second), more @ ..] = run else { return Ok(first) };
         let span = first.span.to(more.last().map_or(second.span, |(_, last)| last.span));
@@ -132,7 +132,7 @@ impl<'s> Climber<'s, '_> {
         Ok(node(self.arena, self.covers, kind, span))
     }
 
-    /// The operands; `??` does not mix with `||` and `&&` unless parenthesised.
+    /// Returns the operands; `??` does not mix with `||` and `&&` unless parenthesised.
     fn logical(
         &self,
         operator: Logical,
@@ -177,7 +177,7 @@ fn mixed(span: Span) -> Box<Diagnostic> {
     Diagnostic::syntax(message, span).with_hint("put one of them in parentheses").into()
 }
 
-/// The tree of `operator operator … operand`.
+/// Returns the tree of `operator operator … operand`.
 pub(crate) fn prefix<'s>(
     arena: &'s Arena,
     covers: &Covers<'_>,
@@ -198,7 +198,7 @@ pub(crate) fn prefix<'s>(
     Ok(operand)
 }
 
-/// What `+=` and the like stand for.
+/// Returns the operator that `+=` and the like stand for.
 pub(crate) fn assign_operator(text: &str) -> AssignOp {
     AssignOp::Binary(match text {
         "&&=" => return AssignOp::Logical(Logical::And),

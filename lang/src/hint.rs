@@ -1,6 +1,6 @@
 //! Hints recommend nothing that is switched off.
 
-/// A hint without the parts that recommend a name for which `is_off`; nothing if no part is left. Parts are separated by
+/// Returns a hint without the parts that recommend a name for which `is_off`; nothing if no part is left. Parts are separated by
 /// semicolons, and what they recommend stands between backticks.
 #[must_use]
 pub fn allowed_hint(hint: &str, is_off: &dyn Fn(&str) -> bool) -> Option<String> {

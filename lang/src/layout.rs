@@ -37,7 +37,7 @@ use types::{Doubtful, Generic, Types};
 
 pub(crate) type Spanned = (u32, Token, u32);
 
-/// Tokens of the part of `text` that is code as the grammar expects them.
+/// Returns the tokens of the part of `text` that is code as the grammar expects them.
 pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<Spanned>> {
     let layout = laid_out(text, code, language)?;
     if layout.has_trivia || !layout.parentheses.is_empty() {
@@ -92,7 +92,7 @@ fn laid_out(text: &str, code: Span, language: Language) -> Result<Layout<'_>> {
     Ok(layout)
 }
 
-/// The tokens with a `(` of no width before those at these indices, and without those that are trivia.
+/// Returns the tokens with a `(` of no width before those at these indices, and without those that are trivia.
 fn with_parentheses(tokens: Vec<Spanned>, mut indices: Vec<usize>) -> Vec<Spanned> {
     indices.sort_unstable();
     let mut indices = indices.into_iter().peekable();
@@ -108,7 +108,7 @@ fn with_parentheses(tokens: Vec<Spanned>, mut indices: Vec<usize>) -> Vec<Spanne
     out
 }
 
-/// What the grammar may expect next.
+/// The part of the grammar that may come next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Position {
     /// A statement.
@@ -129,7 +129,7 @@ enum Position {
     ExprBody,
 }
 
-/// What the operand that just ended was, as far as the end of its statement depends on it.
+/// The operand that just ended, as far as the end of its statement depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ended {
     Operand,
@@ -219,7 +219,7 @@ struct Layout<'s> {
     annotation: Option<Span>,
     /// The kind of token before the parentheses just closed.
     generic: Generic,
-    /// The same of the parenthesis that comes next.
+    /// The kind of token before the parenthesis that comes next.
     opening: Generic,
     eraser: Eraser<'s>,
     /// Before which tokens of the output a `(` of no width belongs.
@@ -414,7 +414,7 @@ impl<'s> Layout<'s> {
         follows && !self.is_typescript() && self.frame.news == 0 && !self.key_due()
     }
 
-    /// What the tokens before this one, or a line break, make of it: a name, the end of a statement, a type.
+    /// Reads a token as the tokens before it, or a line break, make it: a name, the end of a statement, a type.
     /// Nothing where that is all.
     fn in_context(&mut self, mut token: Token, span: Span, newline: bool) -> Result<Option<Token>> {
         use Token as T;

@@ -4,16 +4,16 @@ use crate::diagnostic::Refusal;
 use crate::refused::Missing;
 use std::borrow::Cow;
 
-/// Which language a script is written in.
+/// The language of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     /// JavaScript as AgentScript accepts it.
     JavaScript,
-    /// The same with TypeScript's types, which are erased.
+    /// JavaScript with TypeScript's types, which are erased.
     TypeScript,
 }
 
-/// Which loops a script may contain, the fewest first.
+/// The loops that a script may contain, the fewest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loops {
     /// None.
@@ -28,12 +28,12 @@ pub enum Loops {
 /// Finds the tool of the host itself that a call of a free name calls, by the constant texts that its arguments begin with.
 pub type OwnTool<'a> = dyn Fn(&str, &[Cow<'_, [u8]>]) -> Option<String> + 'a;
 
-/// What [`compile`](crate::compile) needs beside the text.
+/// The options of [`compile`](crate::compile).
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
     pub language: Option<Language>,
-    /// Which loops are allowed.
+    /// The loops that are allowed.
     pub loops: Loops,
     /// Longest source in bytes.
     pub max_bytes: usize,
@@ -46,7 +46,7 @@ pub struct Options<'a> {
     pub fence_tags: &'a [&'a str],
     /// Whether a script that is a function expression, or ends with one, calls it. Otherwise that function is its result.
     pub calls_result: bool,
-    /// What the host has instead of a refused name or construct, such as `fetch` or `import`: it is added to
+    /// The alternative of the host to a refused name or construct, such as `fetch` or `import`: it is added to
     /// the hint.
     pub alternative: &'a dyn Fn(&str) -> Option<String>,
     /// Whether the host has an app of this name. A name that the language refuses is fine where a member of such an app is

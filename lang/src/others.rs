@@ -31,7 +31,7 @@ pub(crate) fn refusals(first: Diagnostic, source: &str, code: Span, options: &Op
     found
 }
 
-/// The tokens of a text up to the first that is none, without the text of templates and regular expressions.
+/// Returns the tokens of a text up to the first that is none, without the text of templates and regular expressions.
 fn tokens(text: &str, start: u32) -> Vec<(Token, Span)> {
     let mut raw = Token::lexer(text);
     let mut tokens: Vec<(Token, Span)> = Vec::new();

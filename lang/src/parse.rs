@@ -66,7 +66,7 @@ fn diagnostic(source: &str, error: ParseError<u32, Token, Box<Diagnostic>>) -> D
     }
 }
 
-/// The beginning of a token, for messages.
+/// Returns the beginning of a token, for messages.
 fn shortened(text: &str) -> String {
     const MAX_BYTES: usize = 40;
     let line = text.lines().next().unwrap_or("");
@@ -77,7 +77,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// A set of expected terminals in the words of messages.
+/// Returns a set of expected terminals in the words of messages.
 ///
 /// The grammar expects some thirty terminals wherever it expects an expression; one of them is
 /// enough to recognise the set. The first marker that is expected names it.
@@ -106,7 +106,7 @@ fn describe(expected: &[String]) -> String {
     if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
 }
 
-/// A terminal of the grammar in the words of messages.
+/// Returns a terminal of the grammar in the words of messages.
 fn terminal(name: &str) -> String {
     match name {
         ";" => "the end of the statement".into(),

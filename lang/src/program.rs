@@ -153,7 +153,7 @@ pub struct Variable {
 /// A statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Stmt<'p> {
-    /// What it is.
+    /// The kind.
     pub kind: StmtKind<'p>,
     /// Where it stands.
     pub span: Span,
@@ -161,7 +161,7 @@ pub struct Stmt<'p> {
     pub splits: bool,
 }
 
-/// What a binding holds when its scope is entered.
+/// The value of a binding when its scope is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initial {
     /// `let`, `const`: an access is an error until the declaration has run.
@@ -234,9 +234,9 @@ pub struct ForLoop<'p> {
 pub struct EachLoop<'p> {
     /// Its number.
     pub label: Label,
-    /// Which loop.
+    /// The form of the loop.
     pub kind: ForEach,
-    /// What is iterated over.
+    /// The value that is iterated over.
     pub iterable: Expr<'p>,
     /// Holds the iterator while the loop runs.
     pub iterator: Slot,
@@ -251,7 +251,7 @@ pub struct EachLoop<'p> {
 pub struct Switch<'p> {
     /// Its number.
     pub label: Label,
-    /// What is compared.
+    /// The value that is compared.
     pub subject: Expr<'p>,
     /// Holds the subject.
     pub slot: Slot,
@@ -297,7 +297,7 @@ pub struct Case<'p> {
 /// An expression.
 #[derive(Clone, Copy, Debug)]
 pub struct Expr<'p> {
-    /// What it is.
+    /// The kind.
     pub kind: ExprKind<'p>,
     /// Where it stands.
     pub span: Span,
@@ -344,7 +344,7 @@ pub enum ExprKind<'p> {
     WriteConst(Variable, &'p Expr<'p>),
     /// `++x`, `x--`, …
     Update {
-        /// Which variable.
+        /// The variable.
         variable: Variable,
         /// 1 or -1.
         delta: i8,
@@ -400,7 +400,7 @@ pub enum ExprKind<'p> {
 
     /// The value, if it can be destructured by an object pattern, else a `TypeError`.
     RequireObject {
-        /// What is destructured.
+        /// The value that is destructured.
         value: &'p Expr<'p>,
         /// The first property of the pattern, for the message.
         first: Option<TextId>,
@@ -464,7 +464,7 @@ pub struct New<'p> {
 /// A call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'p> {
-    /// What is called.
+    /// The callee.
     pub callee: Callee<'p>,
     /// With what.
     pub arguments: &'p [Argument<'p>],
@@ -474,7 +474,7 @@ pub struct Call<'p> {
     pub splits: bool,
 }
 
-/// What is called.
+/// The callee of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Callee<'p> {
     /// `f(…)`
@@ -552,13 +552,13 @@ pub enum Unary {
 const _: () = assert!(size_of::<Expr<'_>>() <= 48 && size_of::<Stmt<'_>>() <= 88);
 
 impl<'p> Program<'p> {
-    /// The bytes of a text.
+    /// Returns the bytes of a text.
     #[must_use]
     pub fn text(&self, id: TextId) -> &[u8] {
         self.texts.get(id)
     }
 
-    /// Where a function finds a variable.
+    /// Returns the place in which a function finds a variable.
     #[must_use]
     pub fn place(&self, function: FunctionId, reference: Reference) -> Place {
         self.places.of(self.functions, function, reference)
@@ -576,7 +576,7 @@ impl<'p> Program<'p> {
         self.places.is_assigned(variable.reference.binding)
     }
 
-    /// The main function.
+    /// Returns the main function.
     #[must_use]
     pub fn main(&self) -> &Function<'p> {
         &self.functions[0]

@@ -1,5 +1,5 @@
-//! What JavaScript has and AgentScript refuses: one row each, with what to write instead. What a host has
-//! instead is added by [`Options`](crate::Options).
+//! Constructs and names of JavaScript that AgentScript refuses: one row each, with the remedy. [`Options`](crate::Options)
+//! add the alternative of a host.
 //!
 //! The tables say what is refused. The resolver decides where: a variable of the script may be called
 //! `process`, and any property may be called `class`.
@@ -17,9 +17,9 @@ pub const OWN_TOOL: &str = "search for tools before the script; in it, `getTool(
 pub struct Refused {
     /// The word, or the dotted name of a static method.
     pub name: &'static str,
-    /// What kind of thing it is.
+    /// The kind of the refusal.
     pub refusal: Refusal,
-    /// What to write instead.
+    /// The remedy.
     pub hint: &'static str,
 }
 
@@ -32,12 +32,12 @@ pub struct Missing {
     pub refusal: Refusal,
     /// The feature of the host's crate that has it.
     pub feature: &'static str,
-    /// What to write instead.
+    /// The remedy.
     pub hint: &'static str,
 }
 
 impl Missing {
-    /// The diagnostic for a use of it.
+    /// Returns the diagnostic for a use of the name.
     #[must_use]
     pub fn at(&self, span: Span) -> Diagnostic {
         let Self { name, feature, .. } = self;
@@ -47,13 +47,13 @@ impl Missing {
 }
 
 impl Refused {
-    /// The owner and the name of a property: `Object` and `defineProperty`.
+    /// Returns the owner and the name of a property: `Object` and `defineProperty`.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &'static str) {
         self.name.rsplit_once('.').unwrap_or(("", self.name))
     }
 
-    /// The diagnostic for a use of it.
+    /// Returns the diagnostic for a use of the property.
     #[must_use]
     pub fn at(&self, span: Span) -> Diagnostic {
         let what = match self.refusal {
@@ -66,13 +66,13 @@ impl Refused {
     }
 }
 
-/// The row of a construct that begins with this word.
+/// Returns the row of a construct that begins with this word.
 #[must_use]
 pub fn syntax(word: &str) -> Option<&'static Refused> {
     find(SYNTAX, word)
 }
 
-/// The row of a name that is refused where it is free, or `this` or `super`.
+/// Returns the row of a name that is refused where it is free, or `this` or `super`.
 #[must_use]
 pub fn name(name: &str) -> Option<&'static Refused> {
     match name {
@@ -87,35 +87,35 @@ pub fn is_refused_everywhere(name: &str) -> bool {
     matches!(name, "eval" | "arguments" | "this" | "super")
 }
 
-/// The row of a property that is refused on any object.
+/// Returns the row of a property that is refused on any object.
 #[must_use]
 pub fn property(name: &str) -> Option<&'static Refused> {
     property_of(name.as_bytes())
 }
 
-/// The same for a text that may hold lone surrogates.
+/// Returns the row of a property as [`property`] does, for a text that may hold lone surrogates.
 pub(crate) fn property_of(name: &[u8]) -> Option<&'static Refused> {
     PROPERTIES.iter().find(|row| row.name.as_bytes() == name)
 }
 
-/// The row of a static property of a built-in object: `defineProperty` of `Object`, `sign` of `crypto.subtle`.
+/// Returns the row of a static property of a built-in object: `defineProperty` of `Object`, `sign` of `crypto.subtle`.
 #[must_use]
 pub fn static_property(object: &str, name: &str) -> Option<&'static Refused> {
     static_property_of(object.as_bytes(), name.as_bytes())
 }
 
-/// The same for texts that may hold lone surrogates.
+/// Returns the row of a static property as [`static_property`] does, for texts that may hold lone surrogates.
 pub(crate) fn static_property_of(object: &[u8], name: &[u8]) -> Option<&'static Refused> {
     let rows = STATIC_ROWS.get(name)?;
     rows.iter().copied().find(|row| row.parts().0.as_bytes() == object)
 }
 
-/// The names of all globals that are refused.
+/// Returns the names of all globals that are refused.
 pub fn globals() -> impl Iterator<Item = &'static str> {
     GLOBALS.iter().map(|row| row.name)
 }
 
-/// The diagnostic for a free name that the options switch off.
+/// Returns the diagnostic for a free name that the options switch off.
 #[must_use]
 pub fn disabled(name: &str, refusal: Refusal, span: Span) -> Diagnostic {
     Diagnostic::refused(refusal, format!("Identifier '{name}' is not allowed in AgentScript"), span)

@@ -22,7 +22,7 @@ pub use set::CharSet;
 
 use std::sync::Arc;
 
-/// The message of V8 for a pattern that is no regular expression.
+/// Returns the message of V8 for a pattern that is no regular expression.
 #[must_use]
 pub fn message(source: &str, flags: Flags, error: Error) -> String {
     format!("Invalid regular expression: /{source}/{flags}: {}", error.wrong.text())
@@ -100,7 +100,7 @@ impl std::fmt::Display for Flags {
 /// A pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// What is matched.
+    /// The pattern as a whole.
     pub root: Node,
     /// How many capturing groups there are.
     pub groups: u32,
@@ -138,7 +138,7 @@ pub enum Node {
 /// A quantified part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repeat {
-    /// What is repeated.
+    /// The repeated part.
     pub body: Node,
     /// The least number of repetitions.
     pub min: u32,
@@ -150,7 +150,7 @@ pub struct Repeat {
     pub groups: (u32, u32),
 }
 
-/// What must hold at a position.
+/// A condition on a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assertion {
     /// `^`
@@ -170,7 +170,7 @@ pub enum Assertion {
 /// A lookahead or lookbehind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Look {
-    /// What must match there.
+    /// The part that must match there.
     pub body: Node,
     /// Whether it is a lookbehind.
     pub behind: bool,

@@ -5,7 +5,7 @@
 //! walk leaves a scope everything about its bindings is known; the program refers to bindings, and has a table of their
 //! places.
 //!
-//! What splits depends on the property names that the script writes, also further down, and on whether it has
+//! Splitting depends on the property names that the script writes, also further down, and on whether it has
 //! iterables of its own. The walk assumes that it writes no name of a built-in method, and has none. If that turns out
 //! to be wrong, which is rare, a second walk knows.
 //!
@@ -93,7 +93,7 @@ fn walk<'a, 'p>(
     Ok(resolver)
 }
 
-/// What a walk assumes of the whole script.
+/// The assumptions of a walk on the whole script.
 #[derive(Default)]
 struct Assumed {
     /// For each text, whether the script writes a property of that name that may hold a function; the texts of two
@@ -106,7 +106,7 @@ struct Assumed {
 /// The state of the walk.
 struct Resolver<'a, 'p> {
     options: &'a Options<'a>,
-    /// What the walk assumes.
+    /// The assumptions of the walk.
     assumed: Assumed,
     /// Holds the program.
     arena: &'p Arena,
@@ -139,7 +139,7 @@ struct Resolver<'a, 'p> {
     iterables: bool,
     /// Whether the walk is inside a generator, also in a function inside it.
     in_generator: bool,
-    /// What holds the object literals around the position of the walk.
+    /// The holders of the object literals around the position of the walk.
     holders: refuse::Holders,
     /// The property that is read of `this`.
     member_of_this: Option<String>,
@@ -165,7 +165,7 @@ struct Captured {
 }
 
 impl<'a, 'p> Resolver<'a, 'p> {
-    /// For a source of so many bytes, with the capacity that most scripts of this length need.
+    /// Creates a resolver for a source of so many bytes, with the capacity that most scripts of this length need.
     fn new(options: &'a Options<'a>, arena: &'p Arena, bytes: usize, assumed: Assumed) -> Self {
         let usual = |each: usize, most: usize| (bytes / each).min(most);
         let Memory { texts, bindings, mut scopes, mut captured, mut functions, statements } = Memory::take();
@@ -221,12 +221,12 @@ impl<'a, 'p> Resolver<'a, 'p> {
         }
     }
 
-    /// An empty list of statements.
+    /// Returns an empty list of statements.
     fn list(&mut self) -> Vec<Stmt<'p>> {
         self.spare_lists.pop().unwrap_or_default()
     }
 
-    /// The statements of a list, which ends.
+    /// Returns the statements of a list, which ends.
     fn end_list(&mut self, mut list: Vec<Stmt<'p>>) -> &'p [Stmt<'p>] {
         let statements = self.arena.copy(&list);
         if list.capacity() <= MAX_SPARE_LIST {
@@ -236,7 +236,7 @@ impl<'a, 'p> Resolver<'a, 'p> {
         statements
     }
 
-    /// A new temporary.
+    /// Returns a new temporary.
     fn temp(&mut self) -> Slot {
         let slot = Slot(self.current.slots);
         self.current.slots += 1;
@@ -244,7 +244,7 @@ impl<'a, 'p> Resolver<'a, 'p> {
     }
 }
 
-/// A number of things as the program counts them; sources are far shorter than 4 GiB.
+/// Returns a number of things as the program counts them; sources are far shorter than 4 GiB.
 fn count(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 60;
 /// Most tokens that are read for a hint.
 const MAX_TOKENS: usize = 4000;
 
-/// The rewriting for the code that a diagnostic refuses, if there is one.
+/// Returns the rewriting for the code that a diagnostic refuses, if there is one.
 pub(crate) fn rewriting(diagnostic: &Diagnostic, source: &str) -> Option<String> {
     let refusal = diagnostic.refusal?;
     let refused = diagnostic.span.text(source);
@@ -47,7 +47,7 @@ impl<'s> Reader<'s> {
         Self { raw: Token::lexer(text), left: MAX_TOKENS }
     }
 
-    /// The next token with its text.
+    /// Returns the next token with its text.
     fn next(&mut self) -> Option<(Token, &'s str)> {
         self.left = self.left.checked_sub(1)?;
         let token = self.raw.next()?.ok()?;
@@ -71,7 +71,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Skips up to and including the bracket that closes an open one; gives what is inside.
+    /// Skips up to and including the bracket that closes an open one; returns what is inside.
     fn balanced(&mut self) -> Option<&'s str> {
         let (source, start) = (self.raw.source(), self.raw.span().end);
         let mut depth = 1_usize;
@@ -86,13 +86,13 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// A text on one line, if it is short.
+/// Returns a text on one line, if it is short.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > MAX_TEXT { "…".into() } else { line }
 }
 
-/// The parameters of a function without TypeScript's modifiers and types, if they are simple.
+/// Returns the parameters of a function without TypeScript's modifiers and types, if they are simple.
 fn parameters(text: &str) -> String {
     let (mut depth, mut start) = (0_usize, 0);
     let mut names: Vec<&str> = Vec::new();
@@ -114,7 +114,7 @@ fn parameters(text: &str) -> String {
     short(&names.join(", "))
 }
 
-/// A name with its first letter as a capital.
+/// Returns a name with its first letter as a capital.
 fn capital(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -147,7 +147,7 @@ fn class(rest: &str) -> Option<String> {
     ))
 }
 
-/// The parameters of the constructor of a class, and its methods.
+/// Returns the parameters of the constructor of a class, and its methods.
 fn members(reader: &mut Reader<'_>) -> Option<(String, Vec<String>)> {
     let mut constructor = String::new();
     let mut members: Vec<String> = Vec::new();

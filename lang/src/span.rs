@@ -12,19 +12,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from `start` to `end`.
+    /// Creates the range from `start` to `end`.
     #[must_use]
     pub fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
 
-    /// The smallest range that holds both.
+    /// Returns the smallest range that holds both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The text at this range, or nothing where the range does not fit the source.
+    /// Returns the text at this range, or nothing where the range does not fit the source.
     #[must_use]
     pub fn text(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or("")
@@ -43,7 +43,7 @@ impl From<Range<u32>> for Span {
     }
 }
 
-/// A byte offset as spans keep it; sources are limited to far less than 4 GiB.
+/// Returns a byte offset as spans keep it; sources are limited to far less than 4 GiB.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
@@ -58,7 +58,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// The line and column of a byte offset.
+    /// Returns the line and column of a byte offset.
     #[must_use]
     pub fn of(source: &str, at: u32) -> Self {
         let mut location = Self { line: 1, column: 1 };

@@ -9,14 +9,14 @@ use std::thread::LocalKey;
 /// Most bytes of a list that is kept.
 const MAX_BYTES: usize = 64 << 10;
 
-/// The memory of a list, as an empty list of items of the same size and alignment.
+/// Returns the memory of a list, as an empty list of items of the same size and alignment.
 pub(crate) fn emptied<A, B>(mut list: Vec<A>) -> Vec<B> {
     list.clear();
     // Collecting uses the memory of what is collected.
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// The list that a thread keeps, as an empty list of other items.
+/// Returns the list that a thread keeps, as an empty list of other items.
 pub(crate) fn take<A: 'static, B>(spare: &'static LocalKey<Cell<Vec<A>>>) -> Vec<B> {
     // A thread that ends keeps nothing.
     emptied(spare.try_with(Cell::take).unwrap_or_default())

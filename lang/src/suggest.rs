@@ -5,7 +5,7 @@ use crate::span::Span;
 use crate::token::Token;
 use logos::Logos;
 
-/// The names in a text that are no properties, each once, in their order. Found without parsing: what
+/// Returns the names in a text that are no properties, each once, in their order. Found without parsing: what
 /// stands in templates and regular expressions may be among them. The tags are those of
 /// [`Options`](crate::Options).
 #[must_use]

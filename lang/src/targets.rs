@@ -30,13 +30,13 @@ impl<'s> Covers<'s> {
         Self { source, ..Self::default() }
     }
 
-    /// The text of a token.
+    /// Returns the text of a token.
     #[inline]
     pub(crate) fn text(&self, start: u32, end: u32) -> &'s str {
         Span::new(start, end).text(self.source)
     }
 
-    /// The text of a part of a template with its offset, without its first character and the last ones.
+    /// Returns the text of a part of a template with its offset, without its first character and the last ones.
     pub(crate) fn chunk(&self, start: u32, end: u32, closing: u32) -> (u32, &'s str) {
         (start, self.text(start + 1, end - closing))
     }
@@ -78,7 +78,7 @@ impl<'s> Covers<'s> {
         self.defaults.borrow_mut().remove(&name.start);
     }
 
-    /// A statement behind `export default`.
+    /// Notes a statement behind `export default`.
     pub(crate) fn export<'t>(&self, keyword: Span, statement: Stmt<'t>) -> Result<Stmt<'t>> {
         match self.export.replace(Some(statement.span)) {
             Some(_) => Err(Diagnostic::syntax("a script has one default export only", keyword).into()),
@@ -86,7 +86,7 @@ impl<'s> Covers<'s> {
         }
     }
 
-    /// The whole script, unless it is too high or a default belongs to no pattern.
+    /// Checks the whole script: whether it is too high, or a default belongs to no pattern.
     pub(crate) fn script<'t>(&self, body: &'t [Stmt<'t>]) -> Result<Script<'t>> {
         self.check_depth()?;
         if let Some((&start, &end)) = self.defaults.borrow().first_key_value() {
@@ -99,7 +99,7 @@ impl<'s> Covers<'s> {
     }
 }
 
-/// A node of the tree.
+/// Creates a node of the tree.
 #[inline(always)]
 pub(crate) fn node<'s, T: Depth + Copy>(arena: &'s Arena, covers: &Covers<'_>, kind: T, span: Span) -> &'s Node<T> {
     let (node, fits) = Node::new(kind, span);
@@ -109,7 +109,7 @@ pub(crate) fn node<'s, T: Depth + Copy>(arena: &'s Arena, covers: &Covers<'_>, k
     arena.alloc(node)
 }
 
-/// The pattern that an expression to the left of `=` stands for.
+/// Returns the pattern that an expression to the left of `=` stands for.
 pub(crate) fn target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<Pattern<'s>> {
     let span = expr.span;
     let kind = match expr.kind {
@@ -168,7 +168,7 @@ fn object<'s>(
     Ok(PatternKind::Object(arena.slice(entries), rest))
 }
 
-/// A target with an optional default.
+/// Returns a target with an optional default.
 fn element<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<Pattern<'s>> {
     match expr.kind {
         ExprKind::Assign(AssignOp::Plain, target, value) => {
@@ -178,7 +178,7 @@ fn element<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<
     }
 }
 
-/// A target that is no pattern: a name or a property.
+/// Returns a target that is no pattern: a name or a property.
 pub(crate) fn update_target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Expr<'s>) -> Result<Pattern<'s>> {
     let span = expr.span;
     match expr.kind {
@@ -193,7 +193,7 @@ pub(crate) fn update_target<'s>(arena: &'s Arena, covers: &Covers<'_>, expr: Exp
     }
 }
 
-/// A declaration; only `let` and `var` of plain names may leave out the value.
+/// Creates a declaration; only `let` and `var` of plain names may leave out the value.
 pub(crate) fn declare<'s>(declares: Declares, declarators: &'s [Declarator<'s>]) -> Result<StmtKind<'s>> {
     for Declarator { target, init } in declarators {
         let plain = matches!(target.kind, PatternKind::Name(_));
@@ -228,7 +228,7 @@ pub(crate) fn shorthand<'s>(
     (key(name), target)
 }
 
-/// A name as a key.
+/// Returns a name as a key.
 pub(crate) fn key(name: Name<'_>) -> Key<'_> {
     Key::Text(name.text.as_bytes(), name.span)
 }

@@ -7,7 +7,7 @@
 
 use logos::{Lexer, Logos, Skip};
 
-/// What was skipped since the last token.
+/// Line breaks that were skipped since the last token.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trivia {
     /// Whether there was a line break.

@@ -1,4 +1,4 @@
-//! What runs that wait cost: memory of a server, and the time of what servers ask the store again and again.
+//! Costs of runs that wait: memory of a server, and the time of what servers ask the store again and again.
 
 use crate::machine::Machine;
 use crate::simulation::resident;
@@ -116,7 +116,7 @@ pub fn asleep(runs: usize, max_runs: usize) -> (usize, usize) {
     (begun, ended(1))
 }
 
-/// What servers ask a store again and again, with so many runs that wait for people.
+/// Measures the questions that servers ask a store again and again, with so many runs that wait for people.
 pub fn looks(runs: u64) {
     let folder = Folder::new("looks");
     let database = Database::file(&folder.path().join("codecall.db"));

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-/// What the tool of a step answers.
+/// Returns the answer of the tool of a step.
 pub fn answer(run: usize, step: usize) -> u64 {
     mixed([run as u64, step as u64, 7]) % 1_000_000
 }

@@ -31,7 +31,7 @@ const OPEN: &str = "SELECT count(*) FROM journaled_runs WHERE state IN ('running
 /// How often it says how far it is.
 const PROGRESS: Duration = Duration::from_secs(30);
 
-/// What is simulated.
+/// The plan of a simulation.
 pub struct Plan {
     pub runs: usize,
     pub machines: usize,
@@ -40,7 +40,7 @@ pub struct Plan {
     pub failures: u64,
 }
 
-/// What has come of it.
+/// The report on a simulation.
 #[derive(Default)]
 pub struct Report {
     runs: usize,

@@ -1,4 +1,4 @@
-//! What the machines share: time, the store and how it fails, and what the tools have done.
+//! The world that the machines share: time, the store and how it fails, and what the tools have done.
 
 use codecall_store::database::{Interceptor, Problem, Row};
 use codecall_store::{BoxFuture, Database};
@@ -46,7 +46,7 @@ pub enum StoreState {
     Flaky,
 }
 
-/// What the machines share.
+/// The world that the machines share.
 pub struct World {
     /// The store, as people and the test see it.
     pub database: Database,
@@ -100,7 +100,7 @@ impl World {
         (self.begun[run][step].load(Ordering::Relaxed), self.ended[run][step].load(Ordering::Relaxed))
     }
 
-    /// What becomes of the next transaction.
+    /// Returns the fate of the next transaction.
     fn fate(&self) -> Fate {
         self.transactions.fetch_add(1, Ordering::Relaxed);
         let store = self.store.load(Ordering::Relaxed);
@@ -128,7 +128,7 @@ enum Fate {
     AnswerLost,
 }
 
-/// What connects a machine with the store and the tools, until it dies.
+/// The connection of a machine with the store and the tools, until it dies.
 pub struct Link {
     pub world: Arc<World>,
     /// By how much its clock is ahead.

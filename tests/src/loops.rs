@@ -13,7 +13,7 @@ pub struct Loop {
     pub name: String,
     /// The loop, of `COUNT` turns.
     turns: String,
-    /// What happens to all that it has made.
+    /// The fate of all values that it has made.
     after: Option<&'static str>,
 }
 
@@ -37,14 +37,14 @@ impl Loop {
     }
 }
 
-/// What a turn does with its value `v`, in turn `i`.
+/// The uses of a value `v` in a turn `i`.
 const MODES: &[(&str, &str)] = &[
     ("kept", "k.push(v);"),
     ("dropped", ""),
     ("awaited", "k.push(v); if (v instanceof Promise) v.catch(() => 0); if (i % 16 === 0) await null;"),
 ];
 
-/// The same for expressions that stand for many.
+/// More uses, for expressions that stand for many.
 const MORE_MODES: &[(&str, &str)] = &[
     ("every tenth kept", "if (i % 10 === 0) k.push(v);"),
     ("replaced", "k[i % 50000] = v;"),
@@ -300,7 +300,7 @@ const FORMS: &[&str] = &[
     "(() => { class2: switch (i) { case 1: return []; default: return [[i]]; } })()",
 ];
 
-/// What happens to all that was kept, before the limit.
+/// The fates of all that was kept, before the limit.
 const AFTER: &[&str] = &[
     "return k",
     "settle(1); await null; await null; await null; return 1",

@@ -43,13 +43,13 @@ impl Drop for Arena {
 }
 
 impl Arena {
-    /// An empty arena.
+    /// Creates an empty arena.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An arena with the capacity that the trees of a usual source of this length need.
+    /// Creates an arena with the capacity that the trees of a usual source of this length need.
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
         // A syntax tree takes some twelve times its source, the program made of it some ten times; more is asked for as it
@@ -81,25 +81,25 @@ impl Arena {
         self.0.set_allocation_limit((all >= LARGE).then(|| all + most));
     }
 
-    /// One part.
+    /// Moves a part into the arena.
     #[inline(always)]
     pub(crate) fn alloc<T: Copy>(&self, value: T) -> &T {
         self.room(size_of::<T>());
         self.0.alloc(value)
     }
 
-    /// A list with one more item.
+    /// Adds an item to a list.
     #[inline(always)]
     pub(crate) fn push<'s, T: Copy>(&'s self, list: List<'s, T>, item: T) -> List<'s, T> {
         List { last: Some(self.alloc(Link { item, before: list.last })), len: list.len + 1 }
     }
 
-    /// A list with its only item.
+    /// Creates a list with its only item.
     pub(crate) fn one<T: Copy>(&self, item: T) -> List<'_, T> {
         self.push(List::new(), item)
     }
 
-    /// The items of a list behind each other.
+    /// Copies the items of a list behind each other.
     pub(crate) fn slice<'s, T: Copy>(&'s self, list: List<'s, T>) -> &'s [T] {
         let Some(last) = list.last else { return &[] };
         if last.before.is_none() {
@@ -117,7 +117,7 @@ impl Arena {
         items
     }
 
-    /// The items of an iterator behind each other; making them may use the arena.
+    /// Copies the items of an iterator behind each other; making them may use the arena.
     pub(crate) fn collect<T: Copy>(&self, items: impl ExactSizeIterator<Item = T>) -> &[T] {
         if items.len() == 0 {
             return &[];
@@ -126,13 +126,13 @@ impl Arena {
         self.0.alloc_slice_fill_iter(items)
     }
 
-    /// Items behind each other.
+    /// Copies items behind each other.
     pub(crate) fn copy<T: Copy>(&self, items: &[T]) -> &[T] {
         self.room(size_of_val(items));
         self.0.alloc_slice_copy(items)
     }
 
-    /// Bytes of the source, or a copy of others.
+    /// Returns bytes of the source, or a copy of others.
     pub(crate) fn bytes<'s>(&'s self, text: Cow<'s, [u8]>) -> &'s [u8] {
         match text {
             Cow::Borrowed(text) => text,
@@ -140,7 +140,7 @@ impl Arena {
         }
     }
 
-    /// The same of a text.
+    /// Returns text of the source, or a copy of another text.
     pub(crate) fn text<'s>(&'s self, text: Cow<'s, str>) -> &'s str {
         match text {
             Cow::Borrowed(text) => text,
@@ -166,7 +166,7 @@ struct Link<'s, T> {
 }
 
 impl<T> List<'_, T> {
-    /// A list without items.
+    /// Creates a list without items.
     pub(crate) const fn new() -> Self {
         Self { last: None, len: 0 }
     }

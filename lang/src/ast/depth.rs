@@ -4,7 +4,7 @@ use super::*;
 
 /// Parts of the tree whose height is known.
 pub trait Depth {
-    /// Height of the tree, without this part itself where it is no [`Node`].
+    /// Returns the height of the tree, without this part itself where it is no [`Node`].
     fn depth(&self) -> u16;
 }
 

@@ -32,7 +32,7 @@ macro_rules! binary {
             /// All of them, in the order of their numbers.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The operator as it is written.
+            /// Returns the operator as it is written.
             #[must_use]
             pub fn sign(self) -> &'static str {
                 match self {
@@ -80,7 +80,7 @@ pub enum Logical {
 }
 
 impl Unary {
-    /// The operator as it is written.
+    /// Returns the operator as it is written.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Unary {
 }
 
 impl Logical {
-    /// The operator as it is written.
+    /// Returns the operator as it is written.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {

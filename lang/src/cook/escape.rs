@@ -7,7 +7,7 @@ use crate::span::Span;
 use std::borrow::Cow;
 use std::str::Chars;
 
-/// A text with its escapes decoded; `start` is its offset.
+/// Returns a text with its escapes decoded; `start` is its offset.
 pub(super) fn text(source: &str, start: u32) -> Result<Cow<'_, [u8]>> {
     if !source.contains('\\') {
         return Ok(Cow::Borrowed(source.as_bytes()));
@@ -28,13 +28,13 @@ pub(super) fn text(source: &str, start: u32) -> Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(value))
 }
 
-/// A name with its escapes decoded.
+/// Returns a name with its escapes decoded.
 pub(crate) fn name(source: &str, start: u32) -> Result<String> {
     let invalid = || Diagnostic::syntax("invalid escape in a name", super::span_of(source, start));
     String::from_utf8(text(source, start)?.into_owned()).map_err(|_| Box::new(invalid()))
 }
 
-/// One escape sequence behind its backslash.
+/// Decodes one escape sequence behind its backslash.
 fn escape(chars: &mut Chars<'_>, value: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
     match chars.next() {
         Some('n') => value.push(b'\n'),

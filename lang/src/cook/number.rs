@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// Longest BigInt literal: converting to base ten takes quadratic time.
 const MAX_BIGINT: usize = 20_000;
 
-/// The value of a numeric literal.
+/// Returns the value of a numeric literal.
 pub(crate) fn number(text: &str) -> f64 {
     if let Some(value) = short(text) {
         return f64::from(value);
@@ -20,7 +20,7 @@ pub(crate) fn number(text: &str) -> f64 {
     }
 }
 
-/// The value of a few digits.
+/// Returns the value of a few digits.
 fn short(text: &str) -> Option<u32> {
     const MAX_DIGITS: usize = 9;
     let digit = |byte: u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
@@ -30,12 +30,12 @@ fn short(text: &str) -> Option<u32> {
     }
 }
 
-/// Without separators.
+/// Returns a literal without separators.
 fn plain(text: &str) -> Cow<'_, str> {
     if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { Cow::Borrowed(text) }
 }
 
-/// The number of bits per digit, and the digits behind `0x`, `0o`, `0b`.
+/// Returns the number of bits per digit, and the digits behind `0x`, `0o`, `0b`.
 fn radix(text: &str) -> Option<(u32, &str)> {
     let bits = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => 4,
@@ -66,7 +66,7 @@ fn binary(digits: &str, bits: u32) -> f64 {
     if dropped > 960 { f64::INFINITY } else { value * 2_f64.powi(dropped) }
 }
 
-/// The digits of a BigInt literal in base ten.
+/// Returns the digits of a BigInt literal in base ten.
 pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
     let source = text.strip_suffix('n').unwrap_or(text);
     if source.len() > MAX_BIGINT {
@@ -79,7 +79,7 @@ pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<
     }))
 }
 
-/// Base ten of digits of `bits` bits each.
+/// Returns the digits in base ten of digits of `bits` bits each.
 fn decimal(digits: &str, bits: u32) -> String {
     const LIMB: u64 = 1_000_000_000_000_000_000;
     let mut limbs = vec![0_u64];
@@ -107,7 +107,7 @@ fn decimal(digits: &str, bits: u32) -> String {
     text
 }
 
-/// A numeric literal as a property key.
+/// Returns a numeric literal as a property key.
 pub(crate) fn number_key<'s>(arena: &'s Arena, text: &'s str) -> Text<'s> {
     if text == "0" || text.len() < 16 && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.as_bytes();
@@ -115,7 +115,7 @@ pub(crate) fn number_key<'s>(arena: &'s Arena, text: &'s str) -> Text<'s> {
     arena.text(number_text(number(text)).into()).as_bytes()
 }
 
-/// A number as `String(number)` gives it.
+/// Returns a number as `String(number)` gives it.
 pub(crate) fn number_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();

@@ -9,7 +9,7 @@ const MODIFIERS: [&str; 8] =
     ["public", "private", "protected", "static", "abstract", "override", "readonly", "accessor"];
 
 impl Cursor<'_> {
-    /// The rest of `declare …`. Gives false where `declare` is a variable.
+    /// Reads the rest of `declare …`. Returns false where `declare` is a variable.
     pub(super) fn ambient(&mut self) -> Result<bool> {
         if self.newline { Ok(false) } else { self.nested(Self::ambient_declaration) }
     }
@@ -50,7 +50,7 @@ impl Cursor<'_> {
         Ok(true)
     }
 
-    /// An abstract class, a namespace, a module or `global`.
+    /// Reads an abstract class, a namespace, a module or `global`.
     fn ambient_block(&mut self) -> Result<bool> {
         let word = self.text();
         let begins = match word {
@@ -90,7 +90,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// An item of a namespace or a module.
+    /// Reads an item of a namespace or a module.
     fn ambient_item(&mut self) -> Result<()> {
         if self.eat(T::Semicolon) {
             return Ok(());

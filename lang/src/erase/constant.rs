@@ -10,7 +10,7 @@ impl Cursor<'_> {
         if self.eat(T::Assign) { self.constant() } else { Ok(()) }
     }
 
-    /// Operands with operators between them. Precedence makes no difference here.
+    /// Reads operands with operators between them. Precedence makes no difference here.
     fn constant(&mut self) -> Result<()> {
         use T::*;
         loop {

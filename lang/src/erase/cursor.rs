@@ -50,12 +50,12 @@ impl<'s> Cursor<'s> {
         self.budget
     }
 
-    /// Where the next token begins.
+    /// Returns the offset at which the next token begins.
     pub(super) fn start(&self) -> u32 {
         Span::from(self.raw.span()).start
     }
 
-    /// Where the last token ended.
+    /// Returns the offset at which the last token ended.
     pub(super) fn end(&self) -> u32 {
         Span::from(0..self.end).end
     }
@@ -153,7 +153,7 @@ impl<'s> Cursor<'s> {
         self.newline || matches!(self.next, Some(Token::Semicolon | Token::RBrace)) || self.is_end()
     }
 
-    /// A semicolon, also one that a line break, `}` or the end of the source stands for.
+    /// Reads a semicolon, also one that a line break, `}` or the end of the source stands for.
     pub(super) fn semicolon(&mut self) -> Result<()> {
         if !self.ends_statement() {
             return Err(self.expected("`;` or a line break"));
@@ -166,7 +166,7 @@ impl<'s> Cursor<'s> {
         self.next.is_none() && self.budget > 0 && self.text().is_empty()
     }
 
-    /// A `>` that closes type arguments or parameters; `>>` and `>=` begin with one.
+    /// Reads a `>` that closes type arguments or parameters; `>>` and `>=` begin with one.
     pub(super) fn close_angle(&mut self) -> Result<()> {
         use Token as T;
         match self.next {
@@ -179,7 +179,7 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// A `<` that opens type arguments; `<<` begins with one.
+    /// Reads a `<` that opens type arguments; `<<` begins with one.
     pub(super) fn open_angle(&mut self) -> bool {
         match self.next {
             Some(Token::Less) => {}
@@ -190,7 +190,7 @@ impl<'s> Cursor<'s> {
         true
     }
 
-    /// Reads the text of a template up to its end, or up to a hole. Gives whether it is a hole.
+    /// Reads the text of a template up to its end, or up to a hole. Returns whether it is a hole.
     pub(super) fn template_text(&mut self) -> Result<bool> {
         let mut chunk = Chunk::lexer(self.raw.remainder());
         let end = chunk.by_ref().find(|piece| *piece != Ok(Chunk::Text));
@@ -243,7 +243,7 @@ impl<'s> Cursor<'s> {
         found
     }
 
-    /// Items with commas between them, and perhaps one behind the last, up to `end`.
+    /// Reads items with commas between them, and perhaps one behind the last, up to `end`.
     pub(super) fn list(
         &mut self,
         end: Token,
@@ -272,14 +272,14 @@ impl<'s> Cursor<'s> {
         })
     }
 
-    /// An error at the next token.
+    /// Returns an error at the next token.
     #[cold]
     pub(super) fn error(&self, message: &'static str, hint: &'static str) -> Box<Diagnostic> {
         Box::new(Diagnostic::syntax(message, self.raw.span()).with_hint(hint))
     }
 }
 
-/// The error where recognising types would take too long.
+/// Returns the error where recognising types would take too long.
 #[cold]
 pub(super) fn too_complex(span: Span) -> Diagnostic {
     Diagnostic::syntax("the types of this script are too complex", span).with_hint("write simpler types, or none")

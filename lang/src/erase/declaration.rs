@@ -5,7 +5,7 @@ use crate::diagnostic::Result;
 use crate::token::Token as T;
 
 impl Cursor<'_> {
-    /// The rest of `type T<U> = V;`. Gives false where `type` is a variable.
+    /// Reads the rest of `type T<U> = V;`. Returns false where `type` is a variable.
     pub(super) fn alias(&mut self) -> Result<bool> {
         if self.newline || !self.is_name() {
             return Ok(false);
@@ -18,7 +18,7 @@ impl Cursor<'_> {
         Ok(true)
     }
 
-    /// The rest of `interface T<U> extends V { … }`. Gives false where `interface` is a variable.
+    /// Reads the rest of `interface T<U> extends V { … }`. Returns false where `interface` is a variable.
     pub(super) fn interface(&mut self) -> Result<bool> {
         if self.newline || !self.is_name() {
             return Ok(false);
@@ -32,7 +32,7 @@ impl Cursor<'_> {
         Ok(true)
     }
 
-    /// Type parameters, if there are any. The list may be empty here.
+    /// Reads type parameters, if there are any. The list may be empty here.
     pub(super) fn generic(&mut self) -> Result<()> {
         if !self.eat(T::Less) || self.eat(T::Greater) { Ok(()) } else { self.type_parameters() }
     }

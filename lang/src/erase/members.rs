@@ -79,7 +79,7 @@ impl Cursor<'_> {
         self.is(T::Reserved) && self.text().starts_with('#')
     }
 
-    /// The name of a member. Only names and literals stand in brackets: all else is no type.
+    /// Reads the name of a member. Only names and literals stand in brackets: all else is no type.
     pub(super) fn key(&mut self) -> Result<()> {
         match self.next {
             Some(T::String | T::Number | T::BigInt) => self.advance(),

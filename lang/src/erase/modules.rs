@@ -5,7 +5,7 @@ use crate::diagnostic::Result;
 use crate::token::Token as T;
 
 impl Cursor<'_> {
-    /// The rest of `import type … from '…'`. Gives false where it imports values.
+    /// Reads the rest of `import type … from '…'`. Returns false where it imports values.
     pub(super) fn type_import(&mut self) -> Result<bool> {
         if self.is(T::LBrace) {
             // `import {} from '…'` runs the module.
@@ -79,7 +79,7 @@ impl Cursor<'_> {
         self.semicolon()
     }
 
-    /// The rest of `export type …`, and of other exports that are no values. Gives false for values.
+    /// Reads the rest of `export type …`, and of other exports that are no values. Returns false for values.
     pub(super) fn type_export(&mut self) -> Result<bool> {
         match self.next {
             Some(T::Type) => {
@@ -155,7 +155,7 @@ impl Cursor<'_> {
         self.semicolon()
     }
 
-    /// `{ A, type B as C }`; gives whether all of them are types.
+    /// `{ A, type B as C }`; returns whether all of them are types.
     fn specifiers(&mut self, are_imports: bool) -> Result<bool> {
         let mut are_types = true;
         self.expect(T::LBrace, "`{`")?;

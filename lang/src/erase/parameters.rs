@@ -62,7 +62,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// A name or a pattern. Nothing has a default where there is no body.
+    /// Reads a name or a pattern. Nothing has a default where there is no body.
     fn binding(&mut self) -> Result<()> {
         match self.next {
             Some(T::LBracket) => self.nested(|cursor| {

@@ -39,7 +39,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// A type, or a predicate of a parameter.
+    /// Reads a type, or a predicate of a parameter.
     pub(super) fn return_type(&mut self) -> Result<()> {
         self.while_extending(false, |cursor| {
             if cursor.is_word("asserts")
@@ -83,7 +83,7 @@ impl Cursor<'_> {
         Ok(shape)
     }
 
-    /// The first operand, which may have the operator before it.
+    /// Reads the first operand, which may have the operator before it.
     fn operands(&mut self, operator: T, operand: fn(&mut Self) -> Result<Shape>) -> Result<Shape> {
         if !self.eat(operator) {
             return operand(self);
@@ -199,7 +199,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// Type arguments, if there are any on this line.
+    /// Reads type arguments, if there are any on this line.
     pub(super) fn arguments_on_line(&mut self) -> Result<()> {
         let start = self.start();
         if self.newline || !self.open_angle() {
@@ -212,7 +212,7 @@ impl Cursor<'_> {
         found
     }
 
-    /// One type or several.
+    /// Reads one type or several.
     pub(super) fn types(&mut self) -> Result<()> {
         loop {
             self.while_extending(false, Self::a_type)?;

@@ -15,7 +15,7 @@ enum Owner {
     Parentheses,
 }
 
-/// The index of the first token of the name, or of the literal that may be a pattern, with which the output ends. `closed`
+/// Returns the index of the first token of the name, or of the literal that may be a pattern, with which the output ends. `closed`
 /// is the index of the bracket that was closed last.
 pub(super) fn is_pattern_end(out: &[super::Spanned], closed: usize) -> Option<usize> {
     let last = out.len().checked_sub(1)?;
@@ -46,7 +46,7 @@ impl Layout<'_> {
         self.frame.holds_statements() && self.owner() == Some(Owner::Declaration)
     }
 
-    /// The owner of the name or the pattern that just ended.
+    /// Returns the owner of the name or the pattern that just ended.
     fn owner(&self) -> Option<Owner> {
         use Token as T;
         if self.ended != Ended::Operand {
@@ -162,13 +162,13 @@ impl Layout<'_> {
         Ok(is_optional && self.may_annotate(span))
     }
 
-    /// The state of types in the parentheses that open here.
+    /// Begins the state of types in the parentheses that open here.
     pub(super) fn open_types(&mut self) {
         let generic = std::mem::take(&mut self.opening);
         self.frame.types.generic = generic;
     }
 
-    /// The types that were erased in the parentheses that close here.
+    /// Passes on the types that were erased in the parentheses that close here.
     pub(super) fn close_types(&mut self, after: Position) {
         self.annotation = self.frame.types.annotation.filter(|_| after == Position::After);
         self.generic = self.frame.types.generic;

@@ -6,7 +6,7 @@ use crate::span::Span;
 use crate::token::{Chunk, Pattern, Token};
 use logos::Logos;
 
-/// The length of the text of a template up to its end or the next hole, with the end or the beginning of the hole, and
+/// Returns the length of the text of a template up to its end or the next hole, with the end or the beginning of the hole, and
 /// whether it is a hole. Nothing where the template is never closed.
 pub(crate) fn template_text(rest: &str) -> Option<(usize, bool)> {
     let mut chunk = Chunk::lexer(rest);
@@ -20,7 +20,7 @@ pub(crate) fn template_text(rest: &str) -> Option<(usize, bool)> {
     Some((chunk.span().end, hole))
 }
 
-/// The length of a regular expression behind its first slash, with its flags. Nothing where it is never closed.
+/// Returns the length of a regular expression behind its first slash, with its flags. Nothing where it is never closed.
 pub(crate) fn regex_text(rest: &str) -> Option<usize> {
     let mut pattern = Pattern::lexer(rest);
     pattern.next()?.ok()?;
@@ -67,7 +67,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// A name or a digit must not follow a number directly.
+    /// Checks that no name or digit follows a number directly.
     pub(super) fn number_end(&self, span: Span) -> Result<()> {
         let rest = self.raw.remainder();
         if !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')) {
@@ -85,7 +85,7 @@ impl Layout<'_> {
         Err(Box::new(Diagnostic::syntax(format!("invalid number `{}`", self.slice(span)), span)))
     }
 
-    /// The error where no token begins.
+    /// Returns the error where no token begins.
     pub(super) fn unknown(&self, span: Span) -> Diagnostic {
         let text = self.source.get(span.start as usize..).unwrap_or("");
         match text.chars().next() {

@@ -26,7 +26,7 @@ pub(super) struct Types {
     operand: usize,
 }
 
-/// What `<…>` before a parenthesis is.
+/// The kind of `<…>` before a parenthesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Generic {
     #[default]
@@ -38,7 +38,7 @@ pub(super) enum Generic {
 }
 
 impl Generic {
-    /// The same where an assertion of what is in parentheses needs no more of them.
+    /// Returns it without the doubt, where an assertion of a value in parentheses needs no more of them.
     pub(super) fn unless_assertion(self) -> Self {
         if self == Self::Assertion { Self::None } else { self }
     }
@@ -61,7 +61,7 @@ pub(super) struct Doubtful {
 }
 
 impl Layout<'_> {
-    /// Skips syntax that only TypeScript has; gives whether `token` began it.
+    /// Skips syntax that only TypeScript has; returns whether `token` began it.
     pub(super) fn erased(&mut self, token: Token, span: Span, newline: bool) -> Result<bool> {
         use Token as T;
         if self.position == Position::Body
@@ -317,7 +317,7 @@ impl Layout<'_> {
         Ok(true)
     }
 
-    /// Replaces a declaration of types by an empty statement; gives whether there was one.
+    /// Replaces a declaration of types by an empty statement; returns whether there was one.
     fn declaration(&mut self, token: Token, span: Span, newline: bool) -> Result<bool> {
         let Some(end) = self.eraser.declaration(span.end, token)? else { return Ok(false) };
         self.end_statement(Token::RBrace, span, newline);
@@ -330,7 +330,7 @@ impl Layout<'_> {
         Ok(true)
     }
 
-    /// Removes the overload signature `function f(a: A): B`, which has no body; gives whether there was one.
+    /// Removes the overload signature `function f(a: A): B`, which has no body; returns whether there was one.
     fn overload(&mut self, token: Token, span: Span, newline: bool) -> Result<bool> {
         let Some(function) = self.closed.checked_sub(2) else { return Ok(false) };
         let (Some((_, Token::Function, _)), Some(&(start, Token::Ident, end))) =
@@ -377,7 +377,7 @@ impl Layout<'_> {
         Ok(true)
     }
 
-    /// The end of the result type of a function, behind the `)` of its parameters.
+    /// Returns the end of the result type of a function, behind the `)` of its parameters.
     fn result_type(&mut self, span: Span) -> Result<Option<u32>> {
         match self.position {
             Position::Body | Position::ExprBody if !self.is_behind_switch(self.closed) => {
@@ -457,7 +457,7 @@ impl Layout<'_> {
         matches!(self.last(), Some(Token::Increment | Token::Decrement))
     }
 
-    /// The index of the first token of the name or the literal that just ended, where a pattern or a label may stand.
+    /// Returns the index of the first token of the name or the literal that just ended, where a pattern or a label may stand.
     fn binding_start(&self) -> Option<usize> {
         use Token as T;
         let start = is_pattern_end(&self.out, self.closed)?;

@@ -50,7 +50,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// The token for a word that is the name of a property here.
+    /// Returns the token for a word that is the name of a property here.
     pub(super) fn property_name(&self, token: Token, span: Span) -> Option<Token> {
         let named = match self.position {
             Position::Name => true,
@@ -77,7 +77,7 @@ impl Layout<'_> {
             || self.key_due() && self.position != Position::After
     }
 
-    /// The token of a name with escapes: never a keyword, not even a contextual one.
+    /// Returns the token of a name with escapes: never a keyword, not even a contextual one.
     pub(super) fn unescaped(&self, text: &str, span: Span) -> Result<Token> {
         let name = cook::unescaped(text, span.start).map_err(|error| *error)?;
         let mut lexer = Token::lexer(&name);
@@ -98,7 +98,7 @@ impl Layout<'_> {
     }
 }
 
-/// The name of the function that is declared next, if one is.
+/// Returns the name of the function that is declared next, if one is.
 fn declared_name<'s>(raw: &logos::Lexer<'s, Token>) -> Option<&'s str> {
     let mut ahead = raw.clone();
     let mut next = ahead.next()?.ok()?;
@@ -143,7 +143,7 @@ fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '\\'))
 }
 
-/// The diagnostic for a word that is not part of AgentScript.
+/// Returns the diagnostic for a word that is not part of AgentScript.
 #[cold]
 pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
     let construct = match word {
@@ -156,7 +156,7 @@ pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
     refused::syntax(construct).map_or_else(|| reserved(word, span), |row| row.at(span))
 }
 
-/// The diagnostic for a reserved word without a meaning.
+/// Returns the diagnostic for a reserved word without a meaning.
 #[cold]
 pub(super) fn reserved(word: &str, span: Span) -> Diagnostic {
     Diagnostic::syntax(format!("`{word}` is a reserved word"), span).with_hint("choose another name")

@@ -1,4 +1,4 @@
-//! What is accepted, and the words for what is not.
+//! Scripts that are accepted, and the words for those that are not.
 
 use super::parse;
 use crate::ast::{Arena, MAX_DEPTH};

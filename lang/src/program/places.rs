@@ -9,12 +9,12 @@ use std::num::NonZeroU32;
 pub struct BindingId(NonZeroU32);
 
 impl BindingId {
-    /// The binding with this index among all.
+    /// Returns the binding with this index among all.
     pub(crate) fn new(index: usize) -> Self {
         Self(NonZeroU32::MIN.saturating_add(u32::try_from(index).unwrap_or(u32::MAX)))
     }
 
-    /// Its index among all bindings.
+    /// Returns the index among all bindings.
     pub(crate) fn index(self) -> usize {
         (self.0.get() - 1) as usize
     }
@@ -23,7 +23,7 @@ impl BindingId {
 /// A use of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Which binding.
+    /// The binding.
     pub binding: BindingId,
     /// Whether this use is in a hoisted function of the scope that declares the binding: the TDZ check is
     /// needed only if such a function may be called before the declaration has run.
@@ -70,7 +70,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Where a function finds a variable.
+    /// Returns the place in which a function finds a variable.
     pub(crate) fn of(&self, functions: &[Function<'_>], function: FunctionId, reference: Reference) -> Place {
         let home = &self.homes[reference.binding.index()];
         if home.function == function {

@@ -26,7 +26,7 @@ impl Drop for Texts {
 }
 
 impl Texts {
-    /// Room for so many texts of usual length.
+    /// Creates texts with room for so many of usual length.
     pub(crate) fn with_capacity(count: usize) -> Self {
         let (mut bytes, mut ends) = (spare::take(&BYTES), spare::take(&ENDS));
         bytes.reserve(8 * count);
@@ -34,13 +34,13 @@ impl Texts {
         Self { bytes, ends }
     }
 
-    /// One more text.
+    /// Adds a text.
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
     }
 
-    /// A text.
+    /// Returns a text.
     #[must_use]
     pub fn get(&self, id: TextId) -> &[u8] {
         let index = id.0 as usize;
@@ -48,12 +48,12 @@ impl Texts {
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
-    /// All texts, in order.
+    /// Returns all texts, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.ends.len()).map(|index| self.get(TextId(index as u32)))
     }
 
-    /// How many bytes they have together.
+    /// Returns the number of bytes of all texts.
     #[must_use]
     pub fn total(&self) -> usize {
         self.bytes.len()

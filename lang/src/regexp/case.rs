@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use icu_casemap::CaseMapper;
 use std::sync::LazyLock;
 
-/// Which characters are the same.
+/// Characters that are the same in any case.
 struct Orbits {
     /// The canonical form of characters that are not their own.
     canonical: HashMap<u32, u32>,
@@ -35,7 +35,7 @@ impl Orbits {
         self.canonical.get(&character).copied().unwrap_or(character)
     }
 
-    /// The characters of a set that have others which are the same.
+    /// Returns the characters of a set that have others which are the same.
     fn cased<'a>(&'a self, set: &'a CharSet) -> impl Iterator<Item = u32> + 'a {
         set.ranges().iter().flat_map(|&(first, last)| {
             let begin = self.characters.partition_point(|&character| character < first);
@@ -84,7 +84,7 @@ fn upper(unit: u32) -> u32 {
     if form > 0xFFFF || unit >= 128 && form < 128 { unit } else { form }
 }
 
-/// The form in which a character is compared where case does not matter.
+/// Returns the form in which a character is compared where case does not matter.
 #[must_use]
 pub fn canonicalize(character: u32, unicode: bool) -> u32 {
     if character < 128 {
@@ -94,7 +94,7 @@ pub fn canonicalize(character: u32, unicode: bool) -> u32 {
     if unicode { FOLDED.canonicalize(character) } else { UPPER.canonicalize(character) }
 }
 
-/// The set with all characters that are the same as one of it, where the flags say so.
+/// Returns the set with all characters that are the same as one of it, where the flags say so.
 pub(super) fn close(set: &CharSet, flags: Flags) -> CharSet {
     if !flags.ignore_case {
         return set.clone();

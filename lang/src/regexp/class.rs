@@ -64,7 +64,7 @@ impl Parser {
         Ok(Node::Set(Arc::new(if negative { closed.complement() } else { closed })))
     }
 
-    /// A character; a set of characters is added to `set`.
+    /// Reads a character; adds a set of characters to `set`.
     fn class_atom(&mut self, set: &mut Vec<(u32, u32)>) -> Result<Option<u32>> {
         let Some(next) = self.peek() else { return Err(self.error(Wrong::UnterminatedClass)) };
         if next != u32::from('\\') {
@@ -94,7 +94,7 @@ impl Parser {
 
     // ---- The flag `v` --------------------------------------------------------------------------
 
-    /// What stands behind `[`, up to the `]` that belongs to it.
+    /// Reads a class behind its `[`, up to the `]` that belongs to it.
     fn nested_class(&mut self, depth: u32) -> Result<Strings> {
         if depth > 100 {
             return Err(self.error(Wrong::TooLarge));
@@ -207,7 +207,7 @@ impl Parser {
         self.set_character().map(Operand::Character)
     }
 
-    /// A character of a class with the flag `v`.
+    /// Reads a character of a class with the flag `v`.
     fn set_character(&mut self) -> Result<u32> {
         let Some(next) = self.peek() else { return Err(self.error(Wrong::UnterminatedClass)) };
         let plain = char::from_u32(next).unwrap_or(char::REPLACEMENT_CHARACTER);

@@ -1,9 +1,9 @@
-//! What is wrong with a pattern, in V8's words.
+//! Faults of a pattern, in V8's words.
 
 /// A pattern that is no regular expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// The fault.
     pub wrong: Wrong,
     /// Where, in characters of the pattern.
     pub at: usize,
@@ -11,14 +11,14 @@ pub struct Error {
 
 macro_rules! wrongs {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)+) => {
-        /// What is wrong with a pattern.
+        /// Faults of a pattern.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Wrong {
             $(#[doc = $text] $name,)+
         }
 
         impl Wrong {
-            /// The words of V8.
+            /// Returns the words of V8.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self {

@@ -1,4 +1,4 @@
-//! What a backslash begins.
+//! Escapes: the parts of a pattern that begin with a backslash.
 
 use super::error::Wrong;
 use super::parse::{Parser, Result, Term, line_ends};
@@ -104,12 +104,12 @@ impl Parser {
         Ok(set)
     }
 
-    /// One of a set of characters, with the flag `i` in any case.
+    /// Returns the node for one of a set of characters, with the flag `i` in any case.
     pub fn set_node(&mut self, set: Arc<CharSet>) -> Result<Node> {
         if self.flags.ignore_case { self.set(&set) } else { Ok(Node::Set(set)) }
     }
 
-    /// What stands behind a backslash for a character; the backslash is passed.
+    /// Reads the escape of a character behind its backslash, which is passed.
     pub fn character_escape(&mut self, in_class: bool) -> Result<u32> {
         let Some(next) = self.peek() else { return Err(self.error(Wrong::EscapeAtEnd)) };
         let plain = char::from_u32(next).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -167,7 +167,7 @@ impl Parser {
         Ok(u32::from('\\'))
     }
 
-    /// Up to three octal digits, at most 0o377.
+    /// Reads up to three octal digits, at most 0o377.
     fn octal(&mut self) -> u32 {
         let mut value = 0;
         for _ in 0..3 {
@@ -181,7 +181,7 @@ impl Parser {
         value
     }
 
-    /// Exactly so many hexadecimal digits, or nothing is read.
+    /// Reads exactly so many hexadecimal digits, or nothing.
     fn hex(&mut self, digits: usize) -> Option<u32> {
         let mut value = 0;
         for offset in 0..digits {

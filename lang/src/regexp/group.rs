@@ -114,7 +114,7 @@ impl Parser {
         }
     }
 
-    /// A code point of a name; pairs of surrogates are one, with or without escapes.
+    /// Reads a code point of a name; pairs of surrogates are one, with or without escapes.
     fn name_character(&mut self) -> Option<u32> {
         let next = self.peek()?;
         self.at += 1;
@@ -166,7 +166,7 @@ impl Parser {
         Some(self.reference(number))
     }
 
-    /// A reference to a group; inside of the group it has matched nothing yet.
+    /// Returns a reference to a group; inside of the group it has matched nothing yet.
     fn reference(&self, number: u32) -> Node {
         if self.open.contains(&number) { Node::Empty } else { Node::Reference(number) }
     }

@@ -19,7 +19,7 @@ pub(super) const MAX_GROUPS: u32 = 1 << 16;
 /// Reads a pattern, given as UTF-16.
 ///
 /// # Errors
-/// What is wrong, in V8's words.
+/// The fault, in V8's words.
 pub fn parse(source: &[u16], flags: Flags) -> Result<Pattern> {
     read(source, flags, false)
 }
@@ -28,7 +28,7 @@ pub fn parse(source: &[u16], flags: Flags) -> Result<Pattern> {
 /// and memory in proportion to the text. [`Wrong::TooLarge`] of classes is found by [`parse`] alone.
 ///
 /// # Errors
-/// What is wrong, in V8's words.
+/// The fault, in V8's words.
 pub fn validate(source: &[u16], flags: Flags) -> Result<()> {
     read(source, flags, true).map(|_| ())
 }
@@ -98,13 +98,13 @@ pub(super) struct Parser {
     pub ranges: usize,
 }
 
-/// What a quantifier can stand behind.
+/// A part behind which a quantifier can stand.
 pub(super) enum Term {
     /// Anything that matches something.
     Plain(Node),
     /// An assertion: what looks like a quantifier is a term with nothing to repeat.
     Assertion(Node),
-    /// What looks around, where it cannot be repeated.
+    /// A lookaround, where it cannot be repeated.
     Unrepeatable(Node),
 }
 
@@ -233,7 +233,7 @@ impl Parser {
         Ok(Term::Plain(self.character(next)?))
     }
 
-    /// A character by itself.
+    /// Returns the node for a character by itself.
     pub fn character(&mut self, character: u32) -> Result<Node> {
         if !self.flags.ignore_case || self.checks_only {
             return Ok(Node::Char(character));
@@ -241,7 +241,7 @@ impl Parser {
         self.set(&CharSet::of(character))
     }
 
-    /// One of a set, by whatever case.
+    /// Returns the node for one of a set, by whatever case.
     pub fn set(&mut self, set: &CharSet) -> Result<Node> {
         if self.checks_only {
             return Ok(Node::Empty);
@@ -250,7 +250,7 @@ impl Parser {
         Ok(closed.single().map_or_else(|| Node::Set(Arc::new(closed)), Node::Char))
     }
 
-    /// The set with all characters that are the same as one of it, where the flags say so.
+    /// Returns the set with all characters that are the same as one of it, where the flags say so.
     pub fn close_case(&mut self, set: &CharSet) -> Result<CharSet> {
         self.look_at(set.ranges().len())?;
         let closed = case::close(set, self.flags);
@@ -323,7 +323,7 @@ impl Parser {
     }
 }
 
-/// What ends a line.
+/// Returns the characters that end a line.
 pub(super) fn line_ends() -> CharSet {
     CharSet::new(vec![(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)])
 }

@@ -19,7 +19,7 @@ pub(super) fn has_values(name: &str) -> bool {
 /// of them than names of properties.
 static KNOWN: LazyLock<RwLock<HashMap<String, Arc<CharSet>>>> = LazyLock::new(RwLock::default);
 
-/// The characters of `\p{name}` or `\p{name=value}`; nothing where there is no such property.
+/// Returns the characters of `\p{name}` or `\p{name=value}`; nothing where there is no such property.
 pub(super) fn property(text: &str) -> Option<Arc<CharSet>> {
     if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(text) {
         return Some(Arc::clone(known));
@@ -54,7 +54,7 @@ fn named(name: &str) -> Option<CharSet> {
     }
 }
 
-/// An alias that the crate does not know, in full.
+/// Returns the full name for an alias that the crate does not know.
 fn long(name: &str) -> &str {
     if name == "space" { "White_Space" } else { name }
 }

@@ -11,7 +11,7 @@ pub struct CharSet {
 }
 
 impl CharSet {
-    /// The set of these ranges, in any order.
+    /// Creates the set of these ranges, in any order.
     #[must_use]
     pub fn new(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.sort_unstable();
@@ -25,19 +25,19 @@ impl CharSet {
         Self { ranges: out }
     }
 
-    /// The set of one character.
+    /// Returns the set of one character.
     #[must_use]
     pub fn of(character: u32) -> Self {
         Self { ranges: vec![(character, character)] }
     }
 
-    /// All characters.
+    /// Returns the set of all characters.
     #[must_use]
     pub fn all() -> Self {
         Self { ranges: vec![(0, LAST)] }
     }
 
-    /// The ranges, in order.
+    /// Returns the ranges, in order.
     #[must_use]
     pub fn ranges(&self) -> &[(u32, u32)] {
         &self.ranges
@@ -49,7 +49,7 @@ impl CharSet {
         self.ranges.is_empty()
     }
 
-    /// The only character, where there is one.
+    /// Returns the only character, where there is one.
     #[must_use]
     pub fn single(&self) -> Option<u32> {
         match *self.ranges.as_slice() {
@@ -65,13 +65,13 @@ impl CharSet {
         next.checked_sub(1).and_then(|index| self.ranges.get(index)).is_some_and(|&(_, last)| character <= last)
     }
 
-    /// What is in one of both.
+    /// Returns the characters that are in one of both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::new(self.ranges.iter().chain(&other.ranges).copied().collect())
     }
 
-    /// What is not in it.
+    /// Returns the characters that are not in it.
     #[must_use]
     pub fn complement(&self) -> Self {
         let mut out = Vec::with_capacity(self.ranges.len() + 1);
@@ -88,7 +88,7 @@ impl CharSet {
         Self { ranges: out }
     }
 
-    /// What is in both.
+    /// Returns the characters that are in both.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut out = Vec::new();
@@ -107,7 +107,7 @@ impl CharSet {
         Self { ranges: out }
     }
 
-    /// What is in it and not in the other.
+    /// Returns the characters that are in it and not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.intersection(&other.complement())

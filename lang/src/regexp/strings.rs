@@ -19,7 +19,7 @@ const MAX_DEPTH: u32 = 50;
 /// A string takes about as much memory as so many ranges of characters.
 const RANGES_A_STRING: usize = 64;
 
-/// What a class with the flag `v` matches: characters, and strings of any other length.
+/// The matches of a class with the flag `v`: characters, and strings of any other length.
 #[derive(Clone, Default)]
 pub(super) struct Strings {
     pub set: CharSet,
@@ -34,7 +34,7 @@ impl Strings {
     }
 }
 
-/// The strings of `\p{name}`; nothing where there is no such property.
+/// Returns the strings of `\p{name}`; nothing where there is no such property.
 fn property_of_strings(name: &str) -> Option<&'static Strings> {
     type Made = LazyLock<Strings>;
     static BASIC: Made = LazyLock::new(basic);
@@ -138,7 +138,7 @@ impl Parser {
         Ok(Some(found.clone()))
     }
 
-    /// The longest string first, as the specification has it; then the characters, then nothing.
+    /// Returns the node for strings: the longest first, as the specification has it; then the characters, then nothing.
     pub fn strings_node(&mut self, found: Strings) -> Result<Node> {
         let Strings { set, mut strings, .. } = found;
         let is_empty_last = strings.remove(&Vec::new());
@@ -156,7 +156,7 @@ impl Parser {
         Ok(one_of(alternatives))
     }
 
-    /// What matches the longest of these strings, which are in order. Strings with the same beginning share it, and at
+    /// Returns the node for the longest of these strings, which are in order. Strings with the same beginning share it, and at
     /// most one of the alternatives matches. That is so from the left to the right only.
     fn longest(&mut self, strings: &[&[u32]], depth: u32) -> Result<Node> {
         if self.look_behinds > 0 || depth > MAX_DEPTH {

@@ -13,7 +13,7 @@ use crate::span::Span;
 type Ast<'s> = ast::Node<E<'s>>;
 
 impl<'p> Resolver<'_, 'p> {
-    /// An expression whose value is used.
+    /// Resolves an expression whose value is used.
     pub(super) fn expression(&mut self, e: &Ast<'_>) -> Expr<'p> {
         let span = e.span;
         let kind = match &e.kind {
@@ -78,7 +78,7 @@ impl<'p> Resolver<'_, 'p> {
         ExprKind::Regex(text, number)
     }
 
-    /// An expression whose value is not used.
+    /// Resolves an expression whose value is not used.
     pub(super) fn effect(&mut self, e: &Ast<'_>) -> Expr<'p> {
         match &e.kind {
             E::Assign(operator, target, value) => self.assign(*operator, target, value, e.span, false),
@@ -91,7 +91,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// An expression that gives its name to an anonymous function.
+    /// Resolves an expression that gives its name to an anonymous function.
     pub(super) fn named(&mut self, e: &Ast<'_>, name: TextId) -> Expr<'p> {
         match &e.kind {
             E::Function(function) => expr(ExprKind::Function(self.function(function, Some(name))), e.span),
@@ -104,7 +104,7 @@ impl<'p> Resolver<'_, 'p> {
         self.arena.collect(items.iter().map(|item| self.expression(item)))
     }
 
-    /// An expression that is a part of another one.
+    /// Resolves an expression that is a part of another one.
     fn operand(&mut self, e: &Ast<'_>) -> &'p Expr<'p> {
         self.arena.alloc(self.expression(e))
     }
@@ -314,7 +314,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A key: a name, or an expression where it is not known.
+    /// Resolves a key: a name, or an expression where it is not known.
     fn key(&mut self, key: &Key<'_>) -> Result<TextId, Expr<'p>> {
         match key {
             Key::Text(text, span) => Ok(self.property_name(text, *span)),
@@ -345,14 +345,14 @@ impl<'p> Resolver<'_, 'p> {
 
     // ---- Chains of members and calls -------------------------------------------------------------
 
-    /// An optional chain: `short` is its value where a link with `?.` is `null` or `undefined`.
+    /// Resolves an optional chain: `short` is its value where a link with `?.` is `null` or `undefined`.
     fn chain(&mut self, e: &Ast<'_>, short: ExprKind<'p>) -> Expr<'p> {
         let mut guards = Vec::new();
         let value = self.link(e, &mut guards);
         self.guarded(&guards, value, short)
     }
 
-    /// A link of a chain. Each guard is a test that ends the chain.
+    /// Resolves a link of a chain. Each guard is a test that ends the chain.
     fn link(&mut self, e: &Ast<'_>, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
         match &e.kind {
             E::Member(object, name, optional) => self.member(object, name, *optional, e.span, guards),
@@ -368,7 +368,7 @@ impl<'p> Resolver<'_, 'p> {
         if optional { self.guard(object, guards) } else { object }
     }
 
-    /// Ends the chain where the value is `null` or `undefined`; gives the value again.
+    /// Ends the chain where the value is `null` or `undefined`; returns the value again.
     fn guard(&mut self, value: Expr<'p>, guards: &mut Vec<Expr<'p>>) -> Expr<'p> {
         let span = value.span;
         let (first, again) = duplicate(self, value);
@@ -453,7 +453,7 @@ impl<'p> Resolver<'_, 'p> {
         self.call_of(callee, arguments, callee_span, span)
     }
 
-    /// What is called, with its receiver.
+    /// Resolves a callee, with its receiver.
     fn callee(
         &mut self,
         callee: &Ast<'_>,
@@ -548,7 +548,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// The value behind its guards: `short` where one of them ends the chain.
+    /// Returns the value behind its guards: `short` where one of them ends the chain.
     fn guarded(&self, guards: &[Expr<'p>], value: Expr<'p>, short: ExprKind<'p>) -> Expr<'p> {
         let span = value.span;
         guards.iter().rev().fold(value, |value, &guard| {
@@ -607,7 +607,7 @@ fn may_be_function(value: &Expr<'_>) -> bool {
     }
 }
 
-/// A pattern for messages.
+/// Returns a pattern, abbreviated for messages.
 fn abbreviated(pattern: &str) -> std::borrow::Cow<'_, str> {
     const MAX_BYTES: usize = 1000;
     match pattern.char_indices().nth(MAX_BYTES) {

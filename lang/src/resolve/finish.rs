@@ -8,21 +8,20 @@ use crate::program::*;
 use crate::span::Span;
 
 impl<'p> Resolver<'_, 'p> {
-    /// What is known of the script, where the walk assumed something else.
+    /// Returns the facts on the script, where the walk assumed something else.
     pub(super) fn known(&self) -> Option<Assumed> {
         let is_wrong = self.iterables != self.assumed.iterables
             || self.assumed.written.is_empty() && self.texts.has_written_plain();
         is_wrong.then(|| Assumed { written: self.texts.written(), iterables: self.iterables })
     }
 
-    /// The walk has assumed something wrong; the next one uses its memory.
+    /// Ends a walk that has assumed something wrong; the next one uses its memory.
     pub(super) fn end(self) {
         let Self { texts, bindings, scopes, functions, captured, spare_lists: statements, .. } = self;
         let (_, texts) = texts.into_parts();
         Memory { texts, bindings: bindings.into_memory(), scopes, captured, functions, statements }.put_back();
     }
 
-    /// The program.
     pub(super) fn program(self) -> Program<'p> {
         let Self { texts, bindings, scopes, mut functions, captured, captures, iterables, .. } = self;
         let written = texts.written();
@@ -77,13 +76,12 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// An expression that iterates: where values of the script may be iterable, that may run its functions.
+    /// Returns an expression that iterates: where values of the script may be iterable, that may run its functions.
     pub(super) fn iteration(&self, kind: ExprKind<'p>, span: Span) -> Expr<'p> {
         let value = expr(kind, span);
         Expr { splits: value.splits | self.assumed.iterables, ..value }
     }
 
-    /// A call.
     pub(super) fn call_of(
         &mut self,
         callee: Callee<'p>,
@@ -153,13 +151,13 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A name as the caller knows names; those it can know are UTF-8.
+    /// Returns a name as the caller knows names; those it can know are UTF-8.
     pub(super) fn name(&self, id: TextId) -> &str {
         std::str::from_utf8(self.texts.get(id)).unwrap_or("")
     }
 }
 
-/// Where each binding lives.
+/// Returns the home of each binding.
 fn homes(bindings: &Bindings) -> Vec<Home> {
     let home = |binding: &super::scope::Binding| Home {
         function: FunctionId(binding.function),

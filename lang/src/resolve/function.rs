@@ -31,7 +31,7 @@ pub(super) struct Running {
     pub(super) completion: Option<Slot>,
 }
 
-/// What the head of a function says of it.
+/// The form of a function, as far as its head tells.
 #[derive(Clone, Copy, Default)]
 struct Form {
     is_async: bool,
@@ -40,7 +40,7 @@ struct Form {
 }
 
 impl<'p> Resolver<'_, 'p> {
-    /// The main function.
+    /// Resolves the main function.
     pub(super) fn main(&mut self, script: &ast::Script<'_>) {
         let statements = script.body;
         let end = statements.last().map_or(0, |last| last.span.end);
@@ -74,7 +74,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 
     /// When the default export or a function `main` is declared and nobody names it, it is called at
-    /// the end; gives whether it is.
+    /// the end; returns whether it is.
     fn call_entry(&mut self, statements: &[ast::Stmt<'_>], exported: Option<&str>, body: &mut Vec<Stmt<'p>>) -> bool {
         let entry = exported.unwrap_or("main");
         let name = self.texts.intern(entry.as_bytes());
@@ -89,7 +89,7 @@ impl<'p> Resolver<'_, 'p> {
         true
     }
 
-    /// Where the result of the script is a function that stands there, it is called, unless the options say otherwise: no
+    /// Calls the result of the script where it is a function that stands there, unless the options say otherwise: no
     /// result can be a function, and a script that is nothing but one means what it does.
     fn call_result(&mut self, statements: &[ast::Stmt<'_>], body: &mut [Stmt<'p>]) {
         if !self.options.calls_result {
@@ -116,7 +116,7 @@ impl<'p> Resolver<'_, 'p> {
         self.call_of(Callee::Value(callee), &[], span, span)
     }
 
-    /// A function expression with the name it has or is given.
+    /// Resolves a function expression with the name it has or is given.
     pub(super) fn function(&mut self, function: &ast::Function<'_>, name: Option<TextId>) -> FunctionId {
         self.any_function(function, name, false)
     }
@@ -179,7 +179,7 @@ impl<'p> Resolver<'_, 'p> {
         id
     }
 
-    /// The parameters and the body of a function.
+    /// Resolves the parameters and the body of a function.
     fn function_scope(&mut self, function: &ast::Function<'_>) {
         self.enter(ScopeKind::Function);
         let mut body = self.list();
@@ -233,7 +233,7 @@ impl<'p> Resolver<'_, 'p> {
 
     // ---- Parameters ----------------------------------------------------------------------------
 
-    /// Declares the parameters and writes what must happen to the arguments; gives the slot of the
+    /// Declares the parameters and writes what must happen to the arguments; returns the slot of the
     /// rest.
     fn parameters(&mut self, params: &[ast::Pattern<'_>], out: &mut Vec<Stmt<'p>>) -> Option<Slot> {
         if params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_))) {
@@ -278,7 +278,7 @@ impl<'p> Resolver<'_, 'p> {
         rest
     }
 
-    /// Declares the names of a parameter; gives the binding where it is one name.
+    /// Declares the names of a parameter; returns the binding where it is one name.
     fn declare_parameter(&mut self, parameter: &Pattern<'_>, slot: Slot) -> Option<BindingId> {
         let target = match &parameter.kind {
             PatternKind::Default(target, _) => target,
@@ -291,7 +291,7 @@ impl<'p> Resolver<'_, 'p> {
         None
     }
 
-    /// The argument is there: from now on the parameter can be read.
+    /// Makes a parameter readable, whose argument is there from now on.
     fn bind_parameter(&mut self, id: BindingId, argument: Slot, default: Option<Expr<'p>>, out: &mut Vec<Stmt<'p>>) {
         let binding = &mut self.bindings[id];
         binding.initialized = true;
@@ -396,7 +396,7 @@ impl<'p> Resolver<'_, 'p> {
         });
     }
 
-    /// Functions declared by these statements are made before any of them runs.
+    /// Makes the functions that these statements declare, before any of them runs.
     pub(super) fn hoist(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt<'p>>) {
         let Some(scope) = self.scopes.last_mut().filter(|scope| scope.has_functions) else { return };
         scope.is_hoisting = true;
@@ -413,7 +413,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 }
 
-/// The name in `export default name` and `export default function name() {}`.
+/// Returns the name in `export default name` and `export default function name() {}`.
 fn exported_name<'e>(statement: &'e ast::Stmt<'_>) -> Option<&'e str> {
     match &statement.kind {
         S::Function(function) => function.name.as_ref().map(|name| name.text),
@@ -425,7 +425,7 @@ fn exported_name<'e>(statement: &'e ast::Stmt<'_>) -> Option<&'e str> {
     }
 }
 
-/// Where the name of a function stands that one of the statements declares.
+/// Returns the place of the name of a function that one of the statements declares.
 fn find_function(statements: &[ast::Stmt<'_>], name: &str) -> Option<Span> {
     statements.iter().find_map(|statement| declared_function(statement, name))
 }
@@ -446,7 +446,7 @@ fn is_rest(parameter: &ast::Pattern<'_>) -> bool {
     matches!(parameter.kind, PatternKind::Rest(_))
 }
 
-/// The `length` of a function: its parameters before the first one with a default.
+/// Returns the `length` of a function: its parameters before the first one with a default.
 fn length(params: &[ast::Pattern<'_>]) -> u32 {
     let plain =
         |parameter: &&ast::Pattern<'_>| !matches!(parameter.kind, PatternKind::Rest(_) | PatternKind::Default(..));

@@ -35,7 +35,7 @@ pub(super) enum LabelKind {
 }
 
 impl Labels {
-    /// A new label for a loop or `switch`, with the names that wait for it; and how many labels were seen before.
+    /// Returns a new label for a loop or `switch`, with the names that wait for it; and how many labels were seen before.
     pub(super) fn begin(&mut self, kind: LabelKind) -> (Label, usize) {
         let mark = self.entries.len();
         let label = self.new_label();
@@ -44,7 +44,7 @@ impl Labels {
         (label, mark)
     }
 
-    /// The labels that were seen before [`begin`](Self::begin).
+    /// Goes back to the labels that were seen before [`begin`](Self::begin).
     pub(super) fn end(&mut self, mark: usize) {
         self.entries.truncate(mark);
     }

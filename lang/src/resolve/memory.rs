@@ -29,7 +29,7 @@ thread_local! {
 }
 
 impl Memory<'_> {
-    /// The memory of the last script of this thread.
+    /// Returns the memory of the last script of this thread.
     pub(super) fn take() -> Self {
         LAST.try_with(Cell::take).ok().flatten().map_or_else(Self::default, |last| *last)
     }

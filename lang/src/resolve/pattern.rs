@@ -8,7 +8,7 @@ use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
 
-/// What happens to the names of a pattern.
+/// The fate of the names of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bind {
     /// Their declaration runs.
@@ -32,14 +32,14 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// For a pattern inside this one.
+    /// Returns the mode for a pattern inside this one.
     fn inner(self) -> Self {
         self.bind.from(Origin::Part)
     }
 }
 
 impl<'p> Resolver<'_, 'p> {
-    /// The steps that take a value apart.
+    /// Adds the steps that take a value apart.
     pub(super) fn pattern(&mut self, pattern: &Pattern<'_>, value: Expr<'p>, mode: Mode, out: &mut Vec<Stmt<'p>>) {
         let span = pattern.span;
         match &pattern.kind {
@@ -74,7 +74,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// The value, or the default where it is `undefined`.
+    /// Returns the value, or the default where it is `undefined`.
     fn with_default(
         &mut self,
         target: &Pattern<'_>,
@@ -92,7 +92,7 @@ impl<'p> Resolver<'_, 'p> {
         expr(ExprKind::Conditional(self.arena.alloc(test), self.arena.alloc(default), self.arena.alloc(again)), span)
     }
 
-    /// A default; an anonymous function takes the name of its target.
+    /// Resolves a default; an anonymous function takes the name of its target.
     pub(super) fn default(&mut self, target: &Pattern<'_>, default: &ast::Expr<'_>) -> Expr<'p> {
         match &target.kind {
             PatternKind::Name(name) => {
@@ -177,7 +177,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A slot with the value, which must be an object to take properties from.
+    /// Returns a slot with the value, which must be an object to take properties from.
     fn required_object(
         &mut self,
         value: Expr<'p>,
@@ -197,7 +197,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A slot with the value.
+    /// Returns a slot with the value.
     fn slot_of(&mut self, value: Expr<'p>, span: Span, out: &mut Vec<Stmt<'p>>) -> Slot {
         known_slot(&value).unwrap_or_else(|| {
             let slot = self.temp();
@@ -206,7 +206,7 @@ impl<'p> Resolver<'_, 'p> {
         })
     }
 
-    /// The value of a property of a pattern; its key is noted for the rest.
+    /// Returns the value of a property of a pattern; notes its key for the rest.
     fn taken_property(
         &mut self,
         key: &Key<'_>,
@@ -262,7 +262,7 @@ fn is_checked(properties: &[(Key<'_>, ast::Pattern<'_>)], rest: Option<&Pattern<
     !matches!(target.kind, PatternKind::Member(_))
 }
 
-/// The slot that a value is in already.
+/// Returns the slot that a value is in already.
 fn known_slot(value: &Expr<'_>) -> Option<Slot> {
     if let ExprKind::Temp(slot) = value.kind { Some(slot) } else { None }
 }
@@ -274,7 +274,7 @@ pub(super) fn is_undefined<'p>(arena: &'p Arena, value: Expr<'p>) -> Expr<'p> {
     expr(ExprKind::Binary(Binary::StrictEqual, arena.alloc(value), undefined), span)
 }
 
-/// A step that is an expression.
+/// Adds a step that is an expression.
 pub(super) fn effect<'p>(kind: ExprKind<'p>, span: Span, out: &mut Vec<Stmt<'p>>) {
     out.push(stmt(StmtKind::Expr(expr(kind, span)), span));
 }

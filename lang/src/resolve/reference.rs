@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::program::*;
 use crate::span::Span;
 
-/// What a name means where it is used.
+/// The meaning of a name where it is used.
 pub(super) enum Meaning {
     /// A variable.
     Variable(Variable),
@@ -19,7 +19,7 @@ pub(super) enum Meaning {
 }
 
 impl<'p> Resolver<'_, 'p> {
-    /// What a name means here, noting that it is used.
+    /// Returns the meaning of a name here, and notes that it is used.
     pub(super) fn meaning(&mut self, name: TextId, span: Span) -> Meaning {
         let Some(id) = self.texts.facts(name).binding else { return Meaning::Free };
         let own = self.current.id;
@@ -90,7 +90,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A free name.
+    /// Resolves a free name.
     fn free(&mut self, name: &str, id: TextId, span: Span) -> Expr<'p> {
         match name {
             "undefined" => return expr(ExprKind::Undefined, span),
@@ -149,14 +149,14 @@ impl<'p> Resolver<'_, 'p> {
         self.bindings[variable.reference.binding].assigned = true;
     }
 
-    /// The declaration of a name has run.
+    /// Returns the statement that gives a binding its first value, and notes that its declaration has run.
     pub(super) fn initialize(&mut self, name: TextId, value: Expr<'p>, span: Span) -> Stmt<'p> {
         let Some(binding) = self.texts.facts(name).binding else { return stmt(StmtKind::Expr(value), span) };
         self.initialized(binding);
         self.init(binding, value, span)
     }
 
-    /// A binding gets its first value.
+    /// Returns the statement that gives a binding its first value.
     pub(super) fn init(&mut self, binding: BindingId, value: Expr<'p>, span: Span) -> Stmt<'p> {
         if let ExprKind::Function(id) = value.kind {
             self.declared.push((binding, id));
@@ -185,7 +185,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 }
 
-/// One more or one less than a numeric value.
+/// Returns one more or one less than a numeric value.
 pub(super) fn step<'p>(delta: i8, value: &'p Expr<'p>) -> ExprKind<'p> {
     ExprKind::Unary(if delta > 0 { Unary::Increment } else { Unary::Decrement }, value)
 }

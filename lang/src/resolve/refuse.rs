@@ -1,4 +1,4 @@
-//! What AgentScript refuses and the grammar cannot see: names, properties, constructors, loops.
+//! Refusals that the grammar cannot see: names, properties, constructors, loops.
 
 use super::{Resolver, count, expr};
 use crate::ast::{self, ExprKind as E};
@@ -78,7 +78,7 @@ impl Loop {
     }
 }
 
-/// What holds the object literals around the position of the walk: a variable and its properties, as hints on `this`
+/// The holders of the object literals around the position of the walk: a variable and its properties, as hints on `this`
 /// name it.
 #[derive(Default)]
 pub(super) struct Holders {
@@ -90,7 +90,7 @@ pub(super) struct Holders {
 }
 
 impl Holders {
-    /// A variable is assigned the literal that comes next; gives the mark for [`Self::end`].
+    /// Begins a variable that is assigned the literal that comes next; returns the mark for [`Self::end`].
     pub(super) fn variable(&mut self, name: TextId) -> (usize, usize) {
         let mark = (self.start, self.names.len());
         self.start = self.names.len();
@@ -99,7 +99,7 @@ impl Holders {
         mark
     }
 
-    /// A property of the present literal is the literal that comes next.
+    /// Begins a property of the present literal whose value is the literal that comes next.
     pub(super) fn property(&mut self, name: TextId) -> (usize, usize) {
         let mark = (self.start, self.names.len());
         if self.start < self.names.len() {
@@ -109,7 +109,7 @@ impl Holders {
         mark
     }
 
-    /// A literal begins.
+    /// Begins a literal.
     pub(super) fn literal(&mut self) -> (usize, usize) {
         let mark = (self.start, self.names.len());
         if !std::mem::take(&mut self.held) {
@@ -118,7 +118,7 @@ impl Holders {
         mark
     }
 
-    /// The end of what began with a mark.
+    /// Ends what began with a mark.
     pub(super) fn end(&mut self, (start, length): (usize, usize)) {
         self.start = start;
         self.names.truncate(length);
@@ -169,7 +169,7 @@ impl<'p> Resolver<'_, 'p> {
         !is_refused
     }
 
-    /// A free name that the language refuses and that is an app of the host, whose member is read.
+    /// Returns a free name that the language refuses and that is an app of the host, whose member is read.
     pub(super) fn app(&mut self, object: &Ast<'_>) -> Option<Expr<'p>> {
         let E::Name(name) = object.kind else { return None };
         // `Symbol` is refused but for two of its properties.
@@ -186,7 +186,7 @@ impl<'p> Resolver<'_, 'p> {
         self.texts.facts(id).binding.is_none().then_some(expr(ExprKind::Global(id), object.span))
     }
 
-    /// What to write instead of `this` or `this.name` here.
+    /// Returns the hint for `this` or `this.name` here.
     fn instead_of_this(&self) -> Option<String> {
         let member = self.member_of_this.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
         let path = self.holders.path().iter().map(|&name| self.texts.lossy(name));
@@ -215,7 +215,7 @@ impl<'p> Resolver<'_, 'p> {
 
     // ---- Properties ----------------------------------------------------------------------------
 
-    /// The number of a property name, which is checked.
+    /// Checks a property name, and returns its number.
     pub(super) fn property_name(&mut self, name: &[u8], span: Span) -> TextId {
         let id = self.texts.intern(name);
         let facts = self.texts.facts(id);
@@ -230,7 +230,7 @@ impl<'p> Resolver<'_, 'p> {
         id
     }
 
-    /// The key of `[key]` where it is known, checked.
+    /// Returns the key of `[key]` where it is known, checked.
     pub(super) fn constant_key(&mut self, key: &Ast<'_>) -> Option<TextId> {
         if let Some(symbol) = self.symbol_key(key) {
             return Some(symbol);
@@ -262,7 +262,7 @@ impl<'p> Resolver<'_, 'p> {
         Some(self.texts.intern(symbol))
     }
 
-    /// The name of a function that is a property of this name.
+    /// Returns the name of a function that is a property of this name.
     pub(super) fn function_name(&mut self, property: TextId) -> TextId {
         match self.texts.get(property) {
             SYMBOL_ITERATOR => self.texts.intern(b"[Symbol.iterator]"),
@@ -312,7 +312,7 @@ impl<'p> Resolver<'_, 'p> {
 
     // ---- Constructors --------------------------------------------------------------------------
 
-    /// The names of a constructor, which must be a built-in one.
+    /// Resolves the names of a constructor, which must be a built-in one.
     pub(super) fn constructor(&mut self, callee: &Ast<'_>, span: Span) -> &'p [TextId] {
         let refusals = self.refusals.len();
         let value = self.expression(callee);
@@ -387,7 +387,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 }
 
-/// The names of `a.b.c` where `a` is a free name.
+/// Collects the names of `a.b.c`; returns whether `a` is a free name.
 fn dotted(value: &Expr<'_>, names: &mut Vec<TextId>) -> bool {
     match &value.kind {
         ExprKind::Global(name) => {
@@ -411,7 +411,7 @@ fn creates_without_prototype(arguments: &[ast::Expr<'_>]) -> bool {
     arguments.len() == 1 && matches!(first.kind, E::Null)
 }
 
-/// The text of an expression of string literals only.
+/// Returns the text of an expression of string literals only.
 fn constant_text<'e>(e: &'e Ast<'_>) -> Option<Cow<'e, [u8]>> {
     match &e.kind {
         E::String(text) => Some(Cow::Borrowed(text)),

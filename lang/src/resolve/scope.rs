@@ -12,13 +12,13 @@ use std::ops::{Index, IndexMut};
 pub(super) struct Bindings(Vec<Binding>);
 
 impl Bindings {
-    /// With room for so many bindings, in the memory of other ones.
+    /// Creates the bindings with room for so many, in the memory of other ones.
     pub(super) fn with_capacity(count: usize, mut memory: Vec<Binding>) -> Self {
         memory.reserve(count);
         Self(memory)
     }
 
-    /// All of them.
+    /// Returns all bindings.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Binding> {
         self.0.iter()
     }
@@ -34,7 +34,7 @@ impl Bindings {
         BindingId::new(self.0.len() - 1)
     }
 
-    /// The bindings of a scope, from its last one on.
+    /// Returns the bindings of a scope, from its last one on.
     pub(super) fn of_scope(&self, last: Option<BindingId>) -> impl Iterator<Item = BindingId> {
         std::iter::successors(last, |&id| self[id].previous)
     }
@@ -101,7 +101,7 @@ impl Binding {
     }
 }
 
-/// What declares a name.
+/// Kinds of bindings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Const,
@@ -140,7 +140,6 @@ pub(super) struct Scope {
     pub(super) functions_named: bool,
 }
 
-/// What a scope belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScopeKind {
     Block,
@@ -155,7 +154,7 @@ impl<'p> Resolver<'_, 'p> {
         self.scopes.push(Scope { kind, last: None, has_functions: false, is_hoisting: false, functions_named: false });
     }
 
-    /// Leaves a scope: decides where its bindings live, and gives the statements for its beginning.
+    /// Leaves a scope: decides where its bindings live, and returns the statements for its beginning.
     pub(super) fn leave(&mut self) -> Vec<Stmt<'p>> {
         let mut enters = Vec::new();
         let Some(scope) = self.scopes.pop() else { return enters };
@@ -251,7 +250,7 @@ impl<'p> Resolver<'_, 'p> {
         binding
     }
 
-    /// The binding of the same scope that a declaration means again, or conflicts with.
+    /// Returns the binding of the same scope that a declaration means again, or conflicts with.
     fn redeclared(&mut self, existing: Option<BindingId>, kind: Kind, span: Span, name: &str) -> Option<BindingId> {
         let existing = existing.filter(|&existing| self.bindings[existing].scope + 1 == self.scopes.len())?;
         let is_block =
@@ -317,7 +316,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 }
 
-/// The names that a binding pattern binds.
+/// Calls `found` for the names that a binding pattern binds.
 pub(super) fn each_name(pattern: &ast::Node<PatternKind<'_>>, found: &mut dyn FnMut(&str, Span)) {
     match &pattern.kind {
         PatternKind::Name(name) => found(name, pattern.span),

@@ -1,16 +1,16 @@
-//! What can be left in the middle, as far as it follows from the parts.
+//! Splits: expressions and statements that can be left in the middle, as far as it follows from their parts.
 
 use crate::program::*;
 use crate::span::Span;
 
-/// An expression. Where it iterates, [`Resolver::iteration`](super::Resolver::iteration) makes it.
+/// Creates an expression. Where it iterates, [`Resolver::iteration`](super::Resolver::iteration) makes it.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
     let splits = expression_splits(&kind);
     Expr { kind, span, splits }
 }
 
-/// A statement.
+/// Creates a statement.
 pub(super) fn stmt(kind: StmtKind<'_>, span: Span) -> Stmt<'_> {
     let splits = statement_splits(&kind);
     Stmt { kind, span, splits }

@@ -23,7 +23,7 @@ pub(super) enum Tail {
 }
 
 impl<'p> Resolver<'_, 'p> {
-    /// The statements of a block whose scope has been entered and whose functions are made.
+    /// Resolves the statements of a block whose scope has been entered and whose functions are made.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt<'p>>) {
         let Some(tail) = self.tail.take() else {
             statements.iter().for_each(|statement| self.statement(statement, out));
@@ -102,7 +102,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A last statement of which any part can give the value: it is the value of the part that ran last
+    /// Resolves a last statement of which any part can give the value: it is the value of the part that ran last
     /// (ECMA-262, `UpdateEmpty`), so each of them keeps its own.
     fn with_completion(&mut self, statement: &Ast<'_>, tail: Option<Tail>, out: &mut Vec<Stmt<'p>>) {
         let span = statement.span;
@@ -122,14 +122,14 @@ impl<'p> Resolver<'_, 'p> {
         });
     }
 
-    /// The completion value is `undefined` again.
+    /// Makes the completion value `undefined` again.
     fn set_completion(&mut self, span: Span, out: &mut Vec<Stmt<'p>>) {
         if let Some(slot) = self.current.completion {
             effect(ExprKind::SetTemp(slot, self.arena.alloc(expr(ExprKind::Undefined, span))), span, out);
         }
     }
 
-    /// The statements of a block with its scope.
+    /// Resolves the statements of a block with its scope.
     fn block(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt<'p>>) {
         let declares = |statement: &ast::Stmt<'_>| matches!(statement.kind, S::Declare(..) | S::Function(_));
         if !statements.iter().any(declares) {
@@ -153,7 +153,7 @@ impl<'p> Resolver<'_, 'p> {
         self.end_list(list)
     }
 
-    /// A statement inside another one.
+    /// Resolves a statement inside another one.
     pub(super) fn nested(&mut self, statement: &Ast<'_>) -> &'p Stmt<'p> {
         let mut list = self.list();
         self.current.nesting += 1;
@@ -162,7 +162,7 @@ impl<'p> Resolver<'_, 'p> {
         self.one(list, statement.span)
     }
 
-    /// A list of statements as one.
+    /// Makes one statement of a list.
     fn one(&mut self, list: Vec<Stmt<'p>>, span: Span) -> &'p Stmt<'p> {
         match self.end_list(list) {
             [only] => only,
@@ -229,7 +229,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// The value of `name = value`.
+    /// Resolves the value of `name = value`.
     fn initial_value(&mut self, name: TextId, init: &Value<'_>) -> Expr<'p> {
         let binding = self.texts.facts(name).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
         let Some(binding) = binding else {
@@ -247,7 +247,7 @@ impl<'p> Resolver<'_, 'p> {
         value
     }
 
-    /// A `var` belongs to its function; no block between may declare its name.
+    /// Checks that no block between a `var` and its function declares its name.
     fn check_var(&mut self, target: &ast::Pattern<'_>) {
         each_name(target, &mut |name, span| {
             let id = self.texts.intern(name.as_bytes());
@@ -318,7 +318,7 @@ impl<'p> Resolver<'_, 'p> {
         out.push(stmt(StmtKind::For(self.arena.alloc(each)), span));
     }
 
-    /// Functions made by the head of a loop keep the variables as they were before the first turn.
+    /// Keeps the variables for functions made by the head of a loop as they were before the first turn.
     fn separate_from_init(&mut self, span: Span, out: &mut Vec<Stmt<'p>>) {
         let last = self.scopes.last().and_then(|scope| scope.last);
         let is_captured = |id: &BindingId| self.bindings[*id].kind == Kind::Let && self.bindings[*id].captured;
@@ -377,7 +377,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// What a loop iterates over: the names of its head are in the TDZ.
+    /// Resolves the value that a loop iterates over: the names of its head are in the TDZ.
     fn items(&mut self, head: &ForHead<'_>, items: &Value<'_>) -> Expr<'p> {
         let ForHead::Declare(Declares::Const | Declares::Let, target) = head else { return self.expression(items) };
         self.enter(ScopeKind::Block);
@@ -387,7 +387,7 @@ impl<'p> Resolver<'_, 'p> {
         iterable
     }
 
-    /// Binds the item at the head of the body; gives its slot, and the binding where it is one name.
+    /// Binds the item at the head of the body; returns its slot, and the binding where it is one name.
     fn bind_item(&mut self, head: &ForHead<'_>, out: &mut Vec<Stmt<'p>>) -> (Slot, Option<BindingId>) {
         match head {
             ForHead::Declare(declares @ (Declares::Const | Declares::Let), target) => {
@@ -484,7 +484,7 @@ impl<'p> Resolver<'_, 'p> {
         out.push(stmt(StmtKind::Try(self.arena.alloc(Try { body, catch, finally, completion })), span));
     }
 
-    /// A block whose completion value counts only if it is left by a jump.
+    /// Resolves a block whose completion value counts only if it is left by a jump.
     fn finally(&mut self, body: &[ast::Stmt<'_>]) -> &'p [Stmt<'p>] {
         let Some(completion) = self.current.completion else { return self.block_list(body) };
         let span = Span::default();
@@ -556,7 +556,7 @@ fn has_own_value(statement: &Ast<'_>) -> bool {
     }
 }
 
-/// The script has another result than the value of its last statement.
+/// Makes statements return no value: the script has another result than the value of its last statement.
 pub(super) fn discard_result<'p>(arena: &'p Arena, statements: &mut [Stmt<'p>]) {
     for statement in statements {
         *statement = without_result(arena, *statement);

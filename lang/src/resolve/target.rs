@@ -45,7 +45,7 @@ impl<'p> Member<'p> {
 }
 
 impl<'p> Resolver<'_, 'p> {
-    /// An assignment; `used` says whether its value is used.
+    /// Resolves an assignment; `used` says whether its value is used.
     pub(super) fn assign(
         &mut self,
         operator: AssignOp,
@@ -92,7 +92,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// The value that is assigned to a variable.
+    /// Resolves the value that is assigned to a variable.
     fn value_of(&mut self, name: &str, value: &Ast<'_>, gives_name: bool) -> Expr<'p> {
         if !gives_name {
             return self.expression(value);
@@ -190,7 +190,7 @@ impl<'p> Resolver<'_, 'p> {
         ExprKind::Sequence(self.arena.copy(&[expr(store, span), result]))
     }
 
-    /// The property that a target names.
+    /// Resolves the property that a target names.
     fn member_target(&mut self, member: &Ast<'_>) -> Member<'p> {
         let span = member.span;
         match &member.kind {
@@ -220,7 +220,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// The same property twice; the first one is evaluated first.
+    /// Returns a property for two uses; the first one is evaluated first.
     fn member_twice(&mut self, member: Member<'p>) -> (Member<'p>, Member<'p>) {
         let span = member.span;
         match member.key {
@@ -244,7 +244,7 @@ impl<'p> Resolver<'_, 'p> {
         }
     }
 
-    /// A value and the same value again, even if a function of the script runs between the two.
+    /// Returns a value and the same value again, even if a function of the script runs between the two.
     pub(super) fn duplicate_across_calls(&mut self, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
         if let ExprKind::Read(variable) = value.kind
             && self.bindings[variable.reference.binding].kind == Kind::Const
@@ -254,7 +254,7 @@ impl<'p> Resolver<'_, 'p> {
         self.save(value)
     }
 
-    /// The expression that evaluates a value into a temporary, and the temporary.
+    /// Returns the expression that evaluates a value into a temporary, and the temporary.
     pub(super) fn save(&mut self, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
         let slot = self.temp();
         let span = value.span;
@@ -267,7 +267,7 @@ impl<'p> Resolver<'_, 'p> {
         Member { object, key, span }.load(self.arena)
     }
 
-    /// A known key: a number where it is an array index.
+    /// Returns a known key: a number where it is an array index.
     fn constant_member_key(&self, key: TextId, span: Span) -> MemberKey<'p> {
         match array_index(self.texts.get(key)) {
             Some(index) => MemberKey::Index(expr(ExprKind::Number(f64::from(index)), span)),
@@ -276,7 +276,7 @@ impl<'p> Resolver<'_, 'p> {
     }
 }
 
-/// A value and the same value again, where nothing between the two changes a variable.
+/// Returns a value and the same value again, where nothing between the two changes a variable.
 pub(super) fn duplicate<'p>(resolver: &mut Resolver<'_, 'p>, value: Expr<'p>) -> (Expr<'p>, Expr<'p>) {
     let again = match &value.kind {
         ExprKind::Read(variable) => ExprKind::Read(Variable { checked: false, ..*variable }),
@@ -298,7 +298,7 @@ fn runs_nothing(value: &Expr<'_>) -> bool {
     }
 }
 
-/// The array index that a key stands for.
+/// Returns the array index that a key stands for.
 pub(super) fn array_index(key: &[u8]) -> Option<u32> {
     if key.first()?.is_ascii_digit() {
         let text = std::str::from_utf8(key).ok()?;
@@ -309,7 +309,7 @@ pub(super) fn array_index(key: &[u8]) -> Option<u32> {
     }
 }
 
-/// An expression. Not inlined: assignments make many, and are fewer than other expressions.
+/// Creates an expression. Not inlined: assignments make many, and are fewer than other expressions.
 #[inline(never)]
 fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
     super::expr(kind, span)

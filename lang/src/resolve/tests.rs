@@ -41,7 +41,7 @@ fn dumped(source: &str) -> String {
     }
 }
 
-/// What is wrong with a script: each message with the text it is about.
+/// Returns the faults of a script: each message with the text it is about.
 fn wrong(source: &str, options: &Options<'_>) -> String {
     match compile(&Arena::new(), source, options) {
         Ok(_) => "nothing".to_owned(),
@@ -606,7 +606,7 @@ fn members_of_an_app_with_a_refused_name_are_read() {
     assert!(refused("fetch.get('a')").contains("'fetch' is not allowed"));
 }
 
-/// What stops the parser does not hide the rest.
+/// A refusal that stops the parser does not hide the rest.
 #[test]
 fn all_refusals_of_a_script_are_reported() {
     let all = |source: &str| {

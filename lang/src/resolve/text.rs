@@ -22,7 +22,7 @@ pub(super) type Memory = (Table, Vec<Facts>);
 pub(super) struct Table(Vec<(u32, Option<TextId>)>);
 
 impl Table {
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub(super) fn capacity(&self) -> usize {
         self.0.len()
     }
@@ -50,7 +50,7 @@ impl Table {
     }
 }
 
-/// What is known about a text.
+/// The facts on a text.
 pub(super) struct Facts {
     /// The binding of this name that is seen at the position of the walk.
     pub(super) binding: Option<BindingId>,
@@ -67,19 +67,19 @@ pub(super) struct Facts {
     pub(super) plain_method: Option<bool>,
     /// Whether the global of this name is a plain call; unknown until it is looked up.
     pub(super) plain_global: Option<bool>,
-    /// The same for the method of this name of a global, with that global, which was looked up last.
+    /// Whether the method of this name of a global is a plain call, with that global, which was looked up last.
     pub(super) plain_static: Option<(TextId, bool)>,
 }
 
 impl Texts {
-    /// With room for so many texts, in the memory of other ones.
+    /// Creates a table with room for so many texts, in the memory of other ones.
     pub(super) fn with_capacity(count: usize, (mut table, mut facts): Memory) -> Self {
         facts.reserve(count);
         table.clear(count);
         Self { table, hasher: DefaultHashBuilder::default(), list: program::Texts::with_capacity(count.min(64)), facts }
     }
 
-    /// The number of a text.
+    /// Returns the number of a text.
     pub(super) fn intern(&mut self, text: &[u8]) -> TextId {
         let key = hash(&self.hasher, text);
         let mut at = key as usize;
@@ -93,7 +93,7 @@ impl Texts {
         }
     }
 
-    /// One more text, whose place in the table is this.
+    /// Adds a text, whose place in the table is this, and returns its number.
     #[inline(never)]
     fn add(&mut self, text: &[u8], key: u32, at: usize) -> TextId {
         let id = TextId(count(self.facts.len()));
@@ -115,22 +115,22 @@ impl Texts {
         id
     }
 
-    /// The bytes of a text.
+    /// Returns the bytes of a text.
     pub(super) fn get(&self, id: TextId) -> &[u8] {
         self.list.get(id)
     }
 
-    /// A text for messages.
+    /// Returns a text for messages.
     pub(super) fn lossy(&self, id: TextId) -> String {
         String::from_utf8_lossy(self.get(id)).into_owned()
     }
 
-    /// What is known about a text.
+    /// Returns the facts on a text.
     pub(super) fn facts(&mut self, id: TextId) -> &mut Facts {
         &mut self.facts[id.0 as usize]
     }
 
-    /// For each text, whether it is the name of a written property.
+    /// Returns for each text whether it is the name of a written property.
     pub(super) fn written(&self) -> Vec<bool> {
         self.facts.iter().map(|facts| facts.written).collect()
     }
@@ -140,14 +140,14 @@ impl Texts {
         self.facts.iter().any(|facts| facts.written && facts.plain_method == Some(true))
     }
 
-    /// All texts, and the memory of the rest.
+    /// Returns all texts, and the memory of the rest.
     pub(super) fn into_parts(mut self) -> (program::Texts, Memory) {
         self.facts.clear();
         (self.list, (self.table, self.facts))
     }
 }
 
-/// The hash of a text, without that of its length: the texts of a table are never parts of one key.
+/// Returns the hash of a text, without that of its length: the texts of a table are never parts of one key.
 fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u32 {
     let mut hasher = hasher.build_hasher();
     hasher.write(text);

@@ -1,9 +1,9 @@
-//! Which addresses of the network are public, so that requests that others decide on do not reach what is behind the
+//! Public addresses of the network: requests that others decide on must not reach the hosts behind the
 //! server: the machine itself, its local network, metadata services of clouds.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Who can be behind an address.
+/// The kind of hosts behind an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Anyone on the internet.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 tokio::task_local! {
-    /// Who has made the request that this task answers.
+    /// The client whose request this task answers.
     static CLIENT: Arc<str>;
 }
 
@@ -25,7 +25,7 @@ pub fn client() -> Option<Arc<str>> {
     CLIENT.try_with(Arc::clone).ok()
 }
 
-/// Who makes a call.
+/// The caller of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A script.
@@ -101,10 +101,10 @@ impl CallPause {
     }
 }
 
-/// What the caller sets for a call, independent of the tool.
+/// The settings of a call, independent of the tool.
 #[derive(Clone)]
 pub struct CallContext {
-    /// Who makes the call.
+    /// The caller.
     pub caller: Caller,
     /// The run whose script makes the call; `None` if no script does.
     pub run: Option<RunScope>,

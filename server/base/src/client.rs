@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What a tool asks for.
+/// The kind of a tool's request to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// `elicitation/create`: input of a person, in a form or on a page.
@@ -38,7 +38,7 @@ impl Method {
 pub struct Question {
     /// The upstream's name for it, if it has one.
     pub key: Option<String>,
-    /// What it asks for.
+    /// The kind.
     pub method: Method,
     /// The parameters of the request, as MCP defines them for the method.
     pub params: Value,
@@ -103,7 +103,7 @@ pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Unanswered>> 
 pub enum TaskUpdate {
     /// It works.
     Working {
-        /// What it does, for people.
+        /// The present step, for people.
         message: Option<String>,
         /// How often it wants to be asked.
         poll_interval: Option<Duration>,

@@ -60,7 +60,7 @@ pub fn sanitize_serde_error(message: &str) -> String {
     unknown_key(unknown, &known)
 }
 
-/// A key that does not exist, with the nearest one that does.
+/// Returns the message for a key that does not exist, with the nearest one that does.
 #[must_use]
 pub fn unknown_key(unknown: &str, known: &[&str]) -> String {
     match nearest(unknown, known.iter().copied(), 1).first() {

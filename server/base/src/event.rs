@@ -98,7 +98,7 @@ pub enum RunEvent {
     CallUpdated {
         /// The tool's full name.
         tool: String,
-        /// What the upstream has sent.
+        /// The update of the upstream.
         update: CallUpdate,
     },
 }
@@ -106,7 +106,7 @@ pub enum RunEvent {
 /// A callback that receives the events of a run or call; `None` discards them. It must return at once.
 pub type EventSink = Option<Arc<dyn Fn(RunEvent) + Send + Sync>>;
 
-/// What an upstream sends about a call before its result.
+/// An update of an upstream on a call before its result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallUpdate {
     /// A progress notification of MCP.

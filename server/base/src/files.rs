@@ -38,7 +38,7 @@ pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
 /// Reads a regular file as text.
 ///
 /// # Errors
-/// Those of [`read`], and text that is not UTF-8.
+/// The errors of [`read`], and text that is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
     into_text(read(path, max_bytes)?)
 }
@@ -84,7 +84,7 @@ pub fn open_append(path: &Path) -> Result<File, Error> {
 /// let go of the locks that this process has on it (POSIX), such as those of a database.
 ///
 /// # Errors
-/// Those of [`open_append`].
+/// The errors of [`open_append`].
 pub fn ensure_writable(path: &Path) -> Result<(), Error> {
     let mut options = OpenOptions::new();
     options.create_new(true).append(true);

@@ -154,7 +154,7 @@ fn replace_lone_surrogates(text: &str) -> String {
     out + rest
 }
 
-/// About as many bytes as the JSON of a value has. Values nest as deeply as readers of JSON follow, so this may recurse.
+/// Estimates the bytes of the JSON of a value. Values nest as deeply as readers of JSON follow, so this may recurse.
 #[must_use]
 pub fn size(value: &Value) -> usize {
     match value {

@@ -44,7 +44,7 @@ struct State {
 pub struct Turn(Arc<ToolRate>);
 
 impl RunRates {
-    /// The rates of a run that ends within a time.
+    /// Creates the rates of a run that ends within a time.
     #[must_use]
     pub fn new(time: Duration, max_retries: u32) -> Arc<Self> {
         Arc::new(Self { end: Instant::now() + time.min(MAX_TIME), max_retries, tools: Mutex::default() })

@@ -37,7 +37,7 @@ pub struct Redactor {
 }
 
 impl std::fmt::Debug for Redactor {
-    /// Without the secrets.
+    /// Writes it without the secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redactor").field("is_empty", &self.is_empty()).finish()
     }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What to do if a protection cannot be enforced.
+/// The reaction where a protection cannot be enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strictness {
@@ -33,7 +33,7 @@ impl Strictness {
     }
 }
 
-/// Which protections are enforced for a process.
+/// The protections that are enforced for a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Protections {
     /// Landlock restricts files.
@@ -64,7 +64,7 @@ impl Protections {
     }
 }
 
-/// What a confined program may do.
+/// The permissions of a confined program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// Files and folders that it may read and execute.

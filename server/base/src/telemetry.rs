@@ -26,7 +26,7 @@ pub struct TraceContext {
     pub span: u64,
     /// Whether the trace is recorded.
     pub is_sampled: bool,
-    /// What other vendors of the trace need, as it was received.
+    /// The data of other vendors of the trace, as it was received.
     pub state: Option<Arc<str>>,
 }
 
@@ -78,7 +78,7 @@ pub fn within<F: Future>(context: Option<Arc<TraceContext>>, future: F) -> impl 
     CURRENT.scope(context, future)
 }
 
-/// What a span is, as seen from the process.
+/// The kind of a span, as seen from the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     /// An operation within the process.
@@ -125,7 +125,7 @@ pub struct SpanData {
     pub parent: Option<u64>,
     /// The name: an operation and what it is about.
     pub name: String,
-    /// What it is.
+    /// The kind.
     pub kind: SpanKind,
     /// When it began.
     pub began: SystemTime,

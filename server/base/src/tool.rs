@@ -63,7 +63,7 @@ pub struct ToolDefinition {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// What the example shows.
+    /// The purpose of the example.
     pub description: String,
     /// The script.
     pub code: String,

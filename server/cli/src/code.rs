@@ -38,7 +38,7 @@ struct Exec {
     /// A file with the code; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What the code sees as `input`: a JSON object.
+    /// The `input` of the code: a JSON object.
     #[arg(long, value_name = "JSON", conflicts_with = "input_file")]
     input: Option<String>,
     /// A file with the `input`.
@@ -56,7 +56,7 @@ struct Exec {
     /// The only servers whose tools it may call, separated by commas; empty: all [default: all]
     #[arg(long, value_name = "SERVERS", value_delimiter = ',')]
     allowed_servers: Vec<String>,
-    /// What is logged to stderr; with `info`, the run and its console. RUST_LOG overrides it.
+    /// The level of the log on stderr; with `info`, the run and its console. RUST_LOG overrides it.
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     log_level: LogLevel,
     #[command(flatten)]

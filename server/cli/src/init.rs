@@ -148,7 +148,7 @@ impl Init {
         }
     }
 
-    /// What is written can be read. Variables need not be set.
+    /// Checks that the written text can be read. Variables need not be set.
     fn check(&self, path: &Path, text: &str) -> Result<(), CommandError> {
         let lookup = |name: &str| Some(std::env::var(name).unwrap_or_default());
         let problem = match Config::parse(text, Format::Toml, &lookup) {
@@ -252,7 +252,7 @@ fn surroundings<'a>(
     Ok(Surroundings { platform, home, config, folder, environment })
 }
 
-/// What becomes of a server or a setting.
+/// The fate of a server or a setting.
 struct Row {
     name: String,
     what: &'static str,

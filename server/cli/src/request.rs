@@ -1,4 +1,4 @@
-//! What a command asks of a hub: of one that it has started, or of that of a running server. Both give the same answer.
+//! Requests of commands to a hub: to one that the command has started, or to that of a running server. Both give the same answer.
 
 use super::policy::{LimitFlags, PolicyFlags};
 use super::sources::{Need, RunningHub};
@@ -47,12 +47,12 @@ pub struct RunRequest {
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Reply {
     pub output: Output,
-    /// What stderr says after the output.
+    /// Lines for stderr after the output.
     pub notes: Vec<String>,
     pub is_success: bool,
 }
 
-/// What a command prints.
+/// The output of a command.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum Output {
     /// JSON, which a terminal gets indented.

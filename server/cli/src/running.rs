@@ -27,7 +27,7 @@ impl ServerFlag {
     }
 }
 
-/// What answers the requests of a command.
+/// The hub that answers the requests of a command.
 pub enum Target {
     /// A hub of this process.
     Own(Box<RunningHub>),

@@ -48,7 +48,7 @@ enum Command {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Those of all workspaces.
+        /// The secrets of all workspaces.
         #[arg(long)]
         all: bool,
     },

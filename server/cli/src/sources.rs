@@ -194,7 +194,7 @@ impl Sources {
     }
 }
 
-/// What a command needs of a server.
+/// The needs of a command from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Its tools, which may be known from an earlier start.

@@ -92,7 +92,7 @@ pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
 /// Find tools by what they do.
 #[derive(Args, Debug)]
 pub struct Search {
-    /// What the tool should do. With --app it may be left out: all tools of the app are listed.
+    /// The purpose of the tool. With --app it may be left out: all tools of the app are listed.
     #[arg(value_name = "QUERY", required_unless_present = "app")]
     query: Vec<String>,
     /// How many tools at most.

@@ -14,7 +14,7 @@ use toml_edit::Item;
 
 /// The name of our entry.
 pub const NAME: &str = "codecall";
-/// What the name of the backup ends with.
+/// The end of the name of the backup.
 const BACKUP: &str = ".before-codecall";
 
 /// Returns the path of the backup of a file.
@@ -226,7 +226,7 @@ fn in_toml(keys: &[String], text: &str, taken: &[String], command: &[String]) ->
     Ok(with_line_ends_of(text, document.to_string()))
 }
 
-/// What became of an undo.
+/// The outcome of an undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// The file has the bytes that it had.

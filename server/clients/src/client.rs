@@ -3,7 +3,7 @@
 /// A client.
 #[derive(Debug)]
 pub struct Client {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub id: &'static str,
     /// Its name.
     pub name: &'static str,

@@ -16,7 +16,7 @@ pub struct Server {
     pub keys: Map<String, Value>,
     /// Variables that must be set, because it has no value without them.
     pub needs: Vec<Need>,
-    /// What is different from how the client starts it.
+    /// Differences from how the client starts it.
     pub notes: Vec<String>,
     /// How many of its tools may be called at once.
     pub limit: Option<u64>,
@@ -27,11 +27,11 @@ pub struct Server {
 pub struct Need {
     /// Its name.
     pub variable: String,
-    /// What it is, as the client asks for it.
+    /// A description, as the client asks for it.
     pub what: String,
 }
 
-/// What becomes of an entry.
+/// The fate of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Conversion {
     /// A server.
@@ -361,7 +361,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// What is relative to the folder becomes absolute: we may be started elsewhere.
+    /// Makes paths absolute that are relative to the folder: we may be started elsewhere.
     fn folders(&mut self, table: &Map<String, Value>, keys: &mut Map<String, Value>) -> Result<(), String> {
         let folder = &self.surroundings.folder;
         let absolute = |path: &str| {

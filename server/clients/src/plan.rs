@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// What is taken over from the files that were found.
+/// The entries that are taken over from the files that were found.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The servers, by the names that they get.
     pub servers: Vec<Planned>,
-    /// What is left out.
+    /// The entries that are left out.
     pub skipped: Vec<Skipped>,
     /// Servers that several files have.
     pub duplicates: Vec<Duplicate>,

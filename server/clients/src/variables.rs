@@ -3,7 +3,7 @@
 use crate::client::Variables;
 use std::path::Path;
 
-/// What a value refers to.
+/// The values that a value can refer to.
 pub struct Scope<'a> {
     /// How the client spells references.
     pub spelling: Variables,
@@ -11,7 +11,7 @@ pub struct Scope<'a> {
     pub folder: &'a Path,
     /// The user's home.
     pub home: &'a Path,
-    /// What stands between the parts of a path.
+    /// The separator between the parts of a path.
     pub separator: char,
     /// The variable for an input of the file, with what stands in its place if it is not set.
     pub input: &'a dyn Fn(&str) -> (String, Option<String>),

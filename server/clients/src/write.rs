@@ -27,7 +27,7 @@ const HEAD: &str = "\
 # file = \"/var/log/codecall.jsonl\"
 ";
 
-/// What a file is after the servers of a plan were added.
+/// A file after the servers of a plan were added.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The text of the file.

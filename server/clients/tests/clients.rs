@@ -291,7 +291,7 @@ fn changes_of_clients_are_undone_to_the_byte() {
     assert!(undo_all(&found).values().all(|undone| *undone == Undone::Nothing));
 }
 
-/// What a client has written since is kept.
+/// Changes of a client since then are kept.
 #[test]
 fn a_file_that_has_changed_since_gets_its_servers_back() {
     let home = Home::new();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Which calls of tools a person has to approve. The first rule that matches decides, else what the tool itself says, else
+/// The calls of tools that a person has to approve. The first rule that matches decides, else what the tool itself says, else
 /// its annotations.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]

@@ -1,10 +1,10 @@
-//! What happens at every tool call. These are top-level keys.
+//! The chain of every tool call. These are top-level keys.
 
 use super::{AuditConfig, CacheConfig, ConcurrencyLimit, PiiConfig, RateLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What happens at every tool call.
+/// The chain of every tool call.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ChainConfig {
@@ -16,12 +16,12 @@ pub struct ChainConfig {
     pub rate_limit_retries: u32,
     /// How many calls may be active at once.
     pub concurrency_limits: Vec<ConcurrencyLimit>,
-    /// What happens with a result that does not match the output schema of its tool.
+    /// The handling of a result that does not match the output schema of its tool.
     pub check_output: CheckOutput,
     /// Masking of personal data. It is on if the section exists.
     #[schemars(extend("x-default" = "off"))]
     pub pii: Option<PiiConfig>,
-    /// Which results of tools are cached.
+    /// The results of tools that are cached.
     pub cache: CacheConfig,
     /// Where all tool calls are recorded.
     #[schemars(extend("x-default" = "off"))]
@@ -48,7 +48,7 @@ impl ChainConfig {
     }
 }
 
-/// What happens with a result that does not match the output schema of its tool.
+/// The handling of a result that does not match the output schema of its tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckOutput {

@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value, json};
 /// Checks the value at `path`.
 ///
 /// # Errors
-/// What is wrong, naming the key.
+/// The problem, naming the key.
 pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut FoundSecrets) -> Result<(), String> {
     if let (Some(short), true) = (schema["x-short"].as_str(), value.is_string()) {
         *value = json!({ short: value.take() });

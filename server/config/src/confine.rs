@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What an MCP server that is started here may do.
+/// The permissions of an MCP server that is started here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ConfineConfig {
-    /// What to do where this system cannot confine it.
+    /// The reaction where this system cannot confine it.
     pub mode: Strictness,
     /// Files and folders that it may read, and programs that it may start, besides those of the system. A
     /// path that does not exist is an error of this server only.
@@ -24,7 +24,7 @@ pub struct ConfineConfig {
     pub max_memory_bytes: Option<u64>,
 }
 
-/// What of the network may be used.
+/// The part of the network that may be used.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged, expecting = "'any' or a list of TCP ports")]
 pub enum Connect {

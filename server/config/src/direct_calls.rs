@@ -4,7 +4,7 @@ use codecall_base::tool::ToolFilter;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Which tools `codecall_invoke` may call.
+/// The tools that `codecall_invoke` may call.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct DirectCalls {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Which runs go on after the end of the server that has begun them, with another server on the same store or with the same
+/// Runs that go on after the end of the server that has begun them, with another server on the same store or with the same
 /// one after its restart. They need a store.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]

@@ -40,7 +40,7 @@ pub enum Origin {
 /// `secret` looks up stored secrets, whose values are masked.
 ///
 /// # Errors
-/// Those of [`Config::load`].
+/// The errors of [`Config::load`].
 pub fn settings(path: Option<&Path>, secret: StoredSecrets<'_>) -> Result<Vec<Setting>, Error> {
     let (text, format) = match path {
         Some(path) => Config::read_file(path)?,
@@ -56,7 +56,7 @@ pub fn settings(path: Option<&Path>, secret: StoredSecrets<'_>) -> Result<Vec<Se
 /// Returns the settings of a text.
 ///
 /// # Errors
-/// What is wrong, naming the key.
+/// The problem, naming the key.
 pub fn of_text(
     text: &str,
     format: Format,

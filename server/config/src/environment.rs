@@ -10,7 +10,7 @@ use super::store::MASTER_KEY_FILE_VARIABLE;
 use codecall_base::text::nearest;
 use serde_json::{Map, Value};
 
-/// What all names of variables begin with.
+/// The beginning of all names of variables.
 pub const PREFIX: &str = "CODECALL_";
 /// The variable that names the file of the configuration.
 pub const FILE: &str = "CODECALL_CONFIG";
@@ -104,7 +104,7 @@ fn table(schema: &Value) -> &Value {
     branch.unwrap_or(schema)
 }
 
-/// What comes after `name` in `words`: `None`: `words` begins with something else, `Some("")`: nothing.
+/// Returns the words after `name` in `words`: `None`: `words` begins with something else, `Some("")`: nothing.
 fn after<'a>(words: &'a str, name: &str) -> Option<&'a str> {
     let rest = words.strip_prefix(name)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('_').filter(|rest| !rest.is_empty()) }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// What names of stored secrets begin with.
+/// The beginning of names of stored secrets.
 pub const SECRET_PREFIX: &str = "secret:";
 
 /// Values of environment variables, and those of secrets by their names with [`SECRET_PREFIX`].

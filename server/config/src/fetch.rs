@@ -65,7 +65,7 @@ const SAFE_METHODS: [&str; 2] = ["GET", "HEAD"];
 /// Methods that `fetch` never sends.
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
-/// What a script tool may reach with `fetch`: an entry of `hosts` in its manifest. A text is the short form:
+/// Hosts that a script tool may reach with `fetch`: an entry of `hosts` in its manifest. A text is the short form:
 /// `"api.example.com"`, `"*.example.com"` or the beginning of an address, `"https://api.example.com:8443/v1"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -78,7 +78,7 @@ pub struct HostRule {
     port: u16,
     /// The methods, in capitals.
     methods: Vec<String>,
-    /// What paths must begin with, whole segments; empty: all paths.
+    /// The beginnings of paths, whole segments; empty: all paths.
     paths: Vec<String>,
     /// Whether the host may have a private address.
     private: bool,
@@ -123,7 +123,7 @@ struct Written {
     port: Option<u16>,
     /// The methods. Default: `GET` and `HEAD`.
     methods: Option<Vec<String>>,
-    /// What paths must begin with, such as `/v1`. Default: all paths.
+    /// The beginnings of paths, such as `/v1`. Default: all paths.
     paths: Option<Vec<String>>,
     /// Whether the name may resolve to a private or loopback address. Default: no.
     #[serde(default)]
@@ -134,7 +134,7 @@ impl HostRule {
     /// Parses the short form.
     ///
     /// # Errors
-    /// What is wrong, for the author of the manifest.
+    /// The problem, for the author of the manifest.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::from_written(Written {
             host: text.to_owned(),

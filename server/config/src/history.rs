@@ -5,13 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Which runs are recorded in the store, and for how long. Secrets, and personal data if that is masked, are masked in
+/// The runs that are recorded in the store, and for how long. Secrets, and personal data if that is masked, are masked in
 /// what is recorded. Embedders record nothing unless they say so.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(extend("x-short" = "record"))]
 pub struct HistoryConfig {
-    /// Which runs are recorded: of scripts, and calls of tools without one.
+    /// The runs that are recorded: of scripts, and calls of tools without one.
     pub record: RecordedRuns,
     /// Whether answers of tools are recorded, so that a run can be looked at in full and replayed.
     pub answers: bool,
@@ -32,14 +32,14 @@ pub struct HistoryConfig {
     pub max_bytes: u64,
 }
 
-/// Which runs are recorded.
+/// The runs that are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordedRuns {
     /// All.
     #[default]
     All,
-    /// Those that have failed.
+    /// Runs that have failed.
     Failures,
     /// None.
     Off,

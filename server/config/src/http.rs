@@ -8,11 +8,11 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Who may use the server over HTTP, and how much at once.
+/// The clients that may use the server over HTTP, and how much at once.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct HttpServerConfig {
-    /// What clients send as `Authorization: Bearer …`, in visible ASCII characters. Without it the server
+    /// The token that clients send as `Authorization: Bearer …`, in visible ASCII characters. Without it the server
     /// listens on loopback addresses only. `/healthz` and `/readyz` need no token.
     // A shorter one can be guessed.
     #[schemars(length(min = 16))]

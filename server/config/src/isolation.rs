@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct IsolationConfig {
     /// Where scripts are evaluated. Not every system has worker processes: Windows does not.
     pub mode: IsolationMode,
-    /// What to do where this system cannot confine a worker process.
+    /// The reaction where this system cannot confine a worker process.
     pub confine: Strictness,
     /// Worker processes that are always there. More are started while more scripts run at once, and end some
     /// seconds after.

@@ -126,7 +126,7 @@ pub struct Config {
     pub unusable: BTreeMap<String, UnusableServer>,
     /// When MCP servers start and stop.
     pub servers: ServersConfig,
-    /// What is remembered of MCP servers between starts.
+    /// The memory of MCP servers between starts.
     pub server_cache: ServerCache,
     /// The folder of what must last: the file of the store, and that of the master key. Default: `codecall` in the user's folder
     /// for the state of programs.
@@ -138,7 +138,7 @@ pub struct Config {
     pub openapi: BTreeMap<String, OpenApiConfig>,
     /// A folder of script tools. A text is the short form of `scriptTools.folder`.
     pub script_tools: ScriptToolsConfig,
-    /// Which tools exist, and which are listed.
+    /// The tools that exist, and those that are listed.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
     pub tools: ToolPolicy,
@@ -181,13 +181,13 @@ pub struct Config {
     pub isolation: IsolationConfig,
     /// Where results that are too long for a model are stored.
     pub result_store: ResultStore,
-    /// What script tools may do with `fetch`.
+    /// The permissions of script tools for `fetch`.
     pub fetch: FetchConfig,
-    /// What tools may ask the client that has the run.
+    /// The questions that tools may ask the client that has the run.
     pub interaction: InteractionConfig,
-    /// Which calls of tools a person has to approve.
+    /// The calls of tools that a person has to approve.
     pub approval: ApprovalConfig,
-    /// Which runs outlive the server that has begun them.
+    /// The runs that outlive the server that has begun them.
     pub durable: DurableConfig,
     /// The tool `code_execution`.
     #[serde(skip)]
@@ -195,17 +195,17 @@ pub struct Config {
     pub code_execution: CodeExecution,
     /// Steps of runs whose clients own the tools.
     pub stateless: StatelessConfig,
-    /// Who may use `codecall serve --http`, and how much at once.
+    /// The clients that may use `codecall serve --http`, and how much at once.
     pub http: HttpServerConfig,
     /// The model server behind `/v1/chat/completions`.
     pub model: ModelConfig,
-    /// What is removed from error messages.
+    /// The parts that are removed from error messages.
     pub sanitization: Sanitization,
     /// The database of what outlives a process. A text is the short form of `store.path`.
     pub store: StoreConfig,
-    /// Which runs are recorded. A text is the short form of `history.record`.
+    /// The runs that are recorded. A text is the short form of `history.record`.
     pub history: HistoryConfig,
-    /// What happens at every tool call.
+    /// The chain of every tool call.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
     pub chain: ChainConfig,
@@ -213,7 +213,7 @@ pub struct Config {
     /// later; clones of the configuration share them.
     #[serde(skip)]
     pub secrets: Arc<SecretRegistry>,
-    /// What is not as it should be, but does no harm: unknown keys of servers, unknown variables of the environment.
+    /// Oddities that do no harm: unknown keys of servers, unknown variables of the environment.
     #[serde(skip)]
     pub warnings: Vec<String>,
     /// A digest of the document and of all variables of the environment that it uses: two configurations with the same
@@ -347,7 +347,7 @@ impl Config {
     /// Reads a file, or without one the variables of the environment. `secret` looks up stored secrets.
     ///
     /// # Errors
-    /// Those of [`Config::load`], and those of `secret`.
+    /// The errors of [`Config::load`], and those of `secret`.
     pub fn load_with(path: Option<&Path>, secret: StoredSecrets<'_>) -> Result<Self, Error> {
         let (text, format) = match path {
             Some(path) => Self::read_file(path)?,
@@ -414,7 +414,7 @@ impl Config {
     /// Parses a text. `environment` returns the values of `${NAME}`.
     ///
     /// # Errors
-    /// What is wrong, naming the key.
+    /// The problem, naming the key.
     pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         read::parse(text, format, &[], environment)
     }

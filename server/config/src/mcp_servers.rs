@@ -47,7 +47,7 @@ pub struct UpstreamConfig {
     /// Names and patterns of its tools that do not exist.
     #[schemars(extend("x-aliases" = ["deniedTools", "excludeTools", "disabled_tools"]))]
     pub disabled_tools: Vec<String>,
-    /// Which of its tools wait for approval.
+    /// The tools of it that wait for approval.
     #[schemars(extend("x-default" = "`quarantine` of all"))]
     pub quarantine: Option<Quarantine>,
     /// How the connection begins.
@@ -188,7 +188,7 @@ pub struct StdioConfig {
     /// something in memory, such as an open page.
     #[schemars(with = "Milliseconds", extend("x-default" = "`servers.idleStopMs`"))]
     pub idle_stop_ms: Option<u64>,
-    /// What the process may do. Without it: the same as the server.
+    /// The permissions of the process. Without it: the same as the server.
     #[schemars(extend("x-default" = "none"))]
     pub confine: Option<ConfineConfig>,
 }
@@ -315,7 +315,7 @@ impl UpstreamConfig {
         Ok((take_keys(&mut entry, &STDIO, path)?, take_keys(&mut entry, &HTTP, path)?, read(entry, path)?))
     }
 
-    /// Which of its tools exist, by their own names.
+    /// Returns the filter of its tools, by their own names.
     #[must_use]
     pub fn tools(&self) -> ToolFilter {
         ToolFilter::by_name(self.enabled_tools.clone(), self.disabled_tools.clone())

@@ -48,7 +48,7 @@ pub struct OpenApiConfig {
     pub include: OperationFilter,
     /// Operations that match any list are no tools.
     pub exclude: OperationFilter,
-    /// Which of its tools wait for approval.
+    /// The tools of it that wait for approval.
     #[schemars(extend("x-default" = "`quarantine` of all"))]
     pub quarantine: Option<Quarantine>,
     /// Whether operations with other methods than `GET` and `HEAD` are tools.

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 
-/// Which personal data are masked, and where. Notifications and audit records are always masked.
+/// The personal data that are masked, and the places. Notifications and audit records are always masked.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PiiConfig {
@@ -64,7 +64,7 @@ impl PiiKind {
 pub struct PiiPattern {
     /// The name of the data; the mask is `[name]`.
     pub name: String,
-    /// What to mask.
+    /// The texts to mask.
     #[serde(with = "Expression")]
     pub pattern: regex::Regex,
 }

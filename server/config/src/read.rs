@@ -29,7 +29,7 @@ static CHAIN: LazyLock<Vec<String>> = LazyLock::new(properties::<ChainConfig>);
 /// Editors of Windows begin a file with it.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What JSON may have beside that of JSON: comments and trailing commas, as in the files of VS Code.
+/// The syntax beyond JSON: comments and trailing commas, as in the files of VS Code.
 const JSON: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -225,7 +225,7 @@ fn take_table(root: &mut Value, key: &str) -> Result<Map<String, Value>, String>
 /// Deserializes a value. `path` is where it is, for messages.
 ///
 /// # Errors
-/// What is wrong, naming the key.
+/// The problem, naming the key.
 pub fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = sanitize_serde_error(&error.inner().to_string());
@@ -241,7 +241,7 @@ pub fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, String> 
 /// Takes `keys` out of a table and deserializes them. (Serde's `flatten` does not say which key is wrong.)
 ///
 /// # Errors
-/// What is wrong, naming the key.
+/// The problem, naming the key.
 pub fn take_keys<T: DeserializeOwned>(table: &mut Value, keys: &[String], path: &str) -> Result<T, String> {
     let table = table.as_object_mut();
     let part: Map<String, Value> =

@@ -1,4 +1,4 @@
-//! What there is to say about each key, from the schema: for the reference page and `codecall config explain`.
+//! The reference of each key, from the schema: for the reference page and `codecall config explain`.
 
 use super::schema::{self, aliases};
 use codecall_base::error::unknown_key;
@@ -65,7 +65,7 @@ impl Key {
         aliases(self.schema)
     }
 
-    /// What it is for, with the meaning of each value.
+    /// Returns its purpose, with the meaning of each value.
     #[must_use]
     pub fn text(&self) -> String {
         let text = self.schema["description"].as_str().unwrap_or_default().to_owned();
@@ -90,7 +90,7 @@ impl Key {
         kind(self.schema, false)
     }
 
-    /// Which part of its value is a secret; `None`: no part.
+    /// Returns the part of its value that is a secret; `None`: no part.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
         self.schema["x-secret"].as_str()
@@ -114,7 +114,7 @@ impl Key {
         self.schema["x-type"].is_string()
     }
 
-    /// What it is if it is left out, in Markdown.
+    /// Returns the value that it has if it is left out, in Markdown.
     #[must_use]
     pub fn default(&self) -> String {
         let schema = self.schema;

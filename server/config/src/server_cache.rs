@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What is remembered of MCP servers between starts, in the database of `store`: their tools and how they are connected to.
+/// The memory of MCP servers between starts, in the database of `store`: their tools and how they are connected to.
 /// With it tools are found before their servers have started.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]

@@ -42,7 +42,7 @@ pub fn has_key(entry: &Value, schema: &Value, key: &str) -> bool {
 /// Returns the `wanted` keys of an entry, by any of their names, with all values in their places.
 ///
 /// # Errors
-/// What is wrong with one of them, naming the key.
+/// The problem with one of them, naming the key.
 pub fn restrictions(
     entry: &Value,
     schema: &Value,

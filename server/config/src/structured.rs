@@ -5,7 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 
-/// Which form the answers of the meta-tools have.
+/// The form of the answers of the meta-tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Structured {
     /// Each answer is sent once: as `structuredContent` to clients that read it, as text to all others.

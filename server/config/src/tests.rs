@@ -13,7 +13,7 @@ fn json(text: &str) -> Result<Config, String> {
     Config::parse(text, Format::Json, &|name| (name == "TOKEN").then(|| "s3cret-token".to_owned()))
 }
 
-/// What is wrong with a configuration, or with the only server of it.
+/// Returns the problem with a configuration, or with the only server of it.
 fn mistake(text: &str) -> String {
     mistake_of(toml(text))
 }
@@ -364,7 +364,7 @@ fn documented(section: &str) -> Vec<String> {
     names
 }
 
-/// Who adds a key adds a row to the page, and the other way round.
+/// Each key has a row on its page, and each row a key.
 #[test]
 fn every_key_is_on_its_page() {
     // What puts the members of an object into the section.

@@ -1,4 +1,4 @@
-//! Which tools exist, and which are listed. These are top-level keys.
+//! The tools that exist, and those that are listed. These are top-level keys.
 
 use super::front::FrontConfig;
 use super::mcp_servers::check_app;
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Which tools exist, and which are listed.
+/// The tools that exist, and those that are listed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ToolPolicy {
-    /// Which tools are indexed (found, described, called by scripts and by `codecall_invoke`) and which are
+    /// The tools that are indexed (found, described, called by scripts and by `codecall_invoke`) and those that are
     /// listed. With this key, `front` has no effect.
     #[schemars(extend("x-default" = "`\"codecall_only\"`"))]
     pub mode: Option<Mode>,
@@ -38,7 +38,7 @@ pub struct ToolPolicy {
     pub front: FrontConfig,
     /// How listed names are spelled. All three spellings are always accepted.
     pub names: NameStyle,
-    /// Which tools of MCP servers and OpenAPI services wait for `codecall tools approve` before they can be found or
+    /// The tools of MCP servers and OpenAPI services that wait for `codecall tools approve` before they can be found or
     /// called: with `"new"` those that were never approved, with `"changed"` those that have changed since they were
     /// approved or first seen, with `true` both.
     pub quarantine: Quarantine,
@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for ToolSettings {
     }
 }
 
-/// Which tools are indexed and which are listed.
+/// The tools that are indexed and those that are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -174,17 +174,17 @@ pub enum Mode {
     MetadataDriven,
 }
 
-/// Which tools wait for the approval of a person.
+/// The tools that wait for the approval of a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quarantine {
     /// None.
     #[default]
     Off,
-    /// Those that were never approved. A change of an approved tool is accepted.
+    /// Tools that were never approved. A change of an approved tool is accepted.
     New,
-    /// Those that have changed. A new tool is approved as it is first seen.
+    /// Tools that have changed. A new tool is approved as it is first seen.
     Changed,
-    /// Those that are new or have changed.
+    /// Tools that are new or have changed.
     All,
 }
 
@@ -232,7 +232,7 @@ impl JsonSchema for Quarantine {
     }
 }
 
-/// What is listed beside the meta-tools.
+/// The tools that are listed beside the meta-tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Expose {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What a table sets; every key may be absent.
+/// The keys of a table; every key may be absent.
 #[derive(Clone, Debug, Default)]
 pub struct VmConfig {
     limits: Vec<(&'static Limit, u64)>,
@@ -22,11 +22,11 @@ pub struct VmConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Permissions {
-    /// What the other keys of this section start from.
+    /// The preset from which the other keys of this section start.
     #[serde(deserialize_with = "preset")]
     #[schemars(with = "String", extend("enum" = Preset::ALL.map(Preset::as_str), "x-default" = "`\"secure\"`"))]
     preset: Option<Preset>,
-    /// Which loops a script may contain. `"bounded"`: no `while`, `do` or endless `for`.
+    /// The loops that a script may contain. `"bounded"`: no `while`, `do` or endless `for`.
     #[serde(deserialize_with = "loops")]
     #[schemars(with = "String", extend("enum" = LOOPS.map(|(name, _)| name), "x-default" = "by preset"))]
     loops: Option<Loops>,
@@ -139,7 +139,7 @@ impl crate::Config {
 /// `base` with the limits of a request that are stricter.
 ///
 /// # Errors
-/// What is wrong, naming the key.
+/// The problem, naming the key.
 pub fn lowered(base: &Policy, limits: Map<String, Value>) -> Result<Policy, String> {
     let wanted = VmConfig::read(limits, "limits")?;
     if wanted.permissions.lenient_input.is_some() {
@@ -155,7 +155,7 @@ impl VmConfig {
     /// Reads a table. `path` is where it is, for messages.
     ///
     /// # Errors
-    /// What is wrong, naming the key.
+    /// The problem, naming the key.
     pub fn read(table: Map<String, Value>, path: &str) -> Result<Self, String> {
         let mut table = Value::Object(table);
         check(&mut table, &SCHEMA, path, &mut FoundSecrets::default())?;

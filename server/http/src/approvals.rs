@@ -22,7 +22,7 @@ const MAX_LISTED: u64 = 1_000;
 struct Decide {
     decision: Verdict,
     reason: Option<String>,
-    /// Who decides, for the record.
+    /// The person who decides, for the record.
     by: Option<String>,
     /// The digest of the input that was seen, or its beginning: the decision holds for no other one.
     input_digest: Option<String>,

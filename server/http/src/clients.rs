@@ -50,7 +50,7 @@ pub struct Clients {
     challenge: Challenge,
 }
 
-/// Who has sent a request.
+/// The sender of a request.
 pub enum Identity {
     /// Somebody who may do everything.
     Server,
@@ -79,7 +79,7 @@ struct Subjects {
     known: Mutex<LruCache<String, Arc<Endpoint>>>,
 }
 
-/// What is said to a client without a token.
+/// The challenge for a client without a token.
 #[derive(Clone, Default)]
 struct Challenge {
     /// The address of the metadata, if there are any.

@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// By how many seconds clocks may differ.
 const LEEWAY: u64 = 30;
 
-/// Who has sent a token.
+/// The sender of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     pub name: String,

@@ -49,7 +49,7 @@ use tokio::sync::watch;
 pub const PATH: &str = "/ui/";
 /// Maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 4 << 20;
-/// What the page may load, and who may show it. Nothing is inline.
+/// The policy for what the page may load, and who may show it. Nothing is inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The name of the page as the client of its runs.

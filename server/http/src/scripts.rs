@@ -48,7 +48,7 @@ struct Restore {
     author: Option<String>,
 }
 
-/// Who has stored a version, if a request does not say so.
+/// The author of a version, if a request does not say so.
 const AUTHOR: &str = "http";
 
 type Answer = Result<Json<Value>, ErrorResponse>;

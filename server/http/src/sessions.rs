@@ -55,7 +55,7 @@ pub struct Sessions {
     local: Arc<LocalSessionManager>,
     max_sessions: usize,
     registry: Arc<Registry>,
-    /// Those of all replicas; `None`: there is only this process.
+    /// The sessions of all replicas; `None`: there is only this process.
     shared: Option<Arc<SharedSessions>>,
 }
 

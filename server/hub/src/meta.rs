@@ -390,7 +390,7 @@ fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T
     })
 }
 
-/// What is wrong with the arguments of a request, and what is expected.
+/// The problem with the arguments of a request, and the arguments that are expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct InvalidArguments(String);

@@ -30,7 +30,7 @@ pub type Messages = UnboundedReceiver<Message>;
 /// The client of a request, if it has a session.
 pub type Session = Option<Arc<Peer<RoleServer>>>;
 
-/// What a tool sends to the client of its request.
+/// A message of a tool to the client of its request.
 pub enum Message {
     Asked(Asked),
     /// How far the task is that its server has made of the call.

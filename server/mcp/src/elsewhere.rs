@@ -20,7 +20,7 @@ pub struct Elsewhere {
     _served: Served,
 }
 
-/// What a replica is asked.
+/// A question to a replica.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Question {

@@ -170,7 +170,7 @@ impl Proceeding {
     }
 }
 
-/// What is requested; it identifies a request among the suspended ones.
+/// The subject of a request; it identifies a request among the suspended ones.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Subject {
     pub method: &'static str,

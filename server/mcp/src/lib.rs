@@ -67,7 +67,7 @@ pub struct Handler {
     is_only: bool,
     /// Identifies the client of this connection.
     number: u64,
-    /// What the session has subscribed to.
+    /// The subscriptions of the session.
     subscriptions: Arc<Subscriptions>,
     /// Cancelled when the last clone of this handler is dropped.
     dropped: CancellationToken,

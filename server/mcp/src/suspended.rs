@@ -54,7 +54,7 @@ pub struct Suspended(Mutex<HashMap<String, (Instant, Work)>>);
 
 /// The work of a request. Dropping it cancels the work.
 pub struct Work {
-    /// What is requested. The repeated request must request the same.
+    /// The subject of the request. The repeated request must have the same.
     subject: Subject,
     task: JoinHandle<Answer>,
     messages: Messages,

@@ -80,7 +80,6 @@ pub fn tool(hub: &Hub, name: &str) -> Option<Tool> {
     }
 }
 
-/// Returns the entry of a meta-tool.
 fn meta_tool_entry(hub: &Hub, tool: &dyn MetaTool, signatures: Option<&SignatureList>) -> Tool {
     let name = meta::listed_name(tool, hub.config().tools.names);
     let description = match signatures {

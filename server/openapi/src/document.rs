@@ -149,7 +149,7 @@ fn visit<'a>(value: &'a Value, mut each: impl FnMut(&'a serde_json::Map<String, 
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     document: usize,
-    /// What `#` means: the document, or the schema with an `$id`.
+    /// The value that `#` means: the document, or the schema with an `$id`.
     root: &'a Value,
 }
 

@@ -49,7 +49,7 @@ pub struct Filter {
     pub ids: Vec<String>,
 }
 
-/// What filters look at.
+/// The parts of an operation that filters look at.
 pub(crate) struct Key<'a> {
     pub method: &'static str,
     pub path: &'a str,
@@ -82,7 +82,7 @@ impl Filter {
     }
 }
 
-/// What operations of a description share.
+/// The parts that operations of a description share.
 pub(crate) struct Shared<'r, 'a> {
     pub resolver: &'r Resolver<'a>,
     pub settings: &'r Settings,

@@ -23,7 +23,7 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The media type and the bytes of the body.
     pub body: Option<(String, Vec<u8>)>,
-    /// What proves who makes the request. Another server must not get it.
+    /// Proofs of who makes the request. Another server must not get them.
     pub credentials: Vec<Credential>,
 }
 

@@ -1,6 +1,6 @@
 //! Converts schemas of OpenAPI to JSON Schema 2020-12.
 //!
-//! What a reference leads to becomes a definition in `$defs`; nothing is repeated. Only keywords with values of the
+//! The target of a reference becomes a definition in `$defs`; nothing is repeated. Only keywords with values of the
 //! right type are taken over, so that the result is always valid. Where a description is usually wrong, the result
 //! accepts more: `oneOf` becomes `anyOf`, since alternatives of descriptions rarely exclude each other.
 //!
@@ -18,7 +18,7 @@ const MAX_EXAMPLE_BYTES: usize = 1_000;
 /// Schemas of types.
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/// What a schema is for.
+/// The direction of the values of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Properties that only appear in responses are left out.

@@ -1,6 +1,6 @@
 //! The calls, timers and limits of one run, as durable futures of its workflow.
 //!
-//! What happens here happens again in each attempt, so it follows from the journal alone: the order in which futures complete, and the
+//! The steps here happen again in each attempt, so they follow from the journal alone: the order in which futures complete, and the
 //! times that answers have.
 
 use crate::people;
@@ -24,7 +24,7 @@ const CANCELLED: u16 = 409;
 
 type Pending<'a> = Pin<Box<dyn DurableFuture<Output = Result<Arrived, TerminalError>> + Send + 'a>>;
 
-/// What belongs to all calls of a run.
+/// The data of all calls of a run.
 pub struct Of {
     pub run: String,
     pub allowed_tools: Option<Vec<String>>,
@@ -38,7 +38,7 @@ pub struct Of {
     pub limit_ms: u64,
 }
 
-/// What a future has given.
+/// The output of a future.
 enum Arrived {
     Answer(Answer),
     /// When a person has decided, in milliseconds since 1970.
@@ -47,7 +47,7 @@ enum Arrived {
     Time,
 }
 
-/// What a future is for.
+/// The purpose of a future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
     Call(CallId),
@@ -316,7 +316,7 @@ impl RunEngine for RestateEngine<'_, '_> {
     }
 }
 
-/// What of a tool decides whether a call of it can be made twice.
+/// The parts of a tool that decide whether a call of it can be made twice.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Described {

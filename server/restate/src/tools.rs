@@ -54,7 +54,7 @@ pub struct Answer {
     pub at_ms: i64,
 }
 
-/// What a call has come to.
+/// The outcome of a call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AnswerKind {

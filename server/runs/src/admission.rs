@@ -92,7 +92,7 @@ struct Shared {
 }
 
 struct State {
-    /// What runs that have begun use. Its lock is taken within that of the state.
+    /// The memory of runs that have begun. Its lock is taken within that of the state.
     memory: Arc<MemoryBudget>,
     /// Number of places that a client may have however much memory is in use.
     permits: usize,
@@ -100,7 +100,7 @@ struct State {
     free_places: usize,
     /// Runs that count towards the limit of the queue.
     queued: usize,
-    /// Those that have something or wait for something.
+    /// The clients that have something or wait for something.
     clients: HashMap<ClientKey, Client>,
     /// The number of the next waiter or grant.
     next: u64,

@@ -25,7 +25,7 @@ pub struct RunContext {
     pub sink: EventSink,
     /// Cancelled when the run has to end, for any reason.
     pub cancel: CancellationToken,
-    /// The same flag for the interpreter, which checks it in the middle of long operations.
+    /// The flag for the interpreter, which checks it in the middle of long operations.
     pub stop: Arc<AtomicBool>,
     /// Why the run has to end; empty if its client has cancelled it.
     reason: OnceLock<Reason>,

@@ -46,7 +46,7 @@ struct Pending {
     calls: JoinSet<CallEnd>,
     /// Calls that had an answer at once, as those of unknown tools do, in their order.
     answered: Vec<CallEnd>,
-    /// Those that wait for a person, with the errors that the script gets if the run cannot pause.
+    /// The calls that wait for a person, with the errors that the script gets if the run cannot pause.
     paused: BTreeMap<CallId, Event>,
 }
 
@@ -129,7 +129,7 @@ fn end_of(ended: Result<CallEnd, JoinError>) -> Option<CallEnd> {
     ended.inspect_err(|error| tracing::error!(%error, "a tool call has crashed")).ok()
 }
 
-/// What a run is driven with.
+/// The driver of a run.
 pub(super) struct Driver<'a> {
     runs: &'a Runs,
     context: &'a Arc<RunContext>,
@@ -139,7 +139,7 @@ pub(super) struct Driver<'a> {
     journal: Option<Arc<dyn RunJournal>>,
     can_pause: bool,
     can_sleep: bool,
-    /// What the journal has recorded and the script has not done again.
+    /// The rounds that the journal has recorded and the script has not done again.
     past: VecDeque<PastRound>,
     /// How long the run took before it was gone on with.
     age: Duration,

@@ -38,7 +38,7 @@ const PASSING: [ErrorCode; 8] = [
     ErrorCode::WorkerStartupFailed,
 ];
 
-/// What makes the calls of one run, and keeps its time.
+/// The engine that makes the calls of one run, and keeps its time.
 pub trait RunEngine: Send {
     /// Makes calls. Their answers are events of [`RunEngine::next`].
     fn make<'a>(&'a mut self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), EngineError>>;
@@ -50,7 +50,7 @@ pub trait RunEngine: Send {
     fn next(&mut self, timer: Option<Duration>) -> BoxFuture<'_, Result<Next, EngineError>>;
 }
 
-/// What comes next in a run.
+/// The next event of a run.
 #[derive(Clone, Debug)]
 pub enum Next {
     /// The script goes on with these events.
@@ -66,13 +66,13 @@ pub enum Next {
 #[error("{0}")]
 pub struct EngineError(pub String);
 
-/// What a run on an engine begins with, the same in each attempt.
+/// The inputs of a run on an engine, the same in each attempt.
 pub struct EngineStart {
     /// The seed of its random numbers.
     pub seed: u64,
     /// The time that the script sees at its beginning, in milliseconds since 1970.
     pub began_ms: i64,
-    /// What the script can find out about tools.
+    /// The directory of tools of the script.
     pub directory: Arc<ToolDirectory>,
 }
 
@@ -90,7 +90,7 @@ pub struct EngineCall {
     pub allowed_apps: Option<Vec<String>>,
 }
 
-/// What has become of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub enum Made {
     /// It has an answer.

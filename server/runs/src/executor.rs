@@ -34,19 +34,19 @@ pub trait Executor: Send + Sync {
     fn close(&self) {}
 }
 
-/// What a run is started with: data, which can be sent to another process.
+/// The inputs of a run: data, which can be sent to another process.
 pub struct StartInputs {
     /// The script.
     pub script: Arc<str>,
     /// Its language; absent: it is guessed.
     pub language: Option<Language>,
-    /// What the script sees of the host.
+    /// The dialect of the host's functions.
     pub dialect: Dialect,
     /// Limits and permissions.
     pub policy: Policy,
     /// JSON text of an object: `codecallContext`.
     pub context: Option<String>,
-    /// What the script can find out about tools.
+    /// The directory of tools of the script.
     pub directory: Arc<ToolDirectory>,
     /// Whether [`Evaluation::take_lookups`] returns what the script looks up in the directory.
     pub record_lookups: bool,
@@ -228,7 +228,7 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// What `cancel` ends.
+    /// Creates it with the token that `cancel` cancels.
     #[must_use]
     pub fn new(evaluation: Box<dyn Evaluation>, cancel: CancellationToken) -> Self {
         Self { evaluation, cancel }

@@ -25,11 +25,11 @@ pub struct RunStart {
     pub script: Arc<str>,
     /// Its language; `None`: it is detected.
     pub language: Option<Language>,
-    /// What the script sees as `codecallContext`: JSON text of an object.
+    /// The `codecallContext` of the script: JSON text of an object.
     pub context: Option<Arc<str>>,
     /// The functions of the host that the script sees.
     pub dialect: Dialect,
-    /// Who has requested it, as the client names itself; `None`: that is not known.
+    /// The client that has requested it, as it names itself; `None`: that is not known.
     pub client: Option<Arc<str>>,
     /// The full name of the tool whose code the script is; `None`: a client has sent it.
     pub tool: Option<Arc<str>>,

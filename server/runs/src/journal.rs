@@ -81,7 +81,7 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a run that leaves the memory waits for.
+/// The events that a run that leaves the memory waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pause {
     /// After how long it goes on in any case; `None`: when a person has decided.
@@ -90,7 +90,7 @@ pub struct Pause {
     pub is_for_person: bool,
 }
 
-/// What has happened in a run before it goes on.
+/// The events in a run before it goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     /// The rounds, in order.

@@ -43,7 +43,7 @@ const MAX_LATE: usize = 32;
 /// Size of the native stack of a script thread, in bytes. Scripts themselves need none, but parsing and printing recurse.
 pub const STACK: usize = 16 * 1024 * 1024;
 
-/// What to do in the next slice of a run.
+/// The task of the next slice of a run.
 pub enum Task {
     /// Compile the script and start the run.
     Begin(Arc<dyn Executor>, Box<StartInputs>),
@@ -139,7 +139,6 @@ struct State {
     is_closed: bool,
 }
 
-/// The state of a level.
 #[derive(Default)]
 struct LevelState {
     /// The queued jobs, of which each client has its turn.

@@ -16,7 +16,7 @@ pub struct ExecuteRequest {
     pub script: Arc<str>,
     /// The language; `None`: it is detected.
     pub language: Option<Language>,
-    /// What the script sees as `codecallContext`: JSON text of an object.
+    /// The `codecallContext` of the script: JSON text of an object.
     pub context: Option<String>,
     /// The functions of the host that the script sees.
     pub dialect: Dialect,
@@ -30,7 +30,7 @@ pub struct ExecuteRequest {
     pub seed: Option<u64>,
     /// Whether to call no tool. Results are samples generated from output schemas.
     pub dry_run: bool,
-    /// What `fetch` of the script may reach; `None`: the script has no `fetch`.
+    /// The hosts that `fetch` of the script may reach; `None`: the script has no `fetch`.
     pub fetch: Option<Arc<[HostRule]>>,
     /// Records the run for replay; `None`: it is not recorded.
     pub journal: Option<Arc<dyn RunJournal>>,

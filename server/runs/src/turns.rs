@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// The items of clients, in the order of their turns.
 pub struct Turns<T> {
-    /// Those that have items, the next one first.
+    /// The clients that have items, the next one first.
     clients: VecDeque<(ClientKey, VecDeque<T>)>,
     len: usize,
 }

@@ -16,7 +16,7 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Maximum number of tools of a folder.
 const MAX_TOOLS: usize = 1_000;
 
-/// What a folder says of its files, to see whether one has changed.
+/// The metadata of the files of a folder, to see whether one has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
@@ -73,7 +73,6 @@ impl Loaded {
     }
 }
 
-/// The files of a tool.
 #[derive(Default)]
 struct ToolFiles {
     code: Vec<PathBuf>,

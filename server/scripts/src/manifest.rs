@@ -1,4 +1,4 @@
-//! What the author of a script tool says of it, in a block of TOML at the beginning of the file or in a file beside it.
+//! The manifest of a script tool by its author, in a block of TOML at the beginning of the file or in a file beside it.
 //!
 //! Each field is a key. An unknown key is an error that names the nearest one.
 
@@ -27,7 +27,7 @@ pub struct Manifest {
     /// A display name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the tool does, for those who choose between tools. Required.
+    /// The purpose of the tool, for those who choose between tools. Required.
     pub description: String,
     /// JSON schema of the parameters, which are an object. A parameter with a `default` may be left out. Default: made from
     /// the type of the first parameter of `execute` in TypeScript, else any object.
@@ -39,7 +39,7 @@ pub struct Manifest {
     /// Names of the secrets that `config` contains, of the workspace of the configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// What `fetch` may reach. Without hosts the tool has no `fetch`.
+    /// The hosts that `fetch` may reach. Without hosts the tool has no `fetch`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRule>,
     /// Names or patterns of the tools that it may call.
@@ -61,7 +61,7 @@ pub struct Manifest {
     /// first. Default: as the annotations and the configuration say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
-    /// What the tool does to the world.
+    /// The effects of the tool on the world.
     pub annotations: Annotations,
 }
 
@@ -85,7 +85,7 @@ impl Default for Manifest {
     }
 }
 
-/// What a tool does to the world: the annotations of MCP.
+/// The effects of a tool on the world: the annotations of MCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Annotations {
@@ -107,7 +107,7 @@ pub struct Annotations {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Example {
-    /// What the example shows.
+    /// The purpose of the example.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The parameters.

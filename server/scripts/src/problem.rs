@@ -1,4 +1,4 @@
-//! What is wrong with a script tool, for its author.
+//! Problems of a script tool, for its author.
 
 use agentscript::{Diagnostic, ErrorCode, Location};
 use serde::Serialize;
@@ -25,9 +25,9 @@ pub struct Problem {
     /// The beginning of that line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_line: Option<Box<str>>,
-    /// What is wrong.
+    /// The problem, in one sentence.
     pub message: String,
-    /// What to write instead, if that is known.
+    /// The remedy, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

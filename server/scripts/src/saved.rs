@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub struct SavedScript<'a> {
     /// The name of its tool.
     pub name: &'a str,
-    /// What it does.
+    /// The description of the tool.
     pub description: &'a str,
     /// JSON schema of its parameters.
     pub parameters: Option<&'a Map<String, Value>>,
@@ -26,7 +26,7 @@ impl SavedScript<'_> {
     /// configuration.
     ///
     /// # Errors
-    /// What is wrong with the script, by its own lines, or with what is said of it.
+    /// Problems of the script, by its own lines, or of its description.
     pub fn compose(&self, app: &str, policy: &Policy) -> Result<StoredCode, Vec<Problem>> {
         let manifest = self.manifest().map_err(|problem| vec![problem])?;
         let languages = [Language::JavaScript, Language::TypeScript];

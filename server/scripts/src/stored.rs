@@ -17,7 +17,7 @@ pub struct Stored {
 /// Why a stored tool cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredError {
-    /// What is wrong with the code or the name.
+    /// Problems of the code or the name.
     Invalid(Vec<Problem>),
     /// There is no such tool or version: what to say.
     Unknown(String),

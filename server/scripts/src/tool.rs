@@ -18,7 +18,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// Maximum number of errors in a message.
 const MAX_ERRORS: usize = 5;
 
-/// What a tool is made of.
+/// The parts that a tool is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolSource<'a> {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct ToolSource<'a> {
 
 /// A tool that can be called. It never changes: a changed file is another one.
 pub struct ScriptTool {
-    /// What it says of itself.
+    /// The manifest.
     pub manifest: Manifest,
     /// Its code.
     pub code: Arc<str>,
@@ -53,7 +53,7 @@ impl std::fmt::Debug for ScriptTool {
     }
 }
 
-/// What calls the function of a tool. Its own copies of the parameters can be changed.
+/// The call of the function of a tool. Its own copies of the parameters can be changed.
 const CALL: &str =
     "\n;return await execute(structuredClone(codecallContext.params), structuredClone(codecallContext.config));";
 
@@ -62,7 +62,7 @@ impl ScriptTool {
     /// `policy` are the limits of the configuration.
     ///
     /// # Errors
-    /// What is wrong with it, in the order of the text.
+    /// The problems, in the order of the text.
     pub fn check(app: &str, source: ToolSource<'_>, policy: &Policy) -> Result<Self, Vec<Problem>> {
         aside(|| Self::check_here(app, source, policy)).map_err(|problem| vec![problem])?
     }

@@ -43,7 +43,7 @@ struct State {
     tools: BTreeMap<String, Loaded>,
     /// Why the folder cannot be read.
     unreadable: Option<String>,
-    /// What was logged, so that it is logged once.
+    /// The messages that were logged, so that each is logged once.
     logged: BTreeSet<String>,
     /// The signature of the files that `tools` are made of.
     signature: Signature,
@@ -52,7 +52,7 @@ struct State {
     stamp: Option<i64>,
     /// Whether `tools` are not made of `stored`.
     is_stale: bool,
-    /// What runs are executed by: the hub of this moment.
+    /// The executor of runs: the hub of this moment.
     runs: Weak<Runs>,
     /// Values that are redacted because a tool has had them.
     redacted: BTreeSet<String>,

@@ -62,7 +62,7 @@ impl ApprovalState {
 pub struct ApprovalRequest {
     /// Its id: 12 hexadecimal digits.
     pub id: String,
-    /// Which call it is: the call of a run, or a call of this input by this client.
+    /// The call that it is about: the call of a run, or a call of this input by this client.
     #[serde(skip)]
     pub subject: String,
     /// The run whose script makes the call; `None`: no script does.
@@ -79,10 +79,10 @@ pub struct ApprovalRequest {
     pub long_members: Option<String>,
     /// The SHA-256 digest of the input that is sent: of its JSON text without spaces, with sorted members.
     pub input_digest: String,
-    /// Who makes the call, as the client names itself.
+    /// The client that makes the call, as it names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// What an approval holds for beyond this call; `None`: for this call only.
+    /// The scope of an approval beyond this call; `None`: it holds for this call only.
     #[serde(skip)]
     pub scope: Option<String>,
     /// Whether an approval holds for further calls of this tool by this client.
@@ -98,7 +98,7 @@ pub struct ApprovalRequest {
     /// When it was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_ms: Option<i64>,
-    /// Who has decided.
+    /// The person who has decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
     /// Why, in the words of that person.
@@ -151,7 +151,7 @@ pub struct Decision {
     pub digest: Option<String>,
     /// Whether the call is allowed.
     pub is_approved: bool,
-    /// Who decides, and by which way.
+    /// The person who decides, and by which way.
     pub by: String,
     /// Why.
     pub reason: Option<String>,
@@ -167,7 +167,7 @@ impl Decision {
     }
 }
 
-/// What came of a decision.
+/// The outcome of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decided {
     /// It holds.
@@ -239,7 +239,7 @@ pub(crate) const GRANTED: &str = "SELECT id FROM approval_requests WHERE scope =
 
 const COLUMNS: &str = "id, subject, run, tool, input, digest, client, scope, asked, expires, state, used, decided, decided_by, reason, \
     CAST(octet_length(input) AS BIGINT), long_members";
-/// The same with the first page of the input. A character has up to four bytes.
+/// The columns with the first page of the input. A character has up to four bytes.
 const COLUMNS_LISTED: &str = "id, subject, run, tool, substr(input, 1, 4096), digest, client, scope, asked, expires, state, used, decided, decided_by, reason, \
     CAST(octet_length(input) AS BIGINT), long_members";
 

@@ -1,4 +1,4 @@
-//! What people have approved of tools: the definitions that a quarantine compares those of the moment with.
+//! Approvals of tools by people: the definitions that a quarantine compares those of the moment with.
 //!
 //! The texts of definitions are those of servers, kept to show what has changed. They contain nothing of the
 //! configuration; a server is identified by a digest.
@@ -27,7 +27,7 @@ pub struct Approval {
 /// The approved tools of a server, by name.
 pub type Approvals = BTreeMap<String, Approval>;
 
-/// What people have approved of tools, by server. An implementation keeps it in memory: the catalogue of tools does not
+/// Approvals of tools by people, by server. An implementation keeps them in memory: the catalogue of tools does not
 /// wait for a store.
 pub trait ApprovalStore: Send + Sync {
     /// Returns what is approved, as far as this process knows; `None`: it does not know yet. A server that was asked about
@@ -73,7 +73,7 @@ pub struct SqlApprovals {
     files: Option<ApprovalFiles>,
 }
 
-/// What is known of a server.
+/// The approvals of a server.
 #[derive(Clone, Default)]
 struct Known {
     /// How often its approvals were changed when they were read.

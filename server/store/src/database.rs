@@ -183,7 +183,7 @@ impl Problem {
     }
 }
 
-/// What a database understands.
+/// The dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite.
@@ -260,7 +260,7 @@ pub struct Database {
     interceptor: Option<Arc<dyn Interceptor>>,
 }
 
-/// What stands between a process and its database: tests let it fail, and have a clock of their own.
+/// An interceptor between a process and its database: tests let it fail, and have a clock of their own.
 pub trait Interceptor: Send + Sync {
     /// Does a transaction, or fails in its place, before or after it was done.
     fn batch<'a>(&'a self, work: BoxFuture<'a, Result<Vec<Row>, Problem>>) -> BoxFuture<'a, Result<Vec<Row>, Problem>>;
@@ -275,7 +275,7 @@ enum Driver {
     Postgres(Box<postgres::Postgres>),
 }
 
-/// What is notified of messages. Dropping it ends its connection.
+/// A listener that is notified of messages. Dropping it ends its connection.
 pub struct Listener {
     wake: Arc<tokio::sync::Notify>,
     _listening: Option<AbortOnDrop>,
@@ -418,7 +418,7 @@ impl Database {
     /// Executes one statement.
     ///
     /// # Errors
-    /// Those of [`Database::batch`].
+    /// The errors of [`Database::batch`].
     pub async fn query(
         &self,
         sql: impl Into<Cow<'static, str>>,

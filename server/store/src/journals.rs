@@ -92,7 +92,7 @@ impl From<VaultError> for JournalProblem {
     }
 }
 
-/// Who holds a run, and for how long without renewing.
+/// The holder of a run, and the time for which it holds it without renewing.
 #[derive(Clone, Debug)]
 pub struct Lease {
     /// The process: a random text.
@@ -242,7 +242,7 @@ pub struct Spent {
     pub script_ms: u64,
 }
 
-/// What has become of a run that was submitted.
+/// The outcome of a submission of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submitted {
     /// It is stored.

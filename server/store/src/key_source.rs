@@ -23,12 +23,12 @@ pub struct KeySource {
     place: Option<KeyPlace>,
 }
 
-/// What keeps keys. Both have the same text: a key in base64 on each line.
+/// The place that keeps keys. Both have the same text: a key in base64 on each line.
 #[derive(Clone, Debug)]
 enum KeyPlace {
     File(PathBuf),
     Keyring {
-        /// What processes lock before they change the keys: the file that would otherwise have them.
+        /// The file that processes lock before they change the keys: the one that would otherwise have them.
         beside: PathBuf,
     },
 }
@@ -72,7 +72,7 @@ impl KeySource {
     /// Reads the keys on a thread that may wait.
     ///
     /// # Errors
-    /// Those of [`Self::load`].
+    /// The errors of [`Self::load`].
     pub async fn load_beside(&self) -> Result<KeyRing, SealError> {
         let source = self.clone();
         blocking(move || source.load()).await

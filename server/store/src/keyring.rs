@@ -44,7 +44,7 @@ fn entry() -> Result<keyring_core::Entry, String> {
     keyring_core::Entry::new("codecall", "master key").map_err(|error| told(&error))
 }
 
-/// What is wrong, and what to do.
+/// Returns the problem, and the remedy.
 #[cfg(feature = "keyring")]
 fn told(error: &keyring_core::Error) -> String {
     let advice = "unlock it, start it in this session, or set CODECALL_MASTER_KEY or CODECALL_MASTER_KEY_FILE";

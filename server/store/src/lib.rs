@@ -85,11 +85,11 @@ pub struct Stores {
     pub rates: Arc<dyn RateLimiter>,
     /// Vectors of what tools say of themselves, for the search by meaning.
     pub vectors: Arc<dyn VectorStore>,
-    /// What is known of MCP servers from earlier connections.
+    /// Records of MCP servers from earlier connections.
     pub servers: Arc<dyn ServerStore>,
     /// The shapes of results that were seen.
     pub shapes: Arc<dyn ShapeStore>,
-    /// What people have approved of tools.
+    /// Approvals of tools by people.
     pub approvals: Arc<dyn ApprovalStore>,
     /// Credentials that servers have issued.
     pub credentials: Arc<dyn CredentialStore>,

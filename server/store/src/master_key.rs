@@ -10,7 +10,7 @@ use crate::{VaultError, now_ms, rotation};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// What has become of a key.
+/// The master keys, and the place of a new one.
 #[derive(Debug)]
 pub struct MasterKeys {
     /// The keys.
@@ -139,7 +139,7 @@ impl CachedKeys {
     /// Returns the keys of a source. Makes a key if there is none.
     ///
     /// # Errors
-    /// Those of [`MasterKeys::of`].
+    /// The errors of [`MasterKeys::of`].
     pub async fn get(&self, source: &KeySource) -> Result<Arc<KeyRing>, VaultError> {
         // Another process may have added a key, with which it seals.
         let changed = source.changed();

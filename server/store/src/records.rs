@@ -21,7 +21,7 @@ pub struct Records {
     pub max_bytes: usize,
 }
 
-/// What is stored of a record.
+/// A stored record.
 #[derive(Deserialize, Serialize)]
 struct Stored<R> {
     format: u32,

@@ -113,7 +113,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What a rotation has done.
+/// The outcome of a rotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rotated {
     /// Records that are sealed with the first key now.

@@ -56,7 +56,7 @@ pub struct RunSummary {
     /// The code of the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Who has requested it, as the client names itself.
+    /// The client that has requested it, as it names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The beginning of the script, or the name of the tool.
@@ -112,14 +112,14 @@ impl RecordedRun {
     }
 }
 
-/// Which runs are listed. All conditions hold.
+/// A filter of runs. All conditions hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// The status; `failed` are all but `ok`.
     pub status: Option<String>,
     /// A tool that it has called, by any spelling of its name; with `*` at the end, any that begins so.
     pub tool: Option<String>,
-    /// What was run.
+    /// The kind of the run.
     pub kind: Option<String>,
     /// The beginning of the client's name, in any case.
     pub client: Option<String>,

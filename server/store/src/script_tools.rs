@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of the name of an author, in bytes.
 const MAX_AUTHOR_BYTES: usize = 200;
 
-/// What a version of a tool consists of.
+/// The content of a version of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct StoredCode {
@@ -24,10 +24,10 @@ pub struct StoredCode {
 pub struct StoredVersion {
     /// Its number, from 1.
     pub version: i64,
-    /// What it consists of.
+    /// The content.
     #[serde(flatten)]
     pub code: StoredCode,
-    /// Who has stored it.
+    /// The person who has stored it.
     pub author: String,
     /// When, in milliseconds since 1970.
     pub stored_ms: i64,

@@ -27,7 +27,7 @@ const KEY_BYTES: usize = 32;
 const ID_BYTES: usize = 4;
 /// The length of a salt, in bytes.
 const SALT_BYTES: usize = 32;
-/// What derived keys are for.
+/// The purpose of derived keys.
 const PURPOSE: &[u8] = b"codecall secrets 1";
 
 /// Where a secret is stored. A record can be opened in its own place only.
@@ -75,7 +75,7 @@ pub enum SealError {
     KeyFile {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The keyring of the system cannot be used.
@@ -95,7 +95,7 @@ pub enum SealError {
     NotRegistered {
         /// The id of the key of the database.
         registered: String,
-        /// What the server has.
+        /// The keys of the server, in words.
         own: String,
         /// Where the key belongs.
         place: String,
@@ -108,7 +108,7 @@ pub enum SealError {
     StillNeeded {
         /// The id of the key.
         id: String,
-        /// What it has sealed.
+        /// The data that it has sealed.
         by: String,
         /// Where the key belongs.
         place: String,

@@ -1,4 +1,4 @@
-//! What is known of MCP servers from earlier connections: their tools, and how a connection begins. With it tools are
+//! Records of MCP servers from earlier connections: their tools, and how a connection begins. With them tools are
 //! found before their servers have started.
 //!
 //! Records are as trustworthy as what the server itself says. They contain nothing of the configuration; a server is
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum size of a record, in bytes. A larger one is not stored.
 const MAX_RECORD_BYTES: usize = 32 << 20;
 
-/// What is known of a server.
+/// The record of a server.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ServerRecord {
     /// How the last connection began: never [`Lifecycle::Auto`].

@@ -14,7 +14,7 @@ const MAX_SESSIONS: i64 = 100_000;
 /// A stored session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// What the client has opened it with: JSON.
+    /// The message with which the client has opened it: JSON.
     pub opening: String,
     /// The server to which the stream of the client is open.
     pub stream: Option<String>,

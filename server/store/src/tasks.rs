@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct StoredTask {
     /// The id of its run, if it is one that outlives its server.
     pub run: Option<String>,
-    /// What its client was told of it: JSON.
+    /// The description that its client has got: JSON.
     pub description: String,
     /// How it has ended: JSON. `None`: it has not, or its server has ended before it.
     pub end: Option<String>,

@@ -119,7 +119,7 @@ const TABLES: [Table; 18] = [
     Table { name: "vectors", columns: &["model", "text", "used", "vector"], added: 0 },
 ];
 
-/// What a file has got.
+/// The content of an exported file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Rows.

@@ -1,11 +1,11 @@
-//! What is in a database beside runs, and what of it is no longer needed.
+//! The upkeep of a database: figures of its data beside runs, and the removal of data that is no longer needed.
 //!
-//! The stores delete what has expired when they write. This does so also where nobody writes any more.
+//! The stores delete expired rows when they write. This module does so also where nobody writes any more.
 
 use crate::StoreError;
 use crate::database::{Database, Statement};
 
-/// What is counted: how it is called, and its rows.
+/// The data that are counted: the name, and the rows.
 const COUNTED: [(&str, &str); 10] = [
     ("secrets", "SELECT count(*) FROM secrets"),
     ("scriptTools", "SELECT count(*) FROM script_tools"),

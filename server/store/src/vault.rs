@@ -13,7 +13,7 @@ const TABLE: &str = "secrets";
 /// Maximum size of a secret, in bytes.
 const MAX_SECRET_BYTES: usize = 64 << 10;
 
-/// What is visible of a secret.
+/// The visible part of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretEntry {

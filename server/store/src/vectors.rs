@@ -100,7 +100,7 @@ pub struct SqlVectors {
     database: Database,
     /// Maximum number of vectors, of all models.
     max_vectors: u64,
-    /// Those that were read and whose time of last use is not of today.
+    /// Digests that were read and whose time of last use is not of today.
     stale: Mutex<HashSet<(VectorModel, Digest)>>,
 }
 

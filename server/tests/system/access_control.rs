@@ -360,7 +360,7 @@ async fn calling_a_meta_tool_ends_a_run() {
     assert_eq!(world.called(), [""; 0]);
 }
 
-/// The same checks hold in the synchronous dialect.
+/// In the synchronous dialect a call of a meta-tool ends the run too.
 #[tokio::test(flavor = "multi_thread")]
 async fn calling_a_meta_tool_ends_a_synchronous_run() {
     let world = world(CONFIG);

@@ -21,14 +21,14 @@ pub struct AuthorizationServer {
     state: Arc<Mutex<Issued>>,
 }
 
-/// What was issued, and what is said.
+/// The tokens that were issued, and the claims of the server.
 #[derive(Default)]
 pub struct Issued {
     /// Replaces members of the metadata; null removes one.
     pub metadata: Value,
     /// Replaces members of the metadata of the MCP server.
     pub resource_metadata: Value,
-    /// What is said as `iss` in the answer to a login; `None`: the issuer.
+    /// The `iss` in the answer to a login; `None`: the issuer.
     pub iss: Option<String>,
     /// Access tokens that the MCP server accepts, with their scopes.
     pub valid: BTreeMap<String, String>,

@@ -132,7 +132,7 @@ async fn nobody_waits_for_the_slow() {
     until_gone(&folder.path("slow.log")).await;
 }
 
-/// What was known at the last start is known at once, and not announced as news.
+/// The tools of the last start are known at once, and not announced as news.
 #[tokio::test]
 #[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn tools_of_the_last_start() {

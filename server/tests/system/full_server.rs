@@ -207,7 +207,7 @@ async fn others_are_answered_while_all_connections_are_in_use() {
     }
 }
 
-/// The same with the default number. It prints the longest times.
+/// Others are answered with the default number of connections. It prints the longest times.
 #[tokio::test]
 #[ignore = "SKIPPED: needs more than 1,024 open files, and takes long: bash .ci/run"]
 async fn others_are_answered_while_512_connections_are_in_use() {

@@ -30,7 +30,7 @@ struct Person {
     root: String,
     /// How long it takes to answer.
     thinks: Duration,
-    /// What it was asked: the messages.
+    /// The questions to it: the messages.
     asked: Arc<Mutex<Vec<String>>>,
     /// The pages of which it was told that they are done.
     pages: Arc<Mutex<Vec<String>>>,
@@ -279,7 +279,7 @@ async fn questions_are_limited() {
     }
 }
 
-/// What a person sees has no secrets, no control characters, and says whose question it is.
+/// A question to a person has no secrets, no control characters, and says whose question it is.
 #[tokio::test]
 async fn questions_are_cleaned() {
     let folder = Folder::new();

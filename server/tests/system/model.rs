@@ -1,4 +1,4 @@
-//! What models read and write: the sizes of answers, what is said of results, errors that can be mended, names.
+//! Texts that models read and write: the sizes of answers, descriptions of results, errors that can be mended, names.
 
 use crate::support::*;
 use base64::Engine as _;
@@ -25,7 +25,7 @@ fn inflated(line: &str) -> String {
     String::from_utf8(text).expect("UTF-8")
 }
 
-/// What results are is learned from them, and kept for the next process.
+/// The shapes of results are learned from them, and kept for the next process.
 #[tokio::test]
 async fn the_shapes_of_results_are_learned() {
     let folder = Folder::new();
@@ -99,7 +99,7 @@ async fn long_results_come_in_pieces() {
     }
 }
 
-/// What the caller needs of a path stays, and the rest does not.
+/// The part of a path that the caller needs stays, and the rest does not.
 #[tokio::test]
 async fn paths_that_the_caller_needs_stay_in_errors() {
     let folder = Folder::new();
@@ -198,7 +198,7 @@ async fn exit_codes() {
     }
 }
 
-/// What a client does wrong is answered, and no warning. The log has no words of the library of MCP.
+/// A mistake of a client is answered, and no warning. The log has no words of the library of MCP.
 #[tokio::test]
 async fn mistakes_of_clients_are_no_warnings() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What belongs to whom: runs, approvals and rates are those of the key of a subject (issuer, subject, client), whatever
+//! Owners: runs, approvals and rates are those of the key of a subject (issuer, subject, client), whatever
 //! its name looks like, and are read with the scopes that they were begun with.
 
 use crate::http_clients::{ISSUER, OWN, RESOURCE, SigningKey, claims};
@@ -160,7 +160,7 @@ async fn rates_belong_to_the_key_of_a_subject() {
     server.end().await;
 }
 
-/// What a person has approved for a subject holds for no other one.
+/// An approval of a person for a subject holds for no other one.
 #[tokio::test]
 async fn approvals_belong_to_the_key_of_a_subject() {
     let world = World::new(json!({}), Value::Null).await;

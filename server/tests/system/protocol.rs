@@ -1,4 +1,4 @@
-//! What an MCP client sees.
+//! The protocol as an MCP client sees it.
 
 use crate::support::*;
 use rmcp::model::*;

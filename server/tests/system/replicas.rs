@@ -252,7 +252,7 @@ async fn until_ended(server: &HttpProcess, id: &Value) -> Value {
     }
 }
 
-/// What is not durable ends with its server. The client is told that it may have run.
+/// A run that is not durable ends with its server. The client is told that it may have run.
 #[tokio::test]
 async fn what_is_lost_says_so() {
     let cluster = Cluster::start(json!({"interaction": {"taskAfterMs": 300}})).await;

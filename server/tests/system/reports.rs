@@ -1,4 +1,4 @@
-//! What clients get to know: of calls, of progress, of limits, of a shutdown, and of wrong input.
+//! Reports to clients: of calls, of progress, of limits, of a shutdown, and of wrong input.
 
 use crate::model_server::*;
 use crate::support::*;

@@ -218,7 +218,7 @@ async fn a_run_survives_its_worker_and_its_engine() {
     assert_eq!(stack.server.end().await, Some(0));
 }
 
-/// What a script sees is what it sees in memory.
+/// A script sees the same as in memory.
 #[tokio::test]
 async fn a_run_is_like_one_in_memory() {
     let stack = Stack::start(json!({})).await;
@@ -442,7 +442,7 @@ async fn a_run_ends_at_its_limit() {
     assert!(began.elapsed() >= Duration::from_secs(3));
 }
 
-/// Who cancels a run stops the tool that it waits for, also when the run has been suspended.
+/// A cancelled run stops the tool that it waits for, also when the run has been suspended.
 #[tokio::test]
 async fn a_cancelled_run_stops_its_tools() {
     let stack = Stack::start(json!({})).await;
@@ -471,7 +471,7 @@ async fn a_cancelled_run_stops_its_tools() {
     until("the loser is stopped", || stack.ledger.dropped() == dropped + 1).await;
 }
 
-/// The same key begins one run.
+/// Two submissions with one key begin one run.
 #[tokio::test]
 async fn a_run_is_submitted_once() {
     let stack = Stack::start(json!({})).await;

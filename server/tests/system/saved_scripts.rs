@@ -133,7 +133,7 @@ async fn a_client_asks_its_person() {
     }
 }
 
-/// What cannot be a tool is refused before anybody is asked, and nothing is there unless the configuration says so.
+/// A script that cannot be a tool is refused before anybody is asked, and nothing is there unless the configuration says so.
 #[tokio::test]
 async fn what_is_wrong_is_refused_before_anybody_is_asked() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What leaves the server contains no secret: each way out, with a secret that is added while the server runs, and with
+//! No way out of the server shows a secret: each way, with a secret that is added while the server runs, and with
 //! random ones in every spelling.
 
 mod leaky;
@@ -24,7 +24,7 @@ use world::World;
 
 /// A secret that no configuration contains.
 const SECRET: &str = "late-Zq3/7+x&9Kd_5w";
-/// The same for other hubs: the logs of a process are redacted with the secrets of all its hubs.
+/// A secret of other hubs: the logs of a process are redacted with the secrets of all its hubs.
 const OTHER_SECRET: &str = "other-9Kd_5w-Zq3";
 
 fn config(value: &Value) -> Config {
@@ -139,7 +139,7 @@ async fn errors_of_the_program_are_redacted() {
     assert!(ended.stderr.contains("audit.file: cannot be opened: [secret]"), "{}", ended.stderr);
 }
 
-/// What an embedder adds before the start is in the same registry.
+/// A secret that an embedder adds before the start is in the same registry.
 #[tokio::test]
 async fn the_configuration_and_the_hub_share_their_secrets() {
     let config = config(&json!({}));

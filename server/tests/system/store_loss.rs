@@ -43,7 +43,7 @@ fn move_store(folder: &Folder, from: &str, to: &str) {
     }
 }
 
-/// What can happen to the file.
+/// The ways in which the file can be lost.
 const LOSSES: [&str; 4] = ["deleted", "moved", "replaced", "renamed folder"];
 
 fn lose(folder: &Folder, how: &str) {

@@ -382,14 +382,14 @@ fn joined_names(tool: &ToolDefinition) -> impl Iterator<Item = String> {
 #[derive(Default)]
 pub struct Snapshot {
     rows: Vec<Arc<Entry>>,
-    /// What scripts can look up: the rows, in this order.
+    /// The directory for lookups of scripts: the rows, in this order.
     directory: Arc<ToolDirectory>,
     index: OnceLock<Index>,
-    /// What was indexed before this snapshot was made.
+    /// The segments that were indexed before this snapshot was made.
     indexed: Segments,
     listed: Listed,
     offered: Listed,
-    /// What has redacted the definitions.
+    /// The redactor of the definitions.
     redactor: Redactor,
     /// Tools that wait for approval, by full name.
     pending: Vec<Pending>,
@@ -494,7 +494,7 @@ impl Snapshot {
         self.directory.names().apps()
     }
 
-    /// What scripts can look up. While no tool changes, later snapshots have the same one.
+    /// Returns the directory for lookups of scripts. While no tool changes, later snapshots have the same one.
     #[must_use]
     pub fn directory(&self) -> &Arc<ToolDirectory> {
         &self.directory

@@ -53,7 +53,7 @@ pub trait Document {
 
 /// The tools of one app, by words.
 pub struct Segment {
-    /// What it was made from.
+    /// The tools that it was made from.
     tools: Vec<Arc<ToolDefinition>>,
     title: Option<String>,
     /// One a tool.

@@ -1,4 +1,4 @@
-//! Which tools there are, how they are found, and the chain that every call of one passes. It must not know scripts
+//! Tools: the catalogue, the search, and the chain that every call of one passes. It must not know scripts
 //! and runs, nor who asks.
 
 #![forbid(unsafe_code)]

@@ -62,14 +62,14 @@ pub struct Pipeline {
     lenient_input: bool,
     /// In the order of `before`.
     hooks: Arc<[Arc<dyn Hook>]>,
-    /// What may be called without a script.
+    /// The tools that may be called without a script.
     direct_calls: DirectCalls,
     concurrency_limits: Vec<(ToolPattern, Arc<Semaphore>)>,
     /// How often a call of a script is made again that its tool has refused.
     rate_limit_retries: u32,
-    /// What tools may ask the client of a call.
+    /// The questions that tools may ask the client of a call.
     interaction: Arc<InteractionConfig>,
-    /// Which calls a person has to approve.
+    /// The calls that a person has to approve.
     approval: Arc<ApprovalConfig>,
     /// Where those wait; absent: they cannot.
     approval_requests: Option<Arc<dyn ApprovalRequests>>,
@@ -104,7 +104,7 @@ pub struct ToolCall {
     pub tool: String,
     /// Its input.
     pub input: Map<String, Value>,
-    /// Who makes it, and in what run.
+    /// The context: the caller, and the run.
     pub context: CallContext,
     /// The only tools the caller may call; absent: all.
     pub allowed: Option<Arc<[String]>>,
@@ -194,7 +194,7 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// The same chain for a client, in front of its own catalogue. Limits and hooks are those of all clients together.
+    /// Returns this chain for a client, in front of its own catalogue. Limits and hooks are those of all clients together.
     #[must_use]
     pub fn for_client(&self, catalogue: Arc<Catalogue>, identity: ClientIdentity) -> Self {
         let ClientIdentity { name, owner, decides } = identity;

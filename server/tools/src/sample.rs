@@ -22,7 +22,7 @@ const MAX_EXAMPLE_BYTES: usize = 60;
 /// Maximum length of a pattern for which candidates are tried, in bytes.
 const MAX_PATTERN_BYTES: usize = 256;
 
-/// Which properties of an object are filled in.
+/// The properties of an object that are filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     /// Required properties.

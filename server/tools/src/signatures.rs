@@ -36,13 +36,13 @@ const MAX_RESULT_CHARS: [usize; 2] = [60, 100];
 pub enum Level {
     /// Parameters and result, as far as they are short.
     Capped,
-    /// The same with the first sentence of the description.
+    /// The capped form with the first sentence of the description.
     CappedSentence,
     /// All parameters, and the result.
     Plain,
-    /// The same with the first sentence of the description.
+    /// The full form with the first sentence of the description.
     Sentence,
-    /// The same with a few words on each parameter.
+    /// The full form with a few words on each parameter.
     Hints,
 }
 

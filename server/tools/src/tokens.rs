@@ -7,7 +7,7 @@
 const MAX_LETTERS: usize = 10;
 const MAX_DIGITS: usize = 3;
 const MAX_SIGNS: usize = 4;
-/// The same for letters beyond ASCII, which have fewer tokens of their own.
+/// Most letters beyond ASCII in a token: these have fewer tokens of their own.
 const MAX_OTHER_LETTERS: usize = 2;
 
 /// Estimates the number of tokens of a text.

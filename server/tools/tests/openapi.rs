@@ -67,7 +67,7 @@ fn read(path: &Path, app: &str) -> Result<(Api, Duration), String> {
     Ok((describe(&documents, &settings)?, began.elapsed()))
 }
 
-/// What was found of one description.
+/// The figures of one description.
 #[derive(Default)]
 struct Figures {
     operations: usize,

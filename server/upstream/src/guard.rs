@@ -42,7 +42,7 @@ mod unix {
     /// How often processes are searched that were started while others were ended.
     const MAX_SEARCHES: usize = 5;
 
-    /// What marks all servers of this process.
+    /// The mark of all servers of this process.
     static OWN: LazyLock<String> = LazyLock::new(|| {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         format!("{}-{:x}", std::process::id(), time.as_nanos())
@@ -140,7 +140,7 @@ mod unix {
         }
     }
 
-    /// What marks the processes of one server.
+    /// The mark of the processes of one server.
     pub struct Marker(String);
 
     impl Marker {

@@ -34,7 +34,7 @@ pub enum Incoming {
     Malformed {
         /// The id of its request, if it can be found.
         id: Option<RequestId>,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Anything else, such as log output or a malformed notification: it is ignored.

@@ -218,12 +218,12 @@ impl UpstreamCall {
     }
 }
 
-/// What servers are started with.
+/// The settings with which servers are started.
 #[derive(Clone, Copy)]
 pub struct Start<'a> {
     /// Redacted in what they log.
     pub secrets: &'a Arc<SecretRegistry>,
-    /// What is known of them, and their tokens.
+    /// The stores with records of servers, and their tokens.
     pub stores: &'a Stores,
     /// Where their processes wait for their turn.
     pub queue: &'a Arc<StartQueue>,

@@ -30,7 +30,7 @@ const EARLY: u64 = 30;
 /// How often it is looked at whether another process has logged in.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a server has issued, and what is needed to renew it.
+/// The tokens that a server has issued, and the data to renew them.
 #[derive(Clone, Deserialize, Serialize)]
 struct Tokens {
     /// The resource for which the token is.
@@ -45,7 +45,7 @@ struct Tokens {
     expires_at: Option<u64>,
     /// The scopes that were granted.
     scopes: BTreeSet<String>,
-    /// Those that the last refused request needs. The next login, which is another process, asks for them too.
+    /// The scopes that the last refused request needs. The next login, which is another process, asks for them too.
     #[serde(default)]
     wanted: BTreeSet<String>,
 }
@@ -57,14 +57,14 @@ impl Tokens {
     }
 }
 
-/// What is known of the credentials of a server.
+/// The state of the credentials of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialState {
     /// There are none.
     None,
     /// There are tokens.
     Tokens {
-        /// Who has issued them.
+        /// The issuer.
         issuer: String,
         /// Their scopes.
         scopes: Vec<String>,
@@ -98,7 +98,7 @@ struct State {
     read: Option<RecordVersion>,
     /// When it was last seen that they are those of the store.
     looked: Option<Instant>,
-    /// What the server wants that it has not got.
+    /// The challenge of the server that is not met yet.
     wanted: Option<Challenge>,
     /// Why a person must log in.
     login: Option<String>,

@@ -59,7 +59,7 @@ struct Shared {
     tokens: BTreeMap<String, ClientTokens>,
 }
 
-/// What was read from the description.
+/// The service as its description has it.
 #[derive(Default)]
 struct Service {
     title: Option<String>,
@@ -73,7 +73,7 @@ struct Service {
 /// Tokens by the names of their security schemes.
 type Tokens = BTreeMap<String, Arc<str>>;
 
-/// What all requests share.
+/// The parts that all requests share.
 struct Connection {
     client: Client,
     headers: HeaderMap,

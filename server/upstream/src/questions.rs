@@ -1,4 +1,4 @@
-//! What an MCP server asks the client of a call: requests of a server with a session, and results that require input of one
+//! Questions of an MCP server to the client of a call: requests of a server with a session, and results that require input of one
 //! without.
 //!
 //! A request over standard input and output does not say which call it belongs to. [`Attribution`] says how that is
@@ -16,7 +16,7 @@ pub const MAX_ROUNDS: usize = 10;
 /// How long a request waits that a server wants to be repeated without an answer; more in each round.
 pub const REPEAT_AFTER: Duration = Duration::from_millis(200);
 
-/// What is known of a request's call.
+/// The attribution of a request to its call.
 #[derive(Clone, Debug, Default)]
 pub struct Attribution {
     /// The request on whose stream it came, over HTTP.

@@ -20,7 +20,7 @@ pub struct StartQueue(Mutex<State>);
 struct State {
     places: usize,
     taken: usize,
-    /// Those that somebody needs come first, then those that have waited longest.
+    /// Servers that somebody needs come first, then those that have waited longest.
     waiting: BTreeMap<(Priority, u64), oneshot::Sender<Turn>>,
     next: u64,
 }

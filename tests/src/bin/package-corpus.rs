@@ -135,7 +135,7 @@ fn comparable(mut outcome: Value) -> Value {
     plain(outcome)
 }
 
-/// The same, in which a number is what JavaScript makes of it, and the order of keys does not matter.
+/// Returns a value in which a number is what JavaScript makes of it, and the order of keys does not matter.
 fn plain(value: Value) -> Value {
     match value {
         Value::Number(number) => number.as_f64().map_or(Value::Number(number), Value::from),

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     if unexpected.is_empty() && passing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What became of a test.
+/// The verdict on a test.
 enum Verdict {
     Passed,
     Failed(String),

@@ -30,7 +30,7 @@ const MAX_SEPARATOR_BYTES: usize = 16;
 /// Finds secrets in plain and encoded text.
 pub(super) struct SecretFinder {
     secrets: AhoCorasick,
-    /// The same, to find their beginnings.
+    /// The spellings as text, to find their beginnings.
     texts: Vec<String>,
     /// Length of the shortest secret, in bytes.
     shortest: usize,
@@ -234,7 +234,7 @@ impl Layer<'_> {
     }
 }
 
-/// Which escapes are decoded.
+/// The escapes that are decoded.
 #[derive(Clone, Copy)]
 struct Escapes {
     /// The first character of an escape: a backslash (JSON, JavaScript), a percent sign (URLs), an ampersand (HTML).

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 /// The mark of a cut.
 const MARK: char = '…';
-/// What stands before the end of a text whose middle was cut out.
+/// The text before the end of a text whose middle was cut out.
 const BEFORE_END: &str = " bytes, cut) …";
 /// The shortest part that is masked, in bytes. A shorter one says little, and occurs by accident.
 const MIN_PART_BYTES: usize = 4;
@@ -21,7 +21,7 @@ const MAX_MARKS: usize = 128;
 /// How many bytes base64 encodes together.
 const GROUP: usize = 3;
 
-/// What `encodeURIComponent` encodes.
+/// The characters that `encodeURIComponent` encodes.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

@@ -50,7 +50,7 @@ pub enum RefusedSecret {
 }
 
 impl std::fmt::Debug for SecretRegistry {
-    /// Without the secrets.
+    /// Writes it without the secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SecretRegistry").field("redactor", &self.redactor()).finish_non_exhaustive()
     }

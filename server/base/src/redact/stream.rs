@@ -45,7 +45,7 @@ mod tests {
         out + &stream.finish(redactor)
     }
 
-    /// The spellings of a secret, with other data before it.
+    /// Returns the spellings of a secret, with other data before it.
     fn spellings(secret: &str) -> Vec<String> {
         let json = serde_json::Value::from(secret).to_string();
         let escaped: String = secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();

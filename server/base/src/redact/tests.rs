@@ -95,7 +95,7 @@ fn a_secret_is_found_in_every_encoding_and_pair_of_encodings() {
     }
 }
 
-/// What looks like an escape of another kind may be part of the secret.
+/// An escape of another kind may be part of the secret.
 #[test]
 fn each_kind_of_escapes_is_decoded_alone() {
     for (secret, text) in [

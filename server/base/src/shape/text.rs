@@ -1,4 +1,4 @@
-//! What texts contain: JSON, values as Python prints them, tables, and the output of commands. Scripts read them with `parseText`, which
+//! Forms of texts: JSON, values as Python prints them, tables, and the output of commands. Scripts read them with `parseText`, which
 //! has the same parsers.
 
 use super::{Shape, is_false};
@@ -15,7 +15,7 @@ const MAX_COLUMNS: usize = 40;
 /// Maximum length of the name of a column, in bytes.
 const MAX_COLUMN_BYTES: usize = 40;
 
-/// What texts contain.
+/// The form of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextShape {

@@ -45,7 +45,7 @@ pub fn excerpt(text: &str, position: Position) -> String {
     format!("  {number} | {before}{part}{after}\n  {blank} | {indent}^")
 }
 
-/// The characters of a line: those of its key, and of the rest only marks.
+/// Returns the characters of a line: those of its key, and of the rest only marks.
 fn masked(line: &str) -> impl Iterator<Item = char> {
     let shown = key_chars(line);
     line.chars().enumerate().map(move |(at, c)| match c {
@@ -55,7 +55,7 @@ fn masked(line: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// How many characters at the beginning of a line are its key, or the head of a table.
+/// Returns the number of characters at the beginning of a line that are its key, or the head of a table.
 fn key_chars(line: &str) -> usize {
     let indent = line.chars().take_while(|c| c.is_whitespace()).count();
     let rest = line.trim_start();

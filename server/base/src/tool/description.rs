@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// What `getTool` returns, as JSON text. The text is made when it is first needed, because most tools are never
+/// The result of `getTool`, as JSON text. The text is made when it is first needed, because most tools are never
 /// described; serialisation needs it.
 pub struct ToolDescription(LazyLock<String, Box<dyn FnOnce() -> String + Send>>);
 

@@ -1,4 +1,4 @@
-//! What scripts can find out about tools, as data: a run is started with a directory, wherever it is evaluated, and keeps
+//! The directory of tools for scripts, as data: a run is started with a directory, wherever it is evaluated, and keeps
 //! it to its end.
 //!
 //! A directory does not decide which tools exist, nor whether a call is allowed.

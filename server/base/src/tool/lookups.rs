@@ -1,4 +1,4 @@
-//! What a script has looked up about tools, and a recorder of it.
+//! The lookups of a script about tools, and a recorder of them.
 
 use super::ToolDirectory;
 use agentscript::Tools;
@@ -48,7 +48,7 @@ impl ToolLookups {
     }
 }
 
-/// The key of an app that does not exist, among the similar names.
+/// Returns the key of an app that does not exist, among the similar names.
 pub fn similar_app_key(app: &str) -> String {
     format!("{app}.")
 }

@@ -73,7 +73,7 @@ impl ToolResult {
         }
     }
 
-    /// About as many bytes as its JSON has.
+    /// Estimates the bytes of its JSON.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {

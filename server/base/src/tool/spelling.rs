@@ -1,4 +1,4 @@
-//! Which tool, app or member a name in a script means.
+//! The tool, app or member that a name in a script means.
 //!
 //! A tool has several spellings. A spelling of two tools means neither, so that the meaning of a name does not depend on
 //! the order of the tools. Whoever adds a tool decides which spellings it has.

@@ -1,4 +1,4 @@
-//! What holds for every key, by the schema.
+//! Rules for every key, by the schema.
 
 use super::super::reference::Key;
 use super::super::schema;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct DeltaRedactor {
     /// By choice and place.
     texts: BTreeMap<(u64, Place), StreamRedactor>,
-    /// What the last chunk has besides its choices.
+    /// The members of the last chunk besides its choices.
     envelope: Map<String, Value>,
 }
 

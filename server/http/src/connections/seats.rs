@@ -47,7 +47,6 @@ struct Table {
     taken: usize,
 }
 
-/// One connection.
 struct Connection {
     address: Address,
     task: AbortHandle,
@@ -55,7 +54,7 @@ struct Connection {
     since: Instant,
     /// Whether the body of its request is still to come.
     is_receiving: bool,
-    /// Who has its active request, if that needs a seat.
+    /// The client of its active request, if that needs a seat.
     holder: Option<Client>,
 }
 

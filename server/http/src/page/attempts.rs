@@ -18,7 +18,7 @@ const MAX_ADDRESSES: NonZeroUsize = NonZeroUsize::new(4_096).expect("not zero");
 /// The attempts of all addresses.
 pub struct Attempts(Mutex<LruCache<Option<Address>, Allowance>>);
 
-/// What an address has left.
+/// The attempts that an address has left.
 struct Allowance {
     left: u32,
     /// Since when nothing was added to it.

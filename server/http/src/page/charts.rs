@@ -13,7 +13,7 @@ use codecall_store::{RunFigures, now_ms};
 use maud::{Markup, html};
 use serde_json::json;
 
-/// What is shown: its name, the length of a span in milliseconds, and the number of spans.
+/// The range that is shown: its name, the length of a span in milliseconds, and the number of spans.
 const RANGES: [(&str, &str, i64, usize); 4] = [
     ("hour", "Hour", 120_000, 30),
     ("day", "Day", 3_600_000, 24),

@@ -110,7 +110,7 @@ fn text(value: &Value) -> String {
 /// Returns the input of a tool that a form has sent: `json` if it is filled, else the fields.
 ///
 /// # Errors
-/// What cannot be read, by the name of the field.
+/// The problem, by the name of the field.
 pub fn input(root: &Value, form: &Pairs) -> Result<Value, String> {
     if let Some(text) = form.filled("json") {
         return match json::parse(text) {

@@ -1,4 +1,4 @@
-//! Who sees the page: who has opened an address with a token that is valid once, or has sent the token of an operator.
+//! The login of the page: for the person who has opened an address with a token that is valid once, or has sent the token of an operator.
 //!
 //! A login is a cookie that scripts cannot read and that no other page can send. It is in memory only.
 
@@ -55,7 +55,7 @@ enum Problem {
 /// Somebody who is logged in.
 pub struct Login {
     digest: [u8; 32],
-    /// What each form has to contain, so that no other page can send one.
+    /// The token that each form has to contain, so that no other page can send one.
     pub csrf: String,
     /// The hub of the operator.
     pub hub: LiveHub,

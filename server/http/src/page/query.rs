@@ -48,7 +48,7 @@ pub const FILTERS: [&str; 7] = ["status", "kind", "tool", "client", "text", "sin
 /// Returns the filter of an address.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 pub fn filter(query: &Pairs, limit: usize) -> Result<RunFilter, String> {
     let text = |name: &str| query.filled(name).map(str::to_owned);
     let one_of = |name: &str, known: &[&str]| match query.filled(name) {

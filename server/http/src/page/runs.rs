@@ -138,7 +138,7 @@ fn row(redactor: &Redactor, ListedRun { position, summary }: &ListedRun) -> Mark
     }
 }
 
-/// What is known of the news of a list. It asks for the hub of each moment: one that it had would live as long as the stream.
+/// The news of a list. It asks for the hub of each moment: one that it had would live as long as the stream.
 struct News {
     runs: Arc<dyn RunStore>,
     live: LiveHub,

@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a new tool begins with.
+/// The first text of a new tool.
 const NEW: &str = r#"/*---
 description = "Says hello"
 

@@ -1,6 +1,6 @@
 //! The answers to requests, on streams that their clients may lose and open again.
 //!
-//! What was sent last is kept as long as a request is answered, and for a while after that if its client has left before the
+//! The last messages are kept as long as a request is answered, and for a while after that if its client has left before the
 //! end.
 
 use super::names::{EventName, named};

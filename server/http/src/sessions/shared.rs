@@ -65,13 +65,13 @@ struct Live {
     streams: Vec<mpsc::Sender<ServerSseMessage>>,
     /// The replica to which the stream of the client is open.
     stream_at: Option<String>,
-    /// What is kept for the client until it has a stream.
+    /// The messages for the client until it has a stream.
     unsent: VecDeque<Arc<ServerJsonRpcMessage>>,
     /// When the stored session was prolonged.
     prolonged: Instant,
 }
 
-/// What replicas tell each other of a session.
+/// The news that replicas tell each other of a session.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum News {
@@ -89,7 +89,7 @@ enum News {
     Resume { event: String, to: String },
 }
 
-/// What is sent of a stream to another replica: the id of an event, and its message. `None`: it has ended.
+/// A part of a stream for another replica: the id of an event, and its message. `None`: it has ended.
 type Relayed = Option<(Option<String>, Option<Value>)>;
 
 impl SharedSessions {
@@ -500,7 +500,7 @@ fn is_sent_by_all(message: &ServerJsonRpcMessage) -> bool {
     )
 }
 
-/// What a request changes in a session.
+/// The changes of a session by a request.
 #[derive(Clone)]
 struct Change {
     name: String,

@@ -25,7 +25,7 @@ pub struct ActiveRun {
     pub title: String,
     /// The kind of the run, as in the history.
     pub kind: &'static str,
-    /// Who has requested it.
+    /// The client that has requested it.
     pub client: Option<String>,
     /// When it was requested, in milliseconds since 1970.
     pub began_ms: i64,

@@ -72,7 +72,7 @@ pub struct Durable {
     open: Mutex<HashMap<String, Arc<Open>>>,
     /// Notified when a run can be taken over.
     ready: Notify,
-    /// What keeps the journals of durable runs in place of the store.
+    /// The engine that keeps the journals of durable runs in place of the store.
     engine: Option<Arc<dyn DurableEngine>>,
 }
 
@@ -86,7 +86,7 @@ pub struct Resumed {
     pub client: Option<Arc<str>>,
     /// The client of the HTTP server that it belongs to.
     pub principal: Option<String>,
-    /// What that client could use when it began the run.
+    /// The permissions of that client when it began the run.
     pub permissions: Option<String>,
     /// The longest result that its client gets.
     pub max_result_bytes: u64,

@@ -64,7 +64,7 @@ pub struct History {
     /// Runs that were not recorded.
     lost: Arc<AtomicU64>,
     is_full: AtomicBool,
-    /// What masks personal data and secrets in steps.
+    /// The pipeline, which masks personal data and secrets in steps.
     pipeline: Mutex<Weak<Pipeline>>,
 }
 
@@ -81,7 +81,7 @@ struct Ended {
     script: Option<Arc<str>>,
     /// Members of the detail that have to be masked, and then cut: a part of a secret would not be found.
     raw: Vec<(&'static str, Raw)>,
-    /// Those that are masked.
+    /// The members that are masked.
     masked: Map<String, Value>,
     /// The recording of a run that can be replayed.
     recording: Option<(Arc<Tape>, Outcome)>,

@@ -24,12 +24,12 @@ struct Shared {
     current: watch::Sender<Arc<Hub>>,
     /// Hubs that were replaced, while requests still use them.
     retired: Mutex<Vec<Arc<Hub>>>,
-    /// Those of clients.
+    /// The hubs of clients.
     of_clients: Mutex<Vec<Weak<Shared>>>,
     reloading: tokio::sync::Mutex<()>,
 }
 
-/// What a new configuration has changed.
+/// The changes of a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Sections that are different, besides `mcpServers`.
@@ -100,7 +100,7 @@ impl LiveHub {
     /// Uses another configuration from now on. What has not changed goes on as it is.
     ///
     /// # Errors
-    /// Those of [`Hub::start`]. The configuration stays as it was.
+    /// The errors of [`Hub::start`]. The configuration stays as it was.
     pub async fn reload(&self, config: Config) -> Result<Changes, Error> {
         let _alone = self.0.reloading.lock().await;
         let old = self.get();
@@ -116,7 +116,7 @@ impl LiveHub {
     /// Starts the MCP server or the service of an app again. Calls in progress of it fail. `false`: the configuration has none.
     ///
     /// # Errors
-    /// Those of [`Hub::start`]. The server is closed then.
+    /// The errors of [`Hub::start`]. The server is closed then.
     pub async fn restart(&self, app: &str) -> Result<bool, Error> {
         let _alone = self.0.reloading.lock().await;
         let old = self.get();
@@ -138,7 +138,7 @@ impl LiveHub {
     /// Returns the hub of a client, which follows this one as long as it is used.
     ///
     /// # Errors
-    /// Those of [`Hub::for_principal`].
+    /// The errors of [`Hub::for_principal`].
     pub fn for_principal(&self, principal: Principal) -> Result<Self, Error> {
         let own = Self::from(self.get().for_principal(&principal)?);
         {

@@ -39,7 +39,7 @@ pub struct Principal {
     pub limits: Map<String, Value>,
     /// How many scripts it may run at once; `None`: as many as the pool allows.
     pub runs: Option<Arc<Semaphore>>,
-    /// What makes handles of its results its own.
+    /// The key that makes handles of its results its own.
     pub key: [u8; 32],
 }
 

@@ -34,7 +34,7 @@ const FORGOTTEN_BEATS: u32 = 60;
 const SWEEP_BEATS: u64 = 30;
 /// How often messages are looked for that nothing has announced.
 const LOOK: Duration = Duration::from_secs(1);
-/// The same, in a database that announces none.
+/// The time between two looks in a database that announces none.
 const LOOK_IN_FILE: Duration = Duration::from_millis(50);
 
 /// How long a server that starts waits for its database.
@@ -52,9 +52,9 @@ pub struct Replicas {
     secret: [u8; 32],
     others: Mutex<HashMap<String, Seen>>,
     receivers: Mutex<HashMap<String, Receiver>>,
-    /// What this replica has asked.
+    /// The questions of this replica.
     asked: Mutex<HashMap<u64, oneshot::Sender<Option<Value>>>>,
-    /// What it is asked: by whom, and under which number.
+    /// The questions to this replica: by whom, and under which number.
     answering: Mutex<HashMap<(String, u64), CancellationToken>>,
     next: AtomicU64,
     /// Counts changes of the tools that other replicas have seen.
@@ -62,13 +62,13 @@ pub struct Replicas {
     ended: CancellationToken,
 }
 
-/// What is known of another replica.
+/// The last sign of another replica.
 struct Seen {
     beat: i64,
     missed: u32,
 }
 
-/// What receives messages. It must return at once.
+/// The function that receives messages. It must return at once.
 type Receiver = Arc<dyn Fn(Incoming) + Send + Sync>;
 
 /// Why a replica has not answered.
@@ -82,7 +82,7 @@ pub enum NotAnswered {
     Unsent(String),
 }
 
-/// What replicas send to each other.
+/// A message between replicas.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Message {
@@ -106,7 +106,7 @@ enum Message {
 pub struct Incoming {
     /// The replica that has sent it.
     pub sender: String,
-    /// What it says.
+    /// The content.
     pub body: Value,
     /// Cancelled when its sender no longer waits for the answer.
     pub cancel: CancellationToken,

@@ -1,4 +1,4 @@
-//! What upstreams offer beside tools: resources, prompts and log messages, and who is told of their changes.
+//! Offers of upstreams beside tools: resources, prompts and log messages, and who is told of their changes.
 
 use super::Hub;
 use codecall_base::client::Client;

@@ -53,9 +53,9 @@ pub struct Extensions {
     pub engine: Option<Arc<dyn DurableEngine>>,
     /// Whether MCP servers whose tools are known from an earlier start are only started when they are needed.
     pub start_lazily: bool,
-    /// What sends the spans of this process; the hub sends the last ones when it is closed.
+    /// The sender of the spans of this process; the hub sends the last ones when it is closed.
     pub telemetry: Option<Arc<Telemetry>>,
-    /// What makes the requests of script tools; `None`: they are sent.
+    /// The fetcher that makes the requests of script tools; `None`: they are sent.
     pub fetcher: Option<Fetcher>,
 }
 
@@ -98,7 +98,7 @@ impl Hub {
     /// Does the same as [`Hub::start`], with all extensions of an embedder.
     ///
     /// # Errors
-    /// Those of [`Hub::start`]; `durable` may name the engine of the extensions.
+    /// The errors of [`Hub::start`]; `durable` may name the engine of the extensions.
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, run_hooks, stores, database, engine, start_lazily, telemetry, fetcher } =
             extensions;
@@ -241,7 +241,7 @@ fn unchanged<'a>(config: &Config, previous: Option<&'a Hub>, section: &str) -> O
 #[derive(Default)]
 struct Connected {
     upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>,
-    /// Those of the configuration, by app.
+    /// The upstreams of the configuration, by app.
     configured: BTreeMap<String, Arc<dyn Upstream>>,
     /// The restrictions of confined MCP servers, a line for each.
     confined: Vec<String>,

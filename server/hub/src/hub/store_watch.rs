@@ -22,7 +22,7 @@ pub struct StoreStatus {
     pub error: Option<String>,
 }
 
-/// What is known of the store of a server.
+/// The state of the store of a server.
 #[derive(Debug, Default)]
 pub struct StoreWatch(Mutex<Known>);
 

@@ -21,13 +21,13 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExampleResult {
-    /// What the example shows, or its position from 1.
+    /// The description of the example, or its position from 1.
     pub example: String,
     /// Whether the tool has returned what the example expects.
     pub passed: bool,
-    /// What the tool has returned.
+    /// The result of the tool.
     pub result: Value,
-    /// What is different; `None`: nothing.
+    /// The difference; `None`: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -20,7 +20,7 @@ const MAX_SELECTED: usize = 3;
 /// How many items a selection takes.
 const ITEMS: usize = 20;
 
-/// What is known of a long result.
+/// The outline of a long result.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// Its type in TypeScript; empty: it was not looked into.

@@ -68,7 +68,7 @@ pub struct ClientCall {
 /// The difference between a script and its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs.
+    /// The difference.
     pub message: String,
     /// The id of the first call that differs, if the difference is a call.
     pub call: Option<String>,
@@ -81,9 +81,9 @@ pub struct ScriptOutcome {
     pub status: Status,
     /// The result, or the `error` object of a failure.
     pub result: Result<Value, Value>,
-    /// What of the result its JSON text does not hold.
+    /// The parts of the result that its JSON text does not hold.
     pub warnings: Vec<String>,
-    /// What the script has logged.
+    /// The log of the script.
     pub logs: Vec<String>,
 }
 

@@ -29,9 +29,9 @@ pub struct Recording {
     pub script: String,
     /// The language; `None` if it was detected.
     pub language: Option<LanguageName>,
-    /// What the script sees as `codecallContext`.
+    /// The `codecallContext` of the script.
     pub context: Option<Box<RawValue>>,
-    /// What the script has looked up about tools.
+    /// The lookups of the script about tools.
     #[serde(default)]
     pub tools: RecordedTools,
     /// The rounds, in order.
@@ -93,7 +93,7 @@ pub struct RecordedError {
     pub fatal: bool,
 }
 
-/// What a script has looked up about tools. Lookups without a result are not recorded.
+/// The lookups of a script about tools. Lookups without a result are not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecordedTools {
@@ -132,7 +132,7 @@ impl Recording {
     /// Parses a recording.
     ///
     /// # Errors
-    /// What is wrong and where.
+    /// The problem and its place.
     pub fn read(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Version {
@@ -207,9 +207,9 @@ pub struct RecordingWriter<'a> {
     pub journal: &'a Journal,
     /// The language; `None` if it was detected.
     pub language: Option<Language>,
-    /// What the script saw as `codecallContext`: JSON text.
+    /// The `codecallContext` of the script: JSON text.
     pub context: Option<&'a str>,
-    /// What the script has looked up about tools.
+    /// The lookups of the script about tools.
     pub tools: &'a RecordedTools,
     /// The outcome: JSON text.
     pub outcome: Option<&'a str>,

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 pub struct Replay {
     /// The calls and their answers.
     pub journal: Journal,
-    /// What the script can look up about tools.
+    /// The tools that the script can look up.
     pub tools: Arc<dyn ClientTools>,
     /// The language; `None`: it is detected.
     pub language: Option<Language>,
-    /// What the script sees as `codecallContext`: JSON text.
+    /// The `codecallContext` of the script: JSON text.
     pub context: Option<String>,
     /// The recorded outcome: JSON text.
     pub outcome: Option<String>,
@@ -26,7 +26,7 @@ impl Replay {
     /// Creates the replay of a recording.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub fn from_recording(recording: Recording) -> Result<Self, String> {
         let journal = recording.journal()?;
         let (language, context) = (recording.language(), recording.context());
@@ -44,7 +44,7 @@ impl Replay {
     /// Creates the replay of a recording in the history of runs.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub fn from_history(recording: &str) -> Result<Self, String> {
         let mut recording = Recording::read(recording)?;
         // In the last rounds the run has only waited for timers, which need no journal.

@@ -65,7 +65,6 @@ fn odd_descriptions() {
     assert_eq!(none.warnings, ["'openapi' is missing; it is read as a description of OpenAPI 3.0"]);
 }
 
-/// Remnants of Swagger 2.0.
 #[test]
 fn remnants_of_swagger() {
     let operation = only(json!({

@@ -8,7 +8,7 @@ use codecall_store::Stores;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// What an API with a limit of its own has seen.
+/// The calls that an API with a limit of its own has seen.
 #[derive(Default)]
 struct Seen {
     calls: AtomicUsize,

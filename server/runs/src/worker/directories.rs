@@ -1,4 +1,4 @@
-//! Which directories of tools a worker keeps.
+//! The directories of tools that a worker keeps.
 //!
 //! A directory may be large, so a worker gets each one once and keeps the last few. The server does not ask: it applies
 //! the same rule to the same sequence of numbers, and so knows what each worker keeps.

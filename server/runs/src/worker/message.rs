@@ -42,7 +42,7 @@ pub enum Response {
     Panicked(String),
 }
 
-/// What a run is started with.
+/// The inputs of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
     script: String,

@@ -43,7 +43,7 @@ struct Shared {
     config: IsolationConfig,
     /// How many workers there are at all times.
     min_workers: usize,
-    /// What the limits of the configuration need.
+    /// The confinement that the limits of the configuration need.
     confinement: Confinement,
     protections: Protections,
     idle: Mutex<Vec<Worker>>,

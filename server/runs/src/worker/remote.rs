@@ -26,7 +26,7 @@ pub struct RemoteRun {
     workers: Workers,
     /// `None` before the first slice, and when the run has ended.
     worker: Option<Worker>,
-    /// What the run is started with; `None` once it has started.
+    /// The inputs of the run; `None` once it has started.
     start: Option<Box<Start>>,
     directory: Arc<ToolDirectory>,
     limits: Limits,

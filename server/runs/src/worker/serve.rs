@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// How a worker is confined.
 #[derive(Clone, Copy, Debug)]
 pub struct Confinement {
-    /// What to do if a protection cannot be enforced.
+    /// The reaction where a protection cannot be enforced.
     pub strictness: Strictness,
     /// Memory in addition to what it has at its start, in bytes.
     pub memory_bytes: u64,

@@ -25,7 +25,7 @@ struct Stored {
 }
 
 impl ApprovalFiles {
-    /// Those in the folder of the state.
+    /// Returns the approvals in the folder of the state.
     pub fn new(state: &Path) -> Self {
         Self { folder: state.join("approvals") }
     }

@@ -17,7 +17,7 @@ pub struct CredentialFiles {
 }
 
 impl CredentialFiles {
-    /// Those in the folder of the state, with the keys beside them.
+    /// Returns the credentials in the folder of the state, with the keys beside them.
     pub fn new(state: &Path) -> Self {
         Self { folder: state.join("credentials"), keys: KeySource::of_file(state.join("master.key")) }
     }

@@ -38,7 +38,7 @@ pub struct Postgres {
     clock: Clock,
     /// One for each connection that may be in use.
     permits: Semaphore,
-    /// Those that are not in use.
+    /// The sessions that are not in use.
     idle: Mutex<Vec<Session>>,
 }
 

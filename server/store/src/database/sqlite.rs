@@ -1,6 +1,6 @@
 //! The database in a file. One thread has the only connection of the process; other processes may use the file too.
 //!
-//! What is written is only said to be written if the file is still at its path ([`files`](self::files)): one that was deleted or
+//! A row is only said to be written if the file is still at its path ([`files`](self::files)): one that was deleted or
 //! replaced takes along all that is committed to it.
 
 mod files;
@@ -35,7 +35,7 @@ pub struct Sqlite {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
 }
 
-/// What the thread does.
+/// The work of the thread.
 pub enum Work {
     /// Statements in one transaction.
     Batch(Vec<Statement>),

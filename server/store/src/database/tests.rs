@@ -1,4 +1,4 @@
-//! The same tests for a file and for Postgres, which is started from the packages of the distribution; skipped, with a
+//! Tests for a file and for Postgres, which is started from the packages of the distribution; skipped, with a
 //! message, where it is not installed or the feature is off.
 
 mod approvals;
@@ -82,7 +82,7 @@ async fn ids(runs: &SqlRuns, filter: RunFilter) -> Vec<usize> {
     found.iter().map(|run| usize::from_str_radix(&run.summary.id, 16).expect("a number")).collect()
 }
 
-/// What a history of runs does, on any database.
+/// Checks a history of runs, on any database.
 async fn history(database: Database) {
     let runs = SqlRuns(database);
     assert!(ids(&runs, RunFilter::default()).await.is_empty());
@@ -148,7 +148,7 @@ async fn history(database: Database) {
     assert_eq!(runs.retain(&old).await, Ok(0));
 }
 
-/// What stored results do, on any database.
+/// Checks stored results, on any database.
 async fn results(database: Database) {
     let bounds = Bounds { max_results: 3, max_bytes: 2_000_000, ..Bounds::default() };
     let store = SqlResults::new(database.clone(), bounds);
@@ -199,7 +199,7 @@ impl WithStart for (RunSummary, String) {
     }
 }
 
-/// What stored secrets do, on any database.
+/// Checks stored secrets, on any database.
 async fn secrets(database: Database) {
     let keys = KeyRing::parse(&new_key().expect("random"), "test").expect("a key");
     let vault = SqlSecrets(database.clone());

@@ -121,7 +121,7 @@ async fn leaves_others_alone(mode: &str) {
     victim.end().await;
 }
 
-/// The same faults over HTTP, in the body of the response.
+/// Faults over HTTP, in the body of the response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn over_http() {

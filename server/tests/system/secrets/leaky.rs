@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
-/// What the upstream, the model server and scripts tell.
+/// The texts that the upstream, the model server and scripts tell.
 #[derive(Clone)]
 pub struct Told {
     /// Where a name belongs.

@@ -77,7 +77,7 @@ async fn random_round(seed: u64) {
     assert!(leaks.is_empty(), "CODECALL_TEST_SEED={seed} {secrets:?}: {leaks:#?}");
 }
 
-/// What an MCP server writes to its stderr is a part of the log, and of the reason why it has ended.
+/// The stderr of an MCP server is a part of the log, and of the reason why it has ended.
 #[tokio::test]
 async fn no_line_of_the_log_has_a_random_secret() {
     let (folder, mut random, mut needles) = (Folder::new(), Random(7), Needles::default());

@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 200;
 const MIN_CHARS: usize = 6;
 
 const ALPHANUMERIC: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// What the characters of a secret are beside letters and digits.
+/// The characters of a secret beside letters and digits.
 const OTHERS: [&str; 7] = [
     "",
     " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
@@ -22,7 +22,7 @@ const OTHERS: [&str; 7] = [
     "😀🎉🔑🧪👩‍🔬🏳️‍🌈𝒜𝔅",
     "\"\\'%&<>\u{0}\t\nä中\u{200d}🔑+/ ",
 ];
-/// What may stand beside a spelling: not a backslash, which makes another text of the escape behind it.
+/// The text beside a spelling: not a backslash, which makes another text of the escape behind it.
 const BESIDE: [&str; 15] = [" ", "\n", ", ", "\"", "'", ": ", "(", "=", "&", "/", "\t", ";", "é", "%", "<"];
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -219,7 +219,7 @@ pub fn written(mut all: Vec<Spelling>, random: &mut Random) -> String {
 /// Finds spellings, and parts of them, in what has left.
 #[derive(Default)]
 pub struct Needles {
-    /// Those that are shorter than a part.
+    /// Spellings that are shorter than a part.
     short: Vec<(String, String)>,
     parts: HashMap<[u8; PART], String>,
     /// The first two bytes of the parts: most places of a text begin none.

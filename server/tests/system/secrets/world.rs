@@ -217,7 +217,7 @@ impl World {
         ways
     }
 
-    /// What the page shows beside runs and approvals.
+    /// Returns the parts of the page beside runs and approvals.
     async fn page(&self) -> Vec<Way> {
         let (wrong, json) = (format!("return {} +", self.told.literal()), json!({"a": self.told.text}).to_string());
         let refused = format!("[{}", self.told.deep);
@@ -257,7 +257,7 @@ impl World {
         ]
     }
 
-    /// What cannot contain text of tools or scripts. It only has to be clean.
+    /// Returns figures, which cannot contain text of tools or scripts. They only have to be clean.
     pub async fn figures(&self) -> Vec<Way> {
         let paths =
             ["/metrics", "/readyz", "/healthz", "/v1/models", "/ui/charts", "/ui/secrets", "/ui/script", "/ui/nothing"];

@@ -14,14 +14,14 @@ use std::sync::{Arc, OnceLock};
 pub struct Entry {
     /// Its full name.
     pub name: String,
-    /// What its upstream says of it.
+    /// The definition by its upstream.
     pub definition: Arc<ToolDefinition>,
-    /// Who answers its calls.
+    /// The upstream that answers its calls.
     pub upstream: Arc<dyn Upstream>,
     input: OnceLock<Compiled>,
     output: OnceLock<Compiled>,
     examples: OnceLock<Vec<Example>>,
-    /// What scripts see of it.
+    /// The description for scripts.
     pub(super) description: Arc<ToolDescription>,
     /// Its lines in lists of signatures.
     signature: Signature,
@@ -109,14 +109,14 @@ impl Entry {
         }
     }
 
-    /// What clients see of it.
+    /// Returns the description for clients.
     #[must_use]
     pub fn described(&self) -> Value {
         serde_json::to_value(Described::new(&self.definition)).unwrap_or_default()
     }
 }
 
-/// What clients see of a tool.
+/// The description of a tool for clients.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Described<'a> {

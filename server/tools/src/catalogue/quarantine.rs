@@ -14,12 +14,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// Which tools of which apps wait for approval.
+/// The watch over the tools that wait for approval, by app.
 pub struct Watch {
     store: Arc<dyn ApprovalStore>,
     /// By app: what waits, and what identifies its server.
     rules: BTreeMap<String, (Quarantine, Digest)>,
-    /// What was approved when the tools of an app were last decided about; `None`: it was not known.
+    /// The approvals when the tools of an app were last decided about; `None`: they were not known.
     decided: Mutex<HashMap<String, Option<Arc<Approvals>>>>,
     /// Whether it was tried to read what is approved.
     is_read: watch::Sender<bool>,
@@ -35,9 +35,9 @@ type Digests = HashMap<String, (Arc<ToolDefinition>, Box<str>)>;
 pub struct Pending {
     /// Its full name.
     pub name: String,
-    /// What its server says of it now, as canonical JSON.
+    /// The definition by its server now, as canonical JSON.
     pub definition: Box<str>,
-    /// What was approved; `None`: it is new, or its approval was revoked.
+    /// The approved definition; `None`: it is new, or its approval was revoked.
     pub approved: Option<Box<str>>,
     /// Whether a person has revoked its approval.
     pub is_revoked: bool,
@@ -50,7 +50,7 @@ pub struct Pending {
     digest: Box<str>,
 }
 
-/// What is decided about the tools of an app.
+/// The judge of the tools of an app.
 pub struct Judge<'a> {
     watch: &'a Watch,
     app: &'a str,
@@ -60,7 +60,7 @@ pub struct Judge<'a> {
     server: Digest,
     /// `None`: it is not known yet, so all tools wait.
     approved: Option<Arc<Approvals>>,
-    /// What is approved without being asked about.
+    /// The tools that are approved without being asked about.
     accepted: Approvals,
 }
 

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 /// The saturation of further occurrences of a stem, over all fields.
 const K1: f32 = 2.5;
-/// The same within a field: so large that there is no saturation.
+/// The saturation within a field: so large that there is none.
 const UNLIMITED: f32 = 1e6;
 /// Maximum lengths of texts that are indexed, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 4_000;

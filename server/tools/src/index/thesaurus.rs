@@ -130,7 +130,7 @@ const ROWS: &[&str] = &[
     "regex pattern glob",
 ];
 
-/// What people say in several words for what tools call by one. All words of the first part must be in the query, in any
+/// Words of people for words of tools: several for one. All words of the first part must be in the query, in any
 /// order, where `|` separates words of which one is enough; then the words of the second part are searched too. A row
 /// applies only where its words stand together, so it may have words that mean many things alone.
 const PHRASES: &[(&str, &str)] = &[

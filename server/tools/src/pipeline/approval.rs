@@ -155,7 +155,7 @@ impl Pipeline {
         Ok(input)
     }
 
-    /// Who makes the call: a token's name, or how the client names itself.
+    /// Returns the name of the caller: a token's name, or how the client names itself.
     fn requester(&self) -> Option<String> {
         let own = self.client().map(str::to_owned).or_else(|| client().map(|name| name.to_string()));
         own.map(|name| bound::text(visible(&self.masked_text(&name)).into_owned(), MAX_CLIENT_BYTES))
@@ -180,7 +180,7 @@ impl Pipeline {
         (subject, shown)
     }
 
-    /// What an approval that is given once holds for: a client, and a tool as it is now.
+    /// Returns the scope of an approval that is given once: a client, and a tool as it is now.
     fn scope(&self, entry: &Entry) -> String {
         let ToolDefinition { description, input_schema, .. } = &*entry.definition;
         let owner = self.owner();

@@ -1,4 +1,4 @@
-//! What the tool of a call asks the client: checked, cleaned, and limited in number, size and time.
+//! Questions of the tool of a call to the client: checked, cleaned, and limited in number, size and time.
 //!
 //! Nobody answers in the name of a person. If the client cannot be asked, the call fails and says what was asked.
 

@@ -16,7 +16,7 @@ pub struct HookCall {
     pub name: String,
     /// The tool.
     pub tool: Arc<ToolDefinition>,
-    /// Who makes it, and in what run.
+    /// The context: the caller, and the run.
     pub context: CallContext,
 }
 
@@ -36,7 +36,7 @@ pub struct Record<'a> {
     pub id: u64,
     /// The full name of the tool; for an unknown tool, the name that the caller used.
     pub name: &'a str,
-    /// Who made it, and in what run.
+    /// The context: the caller, and the run.
     pub context: &'a CallContext,
     /// The name of the client, if there are several.
     pub client: Option<&'a str>,

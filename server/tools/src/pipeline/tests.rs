@@ -1,4 +1,4 @@
-//! What a call of a tool gives, and why one is refused.
+//! Results of calls of tools, and refusals.
 
 use super::*;
 use crate::catalogue::tests::catalogue;

@@ -74,9 +74,9 @@ pub struct CallTrace<'a> {
     context: CallContext,
     /// The input for records, masked and redacted.
     recorded_input: Arc<Value>,
-    /// The same for events, truncated.
+    /// The input for events, truncated.
     event_input: Arc<Value>,
-    /// What has redacted both.
+    /// The redactor of both.
     redactor: Redactor,
     began: Instant,
     answered_by: Option<&'static str>,

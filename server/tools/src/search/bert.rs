@@ -9,7 +9,7 @@ use ndarray::{Array1, Array2, ArrayViewMut2, Axis, Slice, Zip};
 use serde::Deserialize;
 use std::ops::Range;
 
-/// What `config.json` says of the encoder.
+/// The encoder as `config.json` describes it.
 #[derive(Deserialize)]
 pub struct Config {
     /// Numbers in a vector.
@@ -129,7 +129,7 @@ impl Bert {
     /// The encoder with its weights.
     ///
     /// # Errors
-    /// Which weights are missing or do not have the size that the configuration says.
+    /// Weights are missing or do not have the size that the configuration says.
     pub fn load(config: &Config, weights: &impl Weights) -> Result<Self, String> {
         let Position::Absolute = config.position_embedding_type;
         let (size, heads) = (config.hidden_size, config.num_attention_heads);

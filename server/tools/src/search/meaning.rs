@@ -44,7 +44,7 @@ impl Meaning {
     /// Loads the model now, which takes some tenths of a second.
     ///
     /// # Errors
-    /// What is wrong with the folder, without its path.
+    /// The problem of the folder, without its path.
     pub fn load(&mut self) -> Result<(), String> {
         let loaded = Loaded::read(&self.folder, Arc::clone(&self.store));
         self.loaded.insert(loaded).as_ref().map(drop).map_err(Clone::clone)

@@ -42,7 +42,7 @@ impl Files {
     /// Read a folder.
     ///
     /// # Errors
-    /// Which file is wrong and why, without the folder's path.
+    /// The file that is wrong and why, without the folder's path.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let described = bytes(folder, "config.json")?;
         let wrong = |error: serde_json::Error| format!("config.json: {error}");
@@ -87,7 +87,7 @@ impl Files {
     /// The model.
     ///
     /// # Errors
-    /// Which file is wrong and why.
+    /// The file that is wrong and why.
     pub fn model(self) -> Result<Model, String> {
         let wrong = |error: tokenizers::Error| format!("tokenizer.json: {error}");
         let mut tokenizer = Tokenizer::from_bytes(self.tokenizer).map_err(wrong)?;

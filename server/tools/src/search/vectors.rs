@@ -32,7 +32,7 @@ impl Vectors {
     /// in the store.
     ///
     /// # Errors
-    /// Those of `encode`. What it has computed before is known.
+    /// The errors of `encode`. Vectors that it has computed before are known.
     pub async fn get(&mut self, texts: Vec<String>, encode: &Arc<Encode>) -> Result<Vec<Vector>, String> {
         let texts: Vec<(Digest, String)> =
             blocking(move || texts.into_iter().map(|text| (Sha256::digest(&text).into(), text)).collect()).await?;

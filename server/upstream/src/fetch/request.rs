@@ -34,7 +34,7 @@ const PUBLIC: [HeaderName; 6] = [
     header::USER_AGENT,
 ];
 
-/// What is done with a redirect.
+/// The handling of a redirect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Redirect {
@@ -54,7 +54,7 @@ pub struct Request {
     pub url: Url,
     /// The method.
     pub method: Method,
-    /// What is done with redirects.
+    /// The handling of redirects.
     pub redirect: Redirect,
     headers: HeaderMap,
     body: Option<Vec<u8>>,

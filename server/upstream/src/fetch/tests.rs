@@ -1,4 +1,4 @@
-//! What `fetch` reaches, and what it refuses. The table of disguises is also in `docs/fetch.md`.
+//! Hosts that `fetch` reaches, and hosts that it refuses. The table of disguises is also in `docs/fetch.md`.
 
 use super::*;
 use codecall_base::call::RunScope;
@@ -85,7 +85,7 @@ const LITERALS: &[(&str, &str)] = &[
     ("gopher", "gopher://127.0.0.1:6379/_INFO"),
 ];
 
-/// What names resolve to that no request reaches: what it is, and the addresses.
+/// Addresses of names that no request reaches: what it is, and the addresses.
 const RESOLVED: &[(&str, &[&str])] = &[
     ("a name of loopback", &["127.0.0.1"]),
     ("a name of IPv6 loopback", &["::1"]),

@@ -35,7 +35,7 @@ pub struct Login {
     pub scopes: Vec<String>,
 }
 
-/// What a person is shown.
+/// The prompt that a person sees.
 pub trait Prompt: Send + Sync {
     /// The person opens this address in a browser of this machine.
     fn open(&self, address: &str);

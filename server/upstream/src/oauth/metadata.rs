@@ -40,7 +40,7 @@ pub struct AuthorizationServer {
     pub authorization_response_iss_parameter_supported: bool,
 }
 
-/// Who issues tokens for a server.
+/// The issuer of tokens for a server.
 pub struct Discovered {
     pub server: AuthorizationServer,
     /// The resource that tokens are for.

@@ -36,7 +36,7 @@ pub struct Client {
     named: Vec<String>,
 }
 
-/// What a server gives to ask whether a response has changed (RFC 9110, section 8.8).
+/// The validators with which a request asks whether a response has changed (RFC 9110, section 8.8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validators {
     etag: Option<String>,

@@ -1,4 +1,4 @@
-//! What is remembered of a server: in the store between starts of this process, and here between connections.
+//! Records of servers: in the store between starts of this process, and here between connections.
 
 use crate::pagination::limit_tools;
 use codecall_config::{HttpConfig, Lifecycle, StdioConfig, UpstreamConfig, UpstreamKind};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is remembered of a server.
+/// The memory of a server.
 pub struct Remembered {
     app: String,
     store: Arc<dyn ServerStore>,
@@ -26,7 +26,7 @@ struct Memory {
     stored: Option<Digest>,
 }
 
-/// What an earlier connection has learned of a server.
+/// The facts that an earlier connection has learned of a server.
 pub struct Known {
     pub title: Option<String>,
     pub tools: Vec<Tool>,

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 pub enum Entry {
     /// Calls that the script has made.
     Calls(Vec<CallEntry>),
-    /// What came before its next calls.
+    /// Events before its next calls.
     Events(Vec<EventEntry>),
 }
 

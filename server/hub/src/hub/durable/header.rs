@@ -1,4 +1,4 @@
-//! What a run was begun with, as its journal says it.
+//! The beginning of a run, as its journal has it.
 
 use super::INTERPRETER;
 use crate::hub::{Hub, Principal};
@@ -8,7 +8,7 @@ use codecall_runs::ExecuteRequest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a run was begun with.
+/// The inputs with which a run was begun.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
@@ -30,7 +30,7 @@ pub struct Header {
     pub began_ms: i64,
     /// How the client names itself.
     pub client: Option<String>,
-    /// What the client of the HTTP server may use.
+    /// The permissions of the client of the HTTP server.
     pub permissions: Option<String>,
     /// The scopes of its token; `None`: tokens of the client have none, or an earlier version has begun the run.
     #[serde(default)]

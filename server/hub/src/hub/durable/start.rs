@@ -104,7 +104,7 @@ impl Start {
     /// Returns the run as it is evaluated in a process with this hub.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub fn begin(self, id: &str, hub: Arc<Hub>) -> Result<Started, String> {
         let id = RunId::parse(id).ok_or("its id is none")?;
         let Self { header, .. } = self;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What approvals and journals do, on any database.
+/// Checks approvals and journals, on any database.
 pub async fn keep_and_decide(database: Database) {
     let (requests, journals) = (SqlApprovalRequests(database.clone()), SqlJournals::new(database));
     let request = |id: &str, run: Option<&str>, expires_ms: i64| ApprovalRequest {

@@ -127,7 +127,7 @@ async fn a_filter_finds_a_tool_by_each_spelling() {
     }
 }
 
-/// Which index finds the runs of a filter, so that the time does not grow with their number; nothing is sorted.
+/// An index finds the runs of each filter, so that the time does not grow with their number; nothing is sorted.
 #[tokio::test]
 async fn filters_have_their_indexes() {
     let folder = Folder::new("plans");
@@ -154,7 +154,7 @@ async fn filters_have_their_indexes() {
     }
 }
 
-/// What each server asks several times a second must not take longer the more runs wait or have ended.
+/// The questions that each server asks several times a second must not take longer the more runs wait or have ended.
 #[tokio::test]
 async fn looks_for_runs_have_their_indexes() {
     use crate::{approval_requests, journals};

@@ -1,4 +1,4 @@
-//! What replicas share, on any database.
+//! Data that replicas share, on any database.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What must not be after an attempt: runs that are lost, payments that were made twice, runs that do not end, outcomes and rows
+//! Violations after an attempt: runs that are lost, payments that were made twice, runs that do not end, outcomes and rows
 //! of the history that are not true.
 
 use super::bank::{Call, describe};
@@ -20,7 +20,7 @@ const UNRECORDED: Duration = Duration::from_millis(1_500);
 /// The shortest time in which an answer may have not arrived at the store.
 const MARGIN: Duration = Duration::from_millis(300);
 
-/// What an attempt has shown.
+/// The counts of an attempt.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub attempts: u64,
@@ -71,7 +71,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// What it counts as, and what it is.
+/// The counter of a violation, and its description.
 type Violation = (fn(&mut Tally) -> &mut u64, String);
 
 /// An attempt that is checked.

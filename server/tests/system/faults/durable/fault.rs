@@ -146,7 +146,7 @@ impl Fault {
         }
     }
 
-    /// What a world needs for it.
+    /// Returns the needs of a fault from a world.
     pub fn needs(self, random: &mut Random) -> Needs {
         let least =
             if matches!(self, Self::Suspend | Self::BothDecide | Self::Versions | Self::ClockSkew) { 2 } else { 1 };

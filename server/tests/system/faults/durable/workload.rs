@@ -52,7 +52,7 @@ const SCRIPT: &str = "
     const end = await harmless('read', 'end', steps.length, 1);
     return { run, results, errors, same: end.random === random, long: 'x'.repeat(long) };";
 
-/// Which steps runs have beside others.
+/// The steps that runs have beside others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kinds {
     /// Each has a call that waits for a person.
@@ -76,7 +76,7 @@ pub struct Run {
     /// `None`: it was never accepted.
     pub id: Option<String>,
     pub outcome: Option<Value>,
-    /// What its client has seen that must not be.
+    /// The problems that its client has seen.
     pub problems: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// How long a server is started again and again, as a supervisor does.
 const START: Duration = Duration::from_secs(30);
 
-/// What a fault has done, with its moment: what is not a violation after it.
+/// The effect of a fault, with its moment: what is not a violation after it.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A server was killed. What it had to record may be lost.
@@ -37,7 +37,7 @@ pub enum Event {
     Restored { to: Instant },
 }
 
-/// What an attempt needs of its world.
+/// The needs of an attempt from its world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
     pub servers: usize,
