@@ -23,7 +23,7 @@
 mod bindings;
 mod brackets;
 mod functions;
-pub(crate) mod scan;
+mod scan;
 mod types;
 mod words;
 

@@ -5,11 +5,10 @@
 //! such as a name that may be a variable of the script, it is left out: it is reported once the script parses.
 
 use crate::diagnostic::Diagnostic;
-use crate::layout::scan;
 use crate::options::Options;
 use crate::refused;
 use crate::span::Span;
-use crate::token::Token;
+use crate::token::{Token, regex_text, template_text};
 use hashbrown::HashSet;
 use logos::{Lexer, Logos};
 
@@ -58,7 +57,7 @@ fn tokens(text: &str, start: u32) -> Vec<(Token, Span)> {
             (Token::RBrace, Some(open)) => *open -= 1,
             (Token::Slash | Token::SlashAssign, _) if !ends_operand(tokens.last().map(|(last, _)| *last)) => {
                 let from = raw.span().start + 1;
-                let Some(length) = scan::regex_text(text.get(from..).unwrap_or_default()) else { break };
+                let Some(length) = regex_text(text.get(from..).unwrap_or_default()) else { break };
                 raw.bump((from + length).saturating_sub(raw.span().end));
                 token = Token::Regex;
             }
@@ -71,7 +70,7 @@ fn tokens(text: &str, start: u32) -> Vec<(Token, Span)> {
 
 /// Skips the text of a template; true where a hole begins, false at its end.
 fn skip_template(raw: &mut Lexer<'_, Token>) -> Option<bool> {
-    let (length, hole) = scan::template_text(raw.remainder())?;
+    let (length, hole) = template_text(raw.remainder())?;
     raw.bump(length);
     Some(hole)
 }

@@ -4,7 +4,7 @@
 //! be complete. Where nothing better is found, the hint of the table stays.
 
 use crate::diagnostic::{Diagnostic, Refusal};
-use crate::token::{Chunk, Token};
+use crate::token::{Token, template_text};
 use logos::Logos;
 
 /// Most members of a class that a hint shows.
@@ -61,10 +61,9 @@ impl<'s> Reader<'s> {
     /// Skips the rest of a template.
     fn template(&mut self) -> Option<()> {
         loop {
-            let mut chunk = Chunk::lexer(self.raw.remainder());
-            let end = chunk.by_ref().find(|piece| *piece != Ok(Chunk::Text))?.ok()?;
-            self.raw.bump(chunk.span().end);
-            if end == Chunk::End {
+            let (length, hole) = template_text(self.raw.remainder())?;
+            self.raw.bump(length);
+            if !hole {
                 return Some(());
             }
             self.balanced()?;

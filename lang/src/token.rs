@@ -368,7 +368,7 @@ impl Token {
 
 /// The text of a template literal up to the next `${` or the closing backtick.
 #[derive(Logos, Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Chunk {
+enum Chunk {
     #[regex(r"[^`\\$]+")]
     #[regex(r"\\[\s\S]")]
     #[token("$")]
@@ -381,7 +381,30 @@ pub(crate) enum Chunk {
 
 /// A regular expression literal, without its opening slash. `]` does not nest, not even with `v`.
 #[derive(Logos, Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Pattern {
+enum Pattern {
     #[regex(r"([^/\\\[\n\r\u{2028}\u{2029}*]|\\[^\n\r\u{2028}\u{2029}]|\[([^\]\\\n\r\u{2028}\u{2029}]|\\[^\n\r\u{2028}\u{2029}])*\])([^/\\\[\n\r\u{2028}\u{2029}]|\\[^\n\r\u{2028}\u{2029}]|\[([^\]\\\n\r\u{2028}\u{2029}]|\\[^\n\r\u{2028}\u{2029}])*\])*/")]
     Body,
+}
+
+/// Returns the length of the text of a template up to its end or the next hole, with the end or the beginning of the hole, and
+/// whether it is a hole. Nothing where the template is never closed.
+pub(crate) fn template_text(rest: &str) -> Option<(usize, bool)> {
+    let mut chunk = Chunk::lexer(rest);
+    let hole = loop {
+        match chunk.next()?.ok()? {
+            Chunk::Text => {}
+            Chunk::Hole => break true,
+            Chunk::End => break false,
+        }
+    };
+    Some((chunk.span().end, hole))
+}
+
+/// Returns the length of a regular expression behind its first slash, with its flags. Nothing where it is never closed.
+pub(crate) fn regex_text(rest: &str) -> Option<usize> {
+    let mut pattern = Pattern::lexer(rest);
+    pattern.next()?.ok()?;
+    let body = pattern.span().end;
+    let flags = rest[body..].find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')));
+    Some(flags.map_or(rest.len(), |length| body + length))
 }

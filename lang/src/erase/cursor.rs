@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
-use crate::token::{Chunk, Token};
+use crate::token::{Token, template_text};
 use logos::Logos;
 
 /// Deepest nesting of types: recognising them recurses.
@@ -192,14 +192,10 @@ impl<'s> Cursor<'s> {
 
     /// Reads the text of a template up to its end, or up to a hole. Returns whether it is a hole.
     pub(super) fn template_text(&mut self) -> Result<bool> {
-        let mut chunk = Chunk::lexer(self.raw.remainder());
-        let end = chunk.by_ref().find(|piece| *piece != Ok(Chunk::Text));
-        self.raw.bump(chunk.span().end);
-        let hole = match end {
-            Some(Ok(Chunk::Hole)) => true,
-            Some(Ok(Chunk::End)) => false,
-            Some(Ok(Chunk::Text) | Err(())) | None => return Err(self.expected("the end of the template")),
-        };
+        let rest = self.raw.remainder();
+        let found = template_text(rest);
+        self.raw.bump(found.map_or(rest.len(), |(length, _)| length));
+        let Some((_, hole)) = found else { return Err(self.expected("the end of the template")) };
         self.advance();
         Ok(hole)
     }

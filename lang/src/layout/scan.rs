@@ -3,31 +3,7 @@
 use super::{Kind, Layout, Position};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
-use crate::token::{Chunk, Pattern, Token};
-use logos::Logos;
-
-/// Returns the length of the text of a template up to its end or the next hole, with the end or the beginning of the hole, and
-/// whether it is a hole. Nothing where the template is never closed.
-pub(crate) fn template_text(rest: &str) -> Option<(usize, bool)> {
-    let mut chunk = Chunk::lexer(rest);
-    let hole = loop {
-        match chunk.next()?.ok()? {
-            Chunk::Text => {}
-            Chunk::Hole => break true,
-            Chunk::End => break false,
-        }
-    };
-    Some((chunk.span().end, hole))
-}
-
-/// Returns the length of a regular expression behind its first slash, with its flags. Nothing where it is never closed.
-pub(crate) fn regex_text(rest: &str) -> Option<usize> {
-    let mut pattern = Pattern::lexer(rest);
-    pattern.next()?.ok()?;
-    let body = pattern.span().end;
-    let flags = rest[body..].find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')));
-    Some(flags.map_or(rest.len(), |length| body + length))
-}
+use crate::token::{Token, regex_text, template_text};
 
 impl Layout<'_> {
     /// Scans template text beginning at `from`, behind the backtick or the `}` at `span`.
