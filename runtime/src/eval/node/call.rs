@@ -208,7 +208,7 @@ pub struct Push {
 impl Node for Push {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
-        let is_plain = object.is(Kind::Array) && vm.heap.extras.is_empty();
+        let is_plain = object.is(Kind::Array) && !vm.has_own_method(object, known::PUSH);
         let method = if is_plain { Value::UNDEFINED } else { method_of(vm, object, known::PUSH, self.callee_span)? };
         let item = self.item.eval(vm, fp)?;
         // The argument may have frozen the array.
