@@ -3,7 +3,7 @@
     cargo build --profile dist && python benches/latency.py target/dist/codecall
     cargo build --profile dist --features embeddings && python benches/latency.py target/dist/codecall FOLDER_OF_A_MODEL
 
-The script only needs Python. With a model it only measures first searches by meaning. docs/limits.md and docs/search.md
+The script only needs Python. With a model it only measures first searches by meaning. docs/reference/limits.md and docs/reports/search.md
 have the figures of an idle machine.
 """
 

@@ -3,7 +3,7 @@
 //     cargo build --profile dist && node benches/server.mjs target/dist/codecall
 //
 // Start with 16 MCP servers, cold and warm; throughput of runs with three instant calls, over stdio and over HTTP; memory of
-// waiting runs. It writes docs/performance/server.md; with --short it measures less, and only prints. The client is
+// waiting runs. It writes docs/reports/performance/server.md; with --short it measures less, and only prints. The client is
 // this script, on the same machine: it takes a part of the processors.
 
 import assert from 'node:assert/strict';
@@ -266,5 +266,5 @@ for (const [name, title, measure, text] of PARTS) {
   console.log(`\n${name}, on ${availableParallelism()} processors`);
   page += `\n## ${title}\n\n${text}\n\n${await measure()}\n`;
 }
-if (!isShort && !only.length) writePage('docs/performance/server.md', page);
+if (!isShort && !only.length) writePage('docs/reports/performance/server.md', page);
 process.exit(process.exitCode ?? 0);

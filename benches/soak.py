@@ -1,10 +1,10 @@
 """Measures a server under mixed load: its resources before, during and after the load, and the response times of other clients.
 
-    cargo build --profile dist && python benches/soak.py target/dist/codecall --minutes 60 --write docs
+    cargo build --profile dist && python benches/soak.py target/dist/codecall --minutes 60 --write docs/reports
 
 There are four phases: two measured clients alone (one requests /healthz, one runs plain scripts), with ordinary clients,
 with hostile ones in addition (scripts, upstreams, connections), and a pause after them. `--write` updates the tables and
-the graph in docs/trust.md. The script only needs Python. It fails if the server does not answer after the load, or if its
+the graph in docs/reports/trust.md. The script only needs Python. It fails if the server does not answer after the load, or if its
 resources do not return to their earlier values.
 """
 
@@ -383,7 +383,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--write", type=Path, metavar="DOCS")
+    parser.add_argument("--write", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
     samples, responses, lasting, code = soak(arguments.program, arguments.minutes)
     table = tables(samples, responses, arguments.minutes)

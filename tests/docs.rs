@@ -176,12 +176,12 @@ fn http_codes_table() -> String {
 
 #[test]
 fn error_codes_are_documented() {
-    check_generated("docs/errors.md", &[("codes", codes_table()), ("http", http_codes_table())]);
+    check_generated("docs/reference/errors.md", &[("codes", codes_table()), ("http", http_codes_table())]);
 }
 
 #[test]
 fn limits_are_documented() {
-    check_generated("docs/limits.md", &[("presets", presets_table()), ("tested", tested_table())]);
+    check_generated("docs/reference/limits.md", &[("presets", presets_table()), ("tested", tested_table())]);
     check_generated("README.md", &[("presets", short_presets_table())]);
 }
 
@@ -195,7 +195,7 @@ fn limits_are_members_of_the_types_of_the_packages() {
 
 #[test]
 fn the_consequence_of_every_limit_is_documented() {
-    let text = read("docs/limits.md");
+    let text = read("docs/reference/limits.md");
     let (_, over) = text.split_once("## Over the limit").expect("a section");
     let over = over.split("\n## ").next().unwrap_or_default();
     let documented: Vec<&str> = over.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
@@ -261,7 +261,7 @@ fn packages_have_the_same_names_everywhere() {
     let maker = read("server/packaging/npm.py");
     let (_, platforms) = maker.split_once("PLATFORMS = (").expect("a list");
     let platforms: Vec<&str> = platforms.split(')').next().unwrap_or_default().split('"').skip(1).step_by(2).collect();
-    let (workflow, page) = (read(".github/workflows/release.yml"), read("docs/packages.md"));
+    let (workflow, page) = (read(".github/workflows/release.yml"), read("docs/operate/packages.md"));
     // The programs, and the wheel and the addon of the interpreter.
     for what in ["target: ", "image: "] {
         let built: BTreeSet<&str> = workflow
@@ -273,10 +273,10 @@ fn packages_have_the_same_names_everywhere() {
         assert_eq!(platforms.iter().copied().collect::<BTreeSet<_>>(), built, "{what}");
     }
     for platform in &platforms {
-        assert!(page.contains(&format!("`@codecall/{platform}`")), "docs/packages.md lacks {platform}");
+        assert!(page.contains(&format!("`@codecall/{platform}`")), "docs/operate/packages.md lacks {platform}");
         assert!(
             page.contains(&format!("`@codecall/agentscript-{platform}`")),
-            "docs/packages.md lacks the addon for {platform}"
+            "docs/operate/packages.md lacks the addon for {platform}"
         );
     }
     let (_, shipped) = workflow.split_once("  FEATURES: ").expect("the features of the program");
@@ -285,9 +285,9 @@ fn packages_have_the_same_names_everywhere() {
     for feature in manifest["features"].as_table().expect("features").keys() {
         let is_shipped = shipped.split(',').any(|shipped| shipped == feature);
         let row = format!("| `{feature}` | {} | `--features {feature}` |", if is_shipped { "yes" } else { "no" });
-        assert!(page.contains(&row), "docs/packages.md lacks {row}");
+        assert!(page.contains(&row), "docs/operate/packages.md lacks {row}");
     }
-    assert!(page.contains(&format!("`cargo install codecall --features {shipped}`")), "docs/packages.md: {shipped}");
+    assert!(page.contains(&format!("`cargo install codecall --features {shipped}`")), "docs/operate/packages.md: {shipped}");
     let readme = read("README.md");
     for (command, file, text) in [
         ("uvx codecall ", "server/packaging/wheel.py", "(\"Name\", \"codecall\")"),
@@ -308,7 +308,7 @@ fn packages_have_the_same_names_everywhere() {
 /// The performance page has a row for each script that is measured.
 #[test]
 fn the_performance_page_names_every_case() {
-    let text = read("docs/performance.md");
+    let text = read("docs/reports/performance.md");
     for (folder, part) in [("benches/fresh", "fresh"), ("benches/kernels", "kernels")] {
         let (_, rows) = text.split_once(&format!("<!-- {part} -->\n")).expect("a place for the table");
         let (rows, _) = rows.split_once(&format!("<!-- /{part} -->")).expect("an end of the table");
@@ -320,14 +320,14 @@ fn the_performance_page_names_every_case() {
         let entries = std::fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
         let stems = entries.map(|entry| entry.path().file_stem().expect("a name").to_string_lossy().into_owned());
         let existing: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
-        assert_eq!(documented, existing, "docs/performance.md: cargo run --release -p codecall-benches -- --markdown");
+        assert_eq!(documented, existing, "docs/reports/performance.md: cargo run --release -p codecall-benches -- --markdown");
     }
 }
 
 /// The tests that the compatibility page refers to exist: `file#test`, or `file#title` for a case of the corpus.
 #[test]
 fn the_compatibility_page_names_tests_that_exist() {
-    let text = read("docs/compatibility.md");
+    let text = read("docs/reference/compatibility.md");
     let mut named = 0;
     for row in text.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
@@ -346,7 +346,7 @@ fn the_compatibility_page_names_tests_that_exist() {
             } else {
                 file_text.contains(&format!("fn {test}("))
             };
-            assert!(found, "docs/compatibility.md names {file}#{test}, which does not exist");
+            assert!(found, "docs/reference/compatibility.md names {file}#{test}, which does not exist");
             named += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! The tables of docs/performance.md: `cargo run --release -p codecall-benches`.
+//! The tables of docs/reports/performance.md: `cargo run --release -p codecall-benches`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the tables are what it is for")]
 
@@ -30,7 +30,7 @@ struct Arguments {
     /// Only these peers, by a part of the name; may be given more than once.
     #[arg(long, value_name = "NAME")]
     peer: Vec<String>,
-    /// Write tables and plots into docs/performance.md, and a summary into README.md.
+    /// Write tables and plots into docs/reports/performance.md, and a summary into README.md.
     #[arg(long, conflicts_with_all = ["names", "peer"])]
     markdown: bool,
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The page with all figures.
-pub const PERFORMANCE: &str = "docs/performance.md";
+pub const PERFORMANCE: &str = "docs/reports/performance.md";
 /// The page with a few of them.
 pub const README: &str = "README.md";
 

@@ -1,4 +1,4 @@
-//! Checks docs/configuration.md: the tables of keys and the JSON schema are generated from the structs of the configuration.
+//! Checks docs/reference/configuration.md: the tables of keys and the JSON schema are generated from the structs of the configuration.
 
 use super::{check_generated, read, root};
 use agentscript::Limit;
@@ -6,7 +6,7 @@ use codecall::Config;
 use codecall::config::reference::Key;
 use codecall::config::{Format, schema};
 
-const PAGE: &str = "docs/configuration.md";
+const PAGE: &str = "docs/reference/configuration.md";
 const SCHEMA: &str = "docs/codecall.schema.json";
 const PART: &str = "keys of ";
 const TOP_LEVEL: &str = "the top level";
@@ -88,13 +88,13 @@ fn examples_are_valid() {
     for page in [
         "README.md",
         PAGE,
-        "docs/limits.md",
-        "docs/moving/frontmcp.md",
-        "docs/moving/mcpproxy.md",
-        "docs/openapi.md",
-        "docs/search.md",
-        "docs/stateless.md",
-        "docs/trust.md",
+        "docs/reference/limits.md",
+        "docs/guide/moving/frontmcp.md",
+        "docs/guide/moving/mcpproxy.md",
+        "docs/guide/openapi.md",
+        "docs/reports/search.md",
+        "docs/reference/stateless.md",
+        "docs/reports/trust.md",
     ] {
         let text = read(page);
         for block in text.split("\n```").skip(1).step_by(2) {

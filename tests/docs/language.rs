@@ -1,4 +1,4 @@
-//! Checks docs/language.md: its tables are generated from the code, and its samples compile.
+//! Checks docs/reference/language.md: its tables are generated from the code, and its samples compile.
 
 use super::{check_generated, read};
 use agentscript::{BuiltIn, CompileOptions, Dialect, Policy, Preset, builtins, compile};
@@ -6,7 +6,7 @@ use agentscript_lang::refused::{self, Refused};
 use codecall_tests::corpus::load;
 use std::path::Path;
 
-const PAGE: &str = "docs/language.md";
+const PAGE: &str = "docs/reference/language.md";
 
 /// Formats text as code in a table.
 fn code(text: &str) -> String {

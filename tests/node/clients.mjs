@@ -1,6 +1,6 @@
 // Clients of others against CodeCall, over stdio and over HTTP: node clients.mjs [--check] [NAME…]
 //
-// One table of checks for all of them. The result is the matrix in docs/compatibility.md; --check compares instead of
+// One table of checks for all of them. The result is the matrix in docs/reference/compatibility.md; --check compares instead of
 // writing. A check that fails, or a line that an SDK writes to stderr, fails the script.
 
 import assert from 'node:assert/strict';
@@ -349,7 +349,7 @@ for (const [name, , create] of CLIENTS) {
 rows.push(warned);
 const heads = CLIENTS.flatMap(([name]) => [`${name}: stdio`, 'HTTP']);
 const table = [['', ...heads], ['---', ...heads.map(() => '---')], ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
-if (!only.length) writeSection('docs/compatibility.md', 'clients', table);
+if (!only.length) writeSection('docs/reference/compatibility.md', 'clients', table);
 else console.log(table);
 console.log(`${rows.length * heads.length} cells, ${problems} problems`);
 process.exit(problems || process.exitCode ? 1 : 0);

@@ -2,7 +2,7 @@
 //
 // It runs against a server that has everything the suite calls (tests/src/bin/conformance-server), and against CodeCall in
 // front of it with `expose = "direct"`. A scenario that passes on the server alone must pass through CodeCall. The result is
-// docs/conformance.md; --check compares instead of writing.
+// docs/reports/conformance.md; --check compares instead of writing.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -105,5 +105,5 @@ for (const suite of SUITES) {
   if (process.argv.includes('--verbose')) console.error(log);
 }
 
-if (only.length === 0) writePage('docs/conformance.md', page);
+if (only.length === 0) writePage('docs/reports/conformance.md', page);
 if (problems > 0) process.exitCode = 1;

@@ -1,7 +1,7 @@
 // The first day with 19 real MCP servers of six clients: node first-day.mjs [RUNS] (needs npx and uvx; the first time it installs their packages)
 //
 // Every run has a fresh home folder; only the caches of npm and uv stay, so that the time of downloads is not measured. Of several
-// runs the one counts whose servers were usable first, because other work of the machine makes a run slower only. The result is docs/first-day.md.
+// runs the one counts whose servers were usable first, because other work of the machine makes a run slower only. The result is docs/reports/first-day.md.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -176,7 +176,7 @@ const prefetch = command('servers', 'prefetch');
 assert.equal(prefetch.status, 0, prefetch.stderr);
 console.log(`prefetch ${seconds(prefetch.seconds)}`);
 
-writePage('docs/first-day.md', `# The first day
+writePage('docs/reports/first-day.md', `# The first day
 
 A machine with six MCP clients (Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex), whose files have ${SERVERS} servers:
 ${LAUNCHED} start by \`npx\` or \`uvx\`, the others by a program. CodeCall takes the place of all of them, by one command. The page has the output
@@ -205,7 +205,7 @@ $ codecall init --apply all
 ${plain(init.stdout)}
 \`\`\`
 
-Each client now starts CodeCall. \`codecall init --undo all\` gives the clients their own entries back. [clients](clients/README.md) describes what happens
+Each client now starts CodeCall. \`codecall init --undo all\` gives the clients their own entries back. [clients](../guide/clients/README.md) describes what happens
 to each file.
 
 ## Install the packages
@@ -227,7 +227,7 @@ It takes ${seconds(prefetch.seconds)} with the packages in the caches. Afterward
 
 At the first start no tools are known. The search waits until servers that fit have started, and finds ${best.found.slice(0, 3).map((name) => `\`${name}\``).join(', ')} after
 ${seconds(best.useful)}; its warnings name the servers that are still starting. When all run, ${best.tools} tools are found. A later start knows them
-from the [store](connections.md#what-is-remembered), starts no server for a search, and answers in ${seconds(best.warmSearch)}.
+from the [store](../guide/connections.md#what-is-remembered), starts no server for a search, and answers in ${seconds(best.warmSearch)}.
 
 ## The first script
 

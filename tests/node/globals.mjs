@@ -37,7 +37,7 @@ const NOT_CALLED = /^(setInterval|Object|Object\.(assign|create)|Error\.captureS
 /** Messages are those of Node 20; of a newer one, only what it has in addition is called. */
 const isNewer = Number(process.versions.node.split('.')[0]) > 20;
 const NEW = /^(Promise\.try|RegExp\.escape|Error\.isError|Math\.f16round)$/;
-/** What differs for a known reason: from a newer Node, whose words are not those of Node 20, or as docs/language.md says. */
+/** What differs for a known reason: from a newer Node, whose words are not those of Node 20, or as docs/reference/language.md says. */
 const KNOWN = isNewer ? /^(structuredClone(\.length)?|<Uint8Array>\.buffer|Promise\.try\(.*)$/ : /^Math\.cosh/;
 /** The methods of iterators, which Node 20 has not either. A call of one fails with a hint. */
 const HELPERS = /(Iterator|Generator|Helper)>\.\w+$/;

@@ -1,7 +1,7 @@
 // The web page in a headless Chromium, as an operator uses it: node page.mjs [--check] [NAME…]
 //
 // Each walk ends without errors in the console, violations of the content security policy, and violations that axe-core
-// finds. Without --check, the screenshots in docs/page/ are made anew.
+// finds. Without --check, the screenshots in docs/guide/page/ are made anew.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { codecall, environment, folder, requireFiles, root, start } from './serv
 requireFiles('the web page in Chromium', codecall, CHROMIUM);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const SHOTS = join(root, 'docs/page');
+const SHOTS = join(root, 'docs/guide/page');
 const MAX_SHOT_BYTES = 150_000;
 const BROKEN = `// How many users come from the city of one of them
 const user = await users.get({ id: 'usr_001' });
@@ -91,7 +91,7 @@ async function shot(page, name) {
   } else assert(existsSync(path), `${path} is missing`);
 }
 
-// Looks at a page light and dark, wide and narrow; `kept` is the view of which there is a picture in docs/page/. With PICTURES=FOLDER all four are there.
+// Looks at a page light and dark, wide and narrow; `kept` is the view of which there is a picture in docs/guide/page/. With PICTURES=FOLDER all four are there.
 async function views(page, name, kept) {
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [1280, 380]) {

@@ -10,7 +10,7 @@
 // The agent searches if the list lacks a signature. It writes its script at once if the list has the type of all results that the script takes
 // apart, or `parseText` reads them and the question names the columns. If it does not know a result, it guesses its shape where there is an
 // obvious one, and otherwise looks at it first. If a script fails or its answer is wrong, the error says how to go on, or the agent looks.
-// The result is docs/tasks.md; --check compares instead of writing. Folders, dates and commits are fixed.
+// The result is docs/reports/tasks.md; --check compares instead of writing. Folders, dates and commits are fixed.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -193,7 +193,7 @@ const page = `# Tasks
 Twenty tasks with MCP servers from npm and PyPI (\`server-filesystem\`, \`server-memory\`, \`mcp-server-git\`, \`mcp-server-time\`, \`mcp-server-sqlite\`) and
 a service with an OpenAPI description, which has pages, a rate limit, odd money and odd dates. The columns count the requests of an agent to CodeCall:
 
-- **before**: without [learned shapes](configuration.md#servercache), [\`parseText\`](language.md#data-in-texts) and [retries at rate limits](configuration.md#ratelimits);
+- **before**: without [learned shapes](../reference/configuration.md#servercache), [\`parseText\`](../reference/language.md#data-in-texts) and [retries at rate limits](../reference/configuration.md#ratelimits);
 - **first**: with them, in a store that knows nothing;
 - **later**: with them, in a store in which each task has been solved once.
 
@@ -211,4 +211,4 @@ ${rows.join('\n')}
 This page is written by \`node tests/node/tasks.mjs\`.
 
 ${sections.join('\n')}`;
-if (!only) writePage('docs/tasks.md', page);
+if (!only) writePage('docs/reports/tasks.md', page);

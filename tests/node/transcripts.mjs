@@ -2,7 +2,7 @@
 //
 // Both sides are played by a model that makes no mistake: without CodeCall it calls the tools of all servers, as many at once
 // as can be; with CodeCall it runs one script, after a search if the list of tools lacks a signature. Every call is really made. Tokens are those of
-// gpt-tokenizer with the encoding o200k_base. The result is docs/transcripts.md; --check compares instead of writing.
+// gpt-tokenizer with the encoding o200k_base. The result is docs/reports/transcripts.md; --check compares instead of writing.
 //
 // Folders, dates and commits are fixed, so that the page is the same on every machine.
 
@@ -431,7 +431,7 @@ This page is written by \`node tests/node/transcripts.mjs\`.
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}
 
-All together: ${thousands(sums.without)} tokens without CodeCall, ${thousands(sums.with)} with it. [reports/cost.md](reports/cost.md) has public
+All together: ${thousands(sums.without)} tokens without CodeCall, ${thousands(sums.with)} with it. [reports/cost.md](cost.md) has public
 benchmarks, and the tasks that CodeCall does not help with.
 ${transcripts}`;
-writePage('docs/transcripts.md', page);
+writePage('docs/reports/transcripts.md', page);

@@ -3,7 +3,7 @@
 //!
 //! Each machine is a whole server without its network: the hub, the scheduler of runs, journals, leases and approvals are those
 //! of the program, and the store is an SQLite file. Simulated are the clocks, the tools, the people who approve calls, and the
-//! failures. `docs/scale.md` says how to run it with more runs.
+//! failures. `docs/reports/scale.md` says how to run it with more runs.
 
 #![cfg(test)]
 

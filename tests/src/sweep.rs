@@ -50,7 +50,7 @@ pub const SETTINGS: [Setting; 2] = [
     },
 ];
 
-/// Memory that compilation takes at most for each byte of source, as `docs/limits.md` says.
+/// Memory that compilation takes at most for each byte of source, as `docs/reference/limits.md` says.
 const BYTES_PER_SOURCE_BYTE: u64 = 220;
 /// Time that compilation takes at most, in milliseconds: a server counts what is above it as evaluation.
 const COMPILE_MS: u64 = 500;

@@ -42,7 +42,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads `{"preset", "limits", "language", "dialect", "fetch"}`, all optional. The keys of `limits` are those of `docs/limits.md`;
+    /// Reads `{"preset", "limits", "language", "dialect", "fetch"}`, all optional. The keys of `limits` are those of `docs/reference/limits.md`;
     /// `fetch` says whether scripts have it.
     ///
     /// # Errors

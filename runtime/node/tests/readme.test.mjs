@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 
 for (const [page, ...printed] of [
   ["../README.md", "16.5"],
-  ["../../../docs/embedding.md", "[ 'user 1', 'user 2' ]"],
-  ["../../../docs/moving/enclave.md", "Ada", "Ada"],
+  ["../../../docs/guide/embedding.md", "[ 'user 1', 'user 2' ]"],
+  ["../../../docs/guide/moving/enclave.md", "Ada", "Ada"],
 ]) {
   test(`the examples of ${page}`, () => {
     const blocks = readFileSync(new URL(page, import.meta.url), "utf8").matchAll(/```js\n(.*?)```/gs);

@@ -9,7 +9,7 @@ import { toolset, Toolset, type CallHandler, type PendingCall, type ToolFunction
 /** A set of limits and permissions. */
 export type Preset = "locked_down" | "secure" | "balanced" | "experimental";
 
-/** Values on top of a preset: docs/limits.md says what they are in each. */
+/** Values on top of a preset: docs/reference/limits.md says what they are in each. */
 export interface Limits {
   // limits of numbers: written by `UPDATE=1 cargo test -p codecall-tests --test docs`
   /** Time the script itself may take, waits for tools excluded. */
@@ -63,7 +63,7 @@ export interface CompileOptions {
   language?: "javascript" | "typescript" | undefined;
   /** `async` by default; `sync` has `call_tool(server, tool, args)`, which waits. */
   dialect?: "async" | "sync" | undefined;
-  /** Answers calls of `fetch`, which scripts do not have without it: see docs/fetch.md for input and answer. */
+  /** Answers calls of `fetch`, which scripts do not have without it: see docs/guide/fetch.md for input and answer. */
   fetch?: ToolFunction | undefined;
 }
 

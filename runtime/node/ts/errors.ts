@@ -87,7 +87,7 @@ export class ToolError extends Error {
   }
 }
 
-/** A run that has failed. `status` says how, `code` says it exactly (see docs/errors.md). */
+/** A run that has failed. `status` says how, `code` says it exactly (see docs/reference/errors.md). */
 export class RunError extends Error {
   readonly status: FailedStatus;
   readonly code: string;

@@ -12,8 +12,8 @@ HERE = pathlib.Path(__file__).parent
     ("page", "printed"),
     [
         (HERE.parent / "README.md", ["16.5"]),
-        (HERE.parents[2] / "docs/embedding.md", ["['user 1', 'user 2']"]),
-        (HERE.parents[2] / "docs/moving/enclave.md", ["Ada", "Ada"]),
+        (HERE.parents[2] / "docs/guide/embedding.md", ["['user 1', 'user 2']"]),
+        (HERE.parents[2] / "docs/guide/moving/enclave.md", ["Ada", "Ada"]),
     ],
 )
 def test_the_examples(page, printed, capsys):

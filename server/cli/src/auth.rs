@@ -88,7 +88,7 @@ impl LogIn {
         let server = &self.server;
         let failed = |reason: String| {
             let reason = config.secrets.redactor().redact_text(&reason).into_owned();
-            CommandError::new(format!("{server}: {reason}")).with_help("see docs/authorization.md")
+            CommandError::new(format!("{server}: {reason}")).with_help("see docs/operate/authorization.md")
         };
         authorizer.log_in(&login, &prompt).await.map_err(failed)?;
         output::print_lines(&[format!("logged in to {server}")])?;

@@ -64,7 +64,7 @@ pub struct HttpServerConfig {
     /// Accepted values of `Origin`, such as `https://app.example.com`: the web pages that may use the
     /// server. `*` accepts all. Requests without `Origin` do not come from a web page and are accepted.
     pub allowed_origins: Vec<String>,
-    /// Whether operators get a web page at `/ui/`: runs, tools, charts (docs/page.md). The flag `--ui` sets it too.
+    /// Whether operators get a web page at `/ui/`: runs, tools, charts (docs/guide/page.md). The flag `--ui` sets it too.
     pub ui: bool,
     /// Whether the page can run scripts, call tools, cancel runs and restart servers.
     pub ui_runs: bool,

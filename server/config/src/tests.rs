@@ -341,10 +341,10 @@ fn known(wrap: impl Fn(&str) -> String) -> Vec<String> {
     names.split(", ").map(str::to_owned).collect()
 }
 
-/// A section of docs/configuration.md: the keys of its first table, and their other names. Keys of tables within
+/// A section of docs/reference/configuration.md: the keys of its first table, and their other names. Keys of tables within
 /// have a path.
 fn documented(section: &str) -> Vec<String> {
-    let page = include_str!("../../../docs/configuration.md");
+    let page = include_str!("../../../docs/reference/configuration.md");
     let (_, rest) = page.split_once(&format!("\n## {section}\n")).unwrap_or_else(|| panic!("no section {section}"));
     let rows =
         rest.lines().skip_while(|line| !line.starts_with("| key |")).skip(2).take_while(|line| line.starts_with('|'));
@@ -397,7 +397,7 @@ fn every_key_is_on_its_page() {
         let mut documented = documented(section);
         known.sort();
         documented.sort();
-        assert_eq!(known, documented, "keys of '{section}' (left) and its rows in docs/configuration.md (right)");
+        assert_eq!(known, documented, "keys of '{section}' (left) and its rows in docs/reference/configuration.md (right)");
     }
 }
 

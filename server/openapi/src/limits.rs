@@ -1,4 +1,4 @@
-//! Maximum sizes of descriptions and of what is made of them. docs/openapi.md names them.
+//! Maximum sizes of descriptions and of what is made of them. docs/guide/openapi.md names them.
 
 /// Maximum size of all documents of a description, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;

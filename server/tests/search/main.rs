@@ -1,7 +1,7 @@
 //! How well the search finds tools: labelled queries over the lists of real servers.
 //!
 //! `tools/` has the lists as their servers give them, with package, version and licence.
-//! `queries.txt` has the queries and what answers them, `nothing.txt` those that no tool answers. The figures stand in `docs/search.md`
+//! `queries.txt` has the queries and what answers them, `nothing.txt` those that no tool answers. The figures stand in `docs/reports/search.md`
 //! (`UPDATE=1` writes them) and must not get worse than the floors here.
 
 mod lists;
@@ -135,7 +135,7 @@ impl<'a> Measured<'a> {
 /// Compares a part of the page with the measured figures, or rewrites it. A part is between
 /// `<!-- NAME -->` and `<!-- /NAME -->`. Figures that are not `exact` may differ between processors.
 fn page(name: &str, part: &str, exact: bool) {
-    let path = root().join("docs/search.md");
+    let path = root().join("docs/reports/search.md");
     let text = std::fs::read_to_string(&path).expect("a page");
     let begin = format!("<!-- {name} -->\n");
     let begin = text.find(&begin).expect("a place for the part") + begin.len();
@@ -145,7 +145,7 @@ fn page(name: &str, part: &str, exact: bool) {
         fresh.replace_range(begin..end, part);
         std::fs::write(path, fresh).expect("the page can be written");
     } else if exact {
-        assert!(text[begin..end] == *part, "docs/search.md is out of date, UPDATE=1 writes it:\n{part}");
+        assert!(text[begin..end] == *part, "docs/reports/search.md is out of date, UPDATE=1 writes it:\n{part}");
     }
 }
 

@@ -232,7 +232,7 @@ async fn a_copy_beside_a_working_server_repeats_no_call() {
 /// The first example of the documentation, as it is printed.
 #[tokio::test]
 async fn the_first_example_works_as_printed() {
-    let page = std::fs::read_to_string(root().join("docs/durable.md")).expect("the page");
+    let page = std::fs::read_to_string(root().join("docs/operate/durable.md")).expect("the page");
     let part = |language: &str, number: usize| {
         let start = format!("```{language}\n");
         let block = page.split(&start).nth(number).expect("a block");

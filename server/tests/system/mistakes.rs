@@ -1,4 +1,4 @@
-//! Mistakes, and what the program says of each: what is wrong, where, and what to do. `docs/mistakes.md` has the table, which
+//! Mistakes, and what the program says of each: what is wrong, where, and what to do. `docs/reports/mistakes.md` has the table, which
 //! `UPDATE=1` writes.
 
 mod table;
@@ -141,7 +141,7 @@ async fn each_mistake_has_a_message() {
         }
     }
     assert!(count >= 40, "{count}");
-    let path = root().join("docs/mistakes.md");
+    let path = root().join("docs/reports/mistakes.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, page).expect("the page can be written");
     } else {
@@ -149,7 +149,7 @@ async fn each_mistake_has_a_message() {
         let changed = page.lines().zip(kept.lines()).find(|(line, kept)| line != kept);
         assert!(
             page == kept,
-            "docs/mistakes.md is out of date: UPDATE=1 cargo test -p codecall --test system -- mistakes::\n{changed:?}"
+            "docs/reports/mistakes.md is out of date: UPDATE=1 cargo test -p codecall --test system -- mistakes::\n{changed:?}"
         );
     }
 }

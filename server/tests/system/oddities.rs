@@ -1,5 +1,5 @@
 //! MCP servers that do not quite speak MCP: what is good of their answers is kept, and what is not is named.
-//! `docs/servers.md` has the table, which `UPDATE=1` writes.
+//! `docs/reference/servers.md` has the table, which `UPDATE=1` writes.
 
 mod table;
 
@@ -269,7 +269,7 @@ async fn odd_answers_over_http_end_their_calls() {
 /// The page has the table of this test.
 #[test]
 fn the_page_has_the_table() {
-    let path = root().join("docs/servers.md");
+    let path = root().join("docs/reference/servers.md");
     let page = std::fs::read_to_string(&path).expect("a page");
     let (begin, end) = ("<!-- begin of the table -->\n", "<!-- end of the table -->\n");
     let cell = |text: &str| {

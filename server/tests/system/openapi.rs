@@ -469,7 +469,7 @@ async fn a_description_of_another_server_needs_an_address() {
     server.end().await;
 }
 
-/// The example of docs/openapi.md.
+/// The example of docs/guide/openapi.md.
 #[tokio::test]
 #[ignore = "SKIPPED: needs Node or Python: bash .ci/run"]
 async fn the_example_of_the_documentation() {

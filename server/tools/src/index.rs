@@ -2,7 +2,7 @@
 //!
 //! The crate counts tokens, finds the tools that have one, and weighs it by its rarity. This module adds what the crate does
 //! not have: several fields with weights (BM25F, in [`fields`]), and synonyms that count less than the word itself.
-//! `docs/search.md` has measurements of each.
+//! `docs/reports/search.md` has measurements of each.
 //!
 //! A score, from 0 to 1, says how much of a query a tool answers: 1 is a tool that matches every word as well as the best
 //! tool for that word does. Equal scores are sorted by name.

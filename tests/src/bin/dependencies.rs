@@ -1,6 +1,6 @@
 //! Lists the dependencies of `codecall`, and their uses of `unsafe`.
 //!
-//! `dependencies` prints the table of docs/dependencies.md; `--write` writes it there, `--check` fails if it is out of date.
+//! `dependencies` prints the table of docs/reports/dependencies.md; `--write` writes it there, `--check` fails if it is out of date.
 //! `--sbom` prints a bill of materials (CycloneDX 1.6, JSON). The data comes from `cargo metadata` for Linux on x86-64 with
 //! the default features, and from the sources of the crates without their tests, benches and examples.
 #![expect(clippy::print_stdout, reason = "it prints a table")]
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const PAGE: &str = "docs/dependencies.md";
+const PAGE: &str = "docs/reports/dependencies.md";
 const BEGIN: &str = "<!-- unsafe";
 const END: &str = "<!-- /unsafe -->";
 const TARGET: &str = "x86_64-unknown-linux-gnu";

@@ -7,7 +7,7 @@
 //! - `--only` selects cases whose names contain `PART`, `--sample` a sample of `COUNT` cases, `--setting` one of the
 //!   settings.
 //! - `--results` appends each result to a file, and skips cases that are in it; `--known` skips all others too.
-//! - `--report` writes the report to a file, `--write docs` the table of the parts to `docs/trust.md`.
+//! - `--report` writes the report to a file, `--write docs` the table of the parts to `docs/reports/trust.md`.
 //! - `--script` prints the scripts instead of running them.
 //!
 //! Cases above a bound are printed as they are found, and the program fails if there are any.
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 const BYTES: usize = 60_000_000;
 
 /// The page with the tables.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/trust.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reports/trust.md");
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

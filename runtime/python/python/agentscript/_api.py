@@ -25,7 +25,7 @@ BLOCKING_SLICE_MS = 20
 
 
 class Limits(TypedDict, total=False):
-    """Values on top of a preset: docs/limits.md says what they are in each."""
+    """Values on top of a preset: docs/reference/limits.md says what they are in each."""
 
     # limits of numbers: written by `UPDATE=1 cargo test -p codecall-tests --test docs`
     #: Time the script itself may take, waits for tools excluded.

@@ -39,7 +39,7 @@ class ToolError(Exception):
 
 
 class RunError(Exception):
-    """A run that has failed. Its subclasses say how; ``code`` says it exactly (see docs/errors.md)."""
+    """A run that has failed. Its subclasses say how; ``code`` says it exactly (see docs/reference/errors.md)."""
 
     #: ``syntax_error``, ``illegal_access``, ``runtime_error``, ``tool_error`` or ``timeout``.
     status: str

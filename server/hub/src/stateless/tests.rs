@@ -215,7 +215,7 @@ fn a_result_that_is_nested_too_deeply_is_an_error() {
 /// `UPDATE=1` rewrites answers, tokens and digests.
 #[test]
 fn samples_of_the_page_are_up_to_date() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stateless.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/stateless.md");
     let page = std::fs::read_to_string(path).expect("a page");
     let (mut fresh, mut script, mut last, mut token) = (String::new(), "", Value::Null, String::new());
     let mut samples = Vec::new();
@@ -278,14 +278,14 @@ fn samples_of_the_page_are_up_to_date() {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, fresh).expect("the page can be written");
     } else {
-        assert!(page == fresh, "docs/stateless.md is out of date: UPDATE=1 cargo test -p codecall stateless");
+        assert!(page == fresh, "docs/reference/stateless.md is out of date: UPDATE=1 cargo test -p codecall stateless");
     }
 }
 
 /// The page has a row for every key of a request, and for every status of an answer.
 #[test]
 fn the_page_names_every_key() {
-    let page = include_str!("../../../../docs/stateless.md");
+    let page = include_str!("../../../../docs/reference/stateless.md");
     let unknown =
         serde_json::from_value::<Evaluate>(json!({"code": "1", "\u{1}": 1})).expect_err("unknown").to_string();
     let (_, known) = unknown.split_once("expected one of ").expect("the keys");

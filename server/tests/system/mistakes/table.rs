@@ -1,4 +1,4 @@
-//! Mistakes of people and models. `docs/mistakes.md` has them with the messages of the program.
+//! Mistakes of people and models. `docs/reports/mistakes.md` has them with the messages of the program.
 
 /// A mistake.
 pub struct Mistake {

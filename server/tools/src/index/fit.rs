@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 /// The least presence in a tool that fits: the name of a parameter reaches it, one word in the rest of a description does not.
 /// Of the queries that are not held out, 0.2 recognizes 0.47 of those that nothing fits in 291 tools, instead of 0.40, but
-/// wrongly refuses more than twice as many of the others in catalogues of 12 (docs/search.md).
+/// wrongly refuses more than twice as many of the others in catalogues of 12 (docs/reports/search.md).
 const PRESENCE: f32 = 0.1;
 /// Number of tools, the best ones by score, of which one must fit. The best one alone often matches a general word:
 /// then three times as many queries are wrongly refused in the tools of one server.

@@ -1,7 +1,7 @@
 //! Joins several lists of the same tools.
 //!
 //! Lists of several queries are joined by reciprocal rank fusion: scores of different queries cannot be compared. What one
-//! query finds by words and by meaning is joined by its scores, which finds more than ranks do (docs/search.md).
+//! query finds by words and by meaning is joined by its scores, which finds more than ranks do (docs/reports/search.md).
 
 use crate::index::Hit;
 use std::collections::BTreeMap;

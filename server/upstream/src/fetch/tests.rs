@@ -1,4 +1,4 @@
-//! Hosts that `fetch` reaches, and hosts that it refuses. The table of disguises is also in `docs/fetch.md`.
+//! What `fetch` reaches, and what it refuses. The table of disguises is also in `docs/guide/fetch.md`.
 
 use super::*;
 use codecall_base::call::RunScope;
@@ -412,7 +412,7 @@ async fn a_server_that_says_nothing_ends_the_request_in_time() {
 
 #[test]
 fn the_table_is_documented() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fetch.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/fetch.md");
     let (begin, end) = ("<!-- refused: written by the test -->\n", "<!-- /refused -->");
     let mut table = "| what | for example |\n|---|---|\n".to_owned();
     for (what, url) in LITERALS {

@@ -15,7 +15,7 @@ const END: Duration = Duration::from_secs(120);
 pub const WINDOW: Duration = Duration::from_millis(350);
 /// How soon a row of the history is written.
 const RECORDED: Duration = Duration::from_millis(500);
-/// The last rows of the history of a server that is killed are lost (docs/history.md).
+/// The last rows of the history of a server that is killed are lost (docs/guide/history.md).
 const UNRECORDED: Duration = Duration::from_millis(1_500);
 /// The shortest time in which an answer may have not arrived at the store.
 const MARGIN: Duration = Duration::from_millis(300);
