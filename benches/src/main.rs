@@ -210,7 +210,7 @@ fn summary(findings: &Findings, engines: &[&str]) -> String {
         digits(geometric_mean(&ratios))
     };
     format!(
-        "A fresh `return 1 + 1`, compile included, takes {} (QuickJS-ng {}, a context of Node {}), a join of two tools' rows {}
+        "A fresh `return 1 + 1`, compile included, takes {} (QuickJS-ng {}, a context of Node {}). A join of two tools' rows takes {}
 ({}, {}). Kernels take {} of QuickJS-ng's time and {} of `node --jitless`'s in the geometric mean.
 ",
         time_of("add", "AgentScript"),

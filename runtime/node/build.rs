@@ -1,3 +1,5 @@
+//! Settings of the linker for an addon of Node.
+
 fn main() {
     napi_build::setup();
 }
