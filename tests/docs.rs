@@ -30,6 +30,20 @@ fn format_amount(value: u64, unit: Unit) -> String {
     }
 }
 
+/// Divides a description into what fits a cell of a table, in whole sentences, and the rest.
+fn divide(text: &str) -> (&str, &str) {
+    const MOST: usize = 160;
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1).chain([text.len()]);
+    let end = ends.take_while(|end| text[..*end].chars().count() <= MOST).last();
+    let end = end.or_else(|| text.find(". ").map(|at| at + 1)).unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+/// Returns a list of what does not fit the cells of a table.
+fn rests(rests: &[(String, String)]) -> String {
+    rests.iter().fold(String::new(), |list, (name, rest)| format!("{list}\n- {name}: {rest}"))
+}
+
 /// Returns the table of limits and permissions by preset.
 fn presets_table() -> String {
     let mut table = "| key | flag |".to_owned();
@@ -38,9 +52,13 @@ fn presets_table() -> String {
         write!(table, " {}{default} |", preset.as_str()).expect("a string can be written");
     }
     writeln!(table, " what |\n|---|---|{}---|", "---:|".repeat(Preset::ALL.len())).expect("a string can be written");
+    let mut further = Vec::new();
     for limit in LIMITS {
         let cells = limit.presets.map(|value| format_amount(value, limit.unit)).join(" | ");
-        let (name, flag, doc) = (limit.name, limit.flag, limit.doc.trim().trim_end_matches('.'));
+        let (name, flag) = (limit.name, limit.flag);
+        let (doc, rest) = divide(limit.doc.trim());
+        further.extend((!rest.is_empty()).then(|| (format!("`{name}`"), rest.to_owned())));
+        let doc = doc.trim_end_matches('.');
         writeln!(table, "| `{name}` | `--{flag}` | {cells} | {doc} |").expect("a string can be written");
     }
     let policies = Preset::ALL.map(Policy::preset);
@@ -51,13 +69,13 @@ fn presets_table() -> String {
     });
     let console = policies.each_ref().map(|policy| if policy.allow_console { "yes" } else { "no" });
     let (loops, console) = (loops.join(" | "), console.join(" | "));
-    writeln!(table, "| `loops` | | {loops} | Which loops a script may contain |").expect("a string can be written");
+    writeln!(table, "| `loops` | | {loops} | The loops that a script may contain |").expect("a string can be written");
     let timers = policies.each_ref().map(|policy| if policy.timers { "yes" } else { "no" }).join(" | ");
     writeln!(table, "| `timers` | | {timers} | Whether a script may set timers, and `sleep` |")
         .expect("a string can be written");
-    write!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |")
+    writeln!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |")
         .expect("a string can be written");
-    table
+    table + &rests(&further)
 }
 
 /// Formats a number as the README does: `64 KiB`, `3.5 s`, `1,000`.
@@ -159,12 +177,20 @@ fn tested_table() -> String {
 
 /// Returns the table of error codes.
 fn codes_table() -> String {
-    let rows = ErrorCode::ALL.iter().map(|code| {
-        let caught = if code.is_catchable() { "yes" } else { "no" };
-        format!("| `{code}` | `{}` | {caught} | {} |", code.status().as_str(), code.doc())
-    });
+    let mut further = Vec::new();
+    let rows: Vec<String> = ErrorCode::ALL
+        .iter()
+        .map(|code| {
+            let caught = if code.is_catchable() { "yes" } else { "no" };
+            let doc = code.doc();
+            let (doc, rest) = divide(&doc);
+            further.extend((!rest.is_empty()).then(|| (format!("`{code}`"), rest.to_owned())));
+            format!("| `{code}` | `{}` | {caught} | {doc} |", code.status().as_str())
+        })
+        .collect();
     let head = "| code | status | a script can catch it | what |\n|---|---|---|---|".to_owned();
-    std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
+    let table = std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n");
+    if further.is_empty() { table } else { table + "\n" + &rests(&further) }
 }
 
 /// Returns the table of error codes of the HTTP endpoints.
@@ -296,7 +322,10 @@ fn packages_have_the_same_names_everywhere() {
         let row = format!("| `{feature}` | {} | `--features {feature}` |", if is_shipped { "yes" } else { "no" });
         assert!(page.contains(&row), "docs/operate/packages.md lacks {row}");
     }
-    assert!(page.contains(&format!("`cargo install codecall --features {shipped}`")), "docs/operate/packages.md: {shipped}");
+    assert!(
+        page.contains(&format!("`cargo install codecall --features {shipped}`")),
+        "docs/operate/packages.md: {shipped}"
+    );
     let readme = read("README.md");
     for (command, file, text) in [
         ("uvx codecall ", "server/packaging/wheel.py", "(\"Name\", \"codecall\")"),
@@ -329,7 +358,10 @@ fn the_performance_page_names_every_case() {
         let entries = std::fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
         let stems = entries.map(|entry| entry.path().file_stem().expect("a name").to_string_lossy().into_owned());
         let existing: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
-        assert_eq!(documented, existing, "docs/reports/performance.md: cargo run --release -p codecall-benches -- --markdown");
+        assert_eq!(
+            documented, existing,
+            "docs/reports/performance.md: cargo run --release -p codecall-benches -- --markdown"
+        );
     }
 }
 

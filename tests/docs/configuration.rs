@@ -1,6 +1,6 @@
 //! Checks docs/reference/configuration.md: the tables of keys and the JSON schema are generated from the structs of the configuration.
 
-use super::{check_generated, read, root};
+use super::{check_generated, divide, read, rests, root};
 use agentscript::Limit;
 use codecall::Config;
 use codecall::config::reference::Key;
@@ -27,6 +27,7 @@ fn rows(section: &str, sections: &[&str]) -> Vec<Key> {
 }
 
 fn table(section: &str, sections: &[&str]) -> String {
+    let mut further = Vec::new();
     let rows = rows(section, sections).into_iter().map(|row| {
         let name =
             row.path().strip_prefix(section).unwrap_or(row.path()).trim_start_matches("[]").trim_start_matches('.');
@@ -35,7 +36,11 @@ fn table(section: &str, sections: &[&str]) -> String {
             true => format!("[`{name}`](#{})", apart.path().replace('.', "").to_lowercase()),
             false => format!("`{name}`"),
         };
-        let mut text = row.text();
+        let text = row.text();
+        let (text, rest) = divide(&text);
+        further.extend((!rest.is_empty()).then(|| (name.clone(), rest.to_owned())));
+        // The other names of a key stay beside it.
+        let mut text = text.to_owned();
         let aliases: Vec<String> = row.aliases().map(|alias| format!("`{alias}`")).collect();
         if !aliases.is_empty() {
             text += &format!(" Other names: {}.", aliases.join(", "));
@@ -43,7 +48,8 @@ fn table(section: &str, sections: &[&str]) -> String {
         format!("| {name} | {} | {} | {} |", row.kind(), row.default(), text.replace('|', "\\|"))
     });
     let head = "| key | type | default | what |\n|---|---|---|---|".to_owned();
-    std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
+    let table = std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n");
+    if further.is_empty() { table } else { table + "\n" + &rests(&further) }
 }
 
 #[test]

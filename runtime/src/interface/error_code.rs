@@ -166,7 +166,7 @@ codes! {
     QueueTimeout "QUEUE_TIMEOUT" RuntimeError Host,
     /// The server shuts down.
     PoolDisposed "POOL_DISPOSED" RuntimeError Host,
-    /// What evaluates the script has crashed.
+    /// The thread or process that evaluates the script has crashed.
     WorkerCrashed "WORKER_CRASHED" RuntimeError Host,
     /// A step of the script did not end and was given up.
     WorkerTimeout "WORKER_TIMEOUT" RuntimeError Host,

@@ -48,7 +48,8 @@ mod glibc {
         }
     }
 
-    /// Starts a thread that also trims free memory in the middle of arenas: when the process has grown, and then again
+    /// Starts a thread that also trims free memory in the middle of arenas. It does so when the process has grown, and
+    /// then again
     /// as long as a trim returns memory. The thread runs until the process ends.
     pub fn spawn_trimmer() {
         let body = || {

@@ -18,7 +18,7 @@ pub struct Approvals {
     /// The id of one of them, or its beginning: print all of its input, code as text.
     #[arg(value_name = "ID", conflicts_with_all = ["all", "json"])]
     id: Option<String>,
-    /// Also those that were decided, or have expired.
+    /// Also requests that were decided, or have expired.
     #[arg(long)]
     all: bool,
     /// Print a line of JSON for each, the latest first.

@@ -19,7 +19,7 @@ pub struct Check {
     /// Print one line of JSON for each file on stdout.
     #[arg(long)]
     json: bool,
-    /// The preset of loops and built-ins that are allowed.
+    /// The loops and built-ins that are allowed.
     #[arg(long, value_name = "PRESET", value_parser = super::policy::preset())]
     preset: Option<Preset>,
     /// Detected when left out; files that end in .ts are TypeScript.

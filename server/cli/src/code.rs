@@ -38,7 +38,7 @@ struct Exec {
     /// A file with the code; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The `input` of the code: a JSON object.
+    /// The value that the code sees as `input`: a JSON object.
     #[arg(long, value_name = "JSON", conflicts_with = "input_file")]
     input: Option<String>,
     /// A file with the `input`.
@@ -47,7 +47,8 @@ struct Exec {
     /// Detected when left out; files that end in .ts are TypeScript.
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<LanguageFlag>,
-    /// Maximum duration in milliseconds, waits for tools included, from 1 to 600000 [default: that of the configuration, or 120000]
+    /// Maximum duration in milliseconds, waits for tools included, from 1 to 600000 [default: that of the
+    /// configuration, or 120000]
     #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
     /// Maximum number of tool calls; 0: no limit [default: that of the configuration, or 0]
@@ -56,7 +57,7 @@ struct Exec {
     /// The only servers whose tools it may call, separated by commas; empty: all [default: all]
     #[arg(long, value_name = "SERVERS", value_delimiter = ',')]
     allowed_servers: Vec<String>,
-    /// The level of the log on stderr; with `info`, the run and its console. RUST_LOG overrides it.
+    /// The least level of messages on stderr; with `info`, the run and its console. RUST_LOG overrides it.
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     log_level: LogLevel,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The reaction where a restriction cannot be enforced.
+/// The consequence of a restriction that cannot be enforced.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Mode {
     Required,
@@ -28,7 +28,7 @@ impl From<Mode> for Strictness {
 /// Evaluate scripts for a server, between standard input and output.
 #[derive(Args, Debug)]
 pub struct Evaluate {
-    /// The reaction where a restriction cannot be enforced.
+    /// The consequence of a restriction that cannot be enforced.
     #[arg(long, default_value = "required")]
     confine: Mode,
     /// Memory in addition to what the process has at its start.
@@ -113,7 +113,7 @@ impl Evaluate {
 /// Confine the process, then execute a program in its place.
 #[derive(Args, Debug)]
 pub struct Confined {
-    /// The reaction where a restriction cannot be enforced.
+    /// The consequence of a restriction that cannot be enforced.
     #[arg(long, default_value = "required")]
     mode: Mode,
     /// A file or folder that the program may read, in addition to programs and libraries of the system.

@@ -148,7 +148,7 @@ impl Init {
         }
     }
 
-    /// Checks that the written text can be read. Variables need not be set.
+    /// The files that are written can be read. Variables need not be set.
     fn check(&self, path: &Path, text: &str) -> Result<(), CommandError> {
         let lookup = |name: &str| Some(std::env::var(name).unwrap_or_default());
         let problem = match Config::parse(text, Format::Toml, &lookup) {

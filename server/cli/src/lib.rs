@@ -77,7 +77,7 @@ enum Command {
     Replay(Box<replay::Replay>),
     /// Check scripts without running them.
     Check(check::Check),
-    /// List all tools; show and approve those that are new or have changed.
+    /// List all tools; show and approve new and changed ones.
     Tools(Box<tools::Tools>),
     /// Write, check, test and run script tools.
     Tool(tool::Tool),
@@ -311,7 +311,8 @@ impl From<Error> for CommandError {
     }
 }
 
-/// Returns the log filter for a number of `-v` flags. The libraries of MCP and Restate log their internals, which only help their
+/// Returns the log filter for a number of `-v` flags. The libraries of MCP and Restate log their internals, which only
+/// help their
 /// developers: what matters of them is logged here.
 fn filter(verbose: u8) -> &'static str {
     match verbose {

@@ -47,7 +47,7 @@ pub struct RunRequest {
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Reply {
     pub output: Output,
-    /// Lines for stderr after the output.
+    /// The text on stderr after the output.
     pub notes: Vec<String>,
     pub is_success: bool,
 }

@@ -22,7 +22,7 @@ pub struct Run {
     /// Run all .js and .ts files of a directory and its subdirectories, by name.
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     batch: Option<PathBuf>,
-    /// The `codecallContext` of scripts: a JSON object, or @FILE.
+    /// The value that scripts see as `codecallContext`: a JSON object, or @FILE.
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
     /// Detected when left out; files that end in .ts are TypeScript.

@@ -27,7 +27,7 @@ impl ServerFlag {
     }
 }
 
-/// The hub that answers the requests of a command.
+/// The hub or the server that answers the requests of a command.
 pub enum Target {
     /// A hub of this process.
     Own(Box<RunningHub>),

@@ -58,8 +58,10 @@ enum Command {
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Make a new master key and encrypt with it all that earlier keys have encrypted: secrets, tokens, journals of runs. Earlier keys
-    /// stay in the file and can still decrypt. If the keys are in the variable, put a new one on its first line; this encrypts with it.
+    /// Make a new master key and encrypt with it all that earlier keys have encrypted: secrets, tokens, journals of
+    /// runs. Earlier keys
+    /// stay in the file and can still decrypt. If the keys are in the variable, put a new one on its first line; this
+    /// encrypts with it.
     Rotate,
     /// Make a master key if there is none.
     Key {
@@ -70,12 +72,13 @@ enum Command {
         /// runs that the lost key has encrypted cannot be read any more; set them again.
         #[arg(long, conflicts_with = "print")]
         lost: bool,
-        /// Add the keys of a file to the file or the keyring of this machine: those of another server, of a copy, or of the file
+        /// Add the keys of a file to the file or the keyring of this machine. They may be keys of another server, of a
+        /// copy, or of the file
         /// that was used before `store.keyring` was set.
         #[arg(long, value_name = "FILE", conflicts_with_all = ["print", "lost"])]
         import: Option<PathBuf>,
-        /// Remove an earlier key, by its id of eight digits, from the file or the keyring of this machine. What it has encrypted is
-        /// encrypted with the first key before; a key that something needs all the same stays.
+        /// Remove an earlier key, by its id of eight digits, from the file or the keyring of this machine. The program
+        /// encrypts its data with the first key before; a key that something needs all the same stays.
         #[arg(long, value_name = "ID", conflicts_with_all = ["print", "lost", "import"])]
         forget: Option<String>,
     },

@@ -24,7 +24,7 @@ pub struct Serve {
     sources: Sources,
 }
 
-/// A function that gets the first address of the page.
+/// The use of the first address of the page.
 pub type FirstLink = Box<dyn FnOnce(&str) + Send>;
 
 impl Serve {

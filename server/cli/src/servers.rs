@@ -16,7 +16,7 @@ pub struct Servers {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start each MCP server once, a few at a time, and end it again: launchers such as npx and uvx install their packages, and
+    /// Start each MCP server once, a few at a time, and end it again. Launchers such as npx and uvx install their packages, and
     /// later starts know the tools.
     Prefetch {
         #[command(flatten)]

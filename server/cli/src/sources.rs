@@ -194,7 +194,7 @@ impl Sources {
     }
 }
 
-/// The needs of a command from a server.
+/// The parts of a server that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Its tools, which may be known from an earlier start.

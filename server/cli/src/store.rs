@@ -36,7 +36,7 @@ enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Read a file of `codecall store export`. What is there already stays as it is.
+    /// Read a file of `codecall store export`. Data that the store has already stays as it is.
     Import {
         /// The file; `-` is standard input.
         #[arg(value_name = "FILE")]

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use codecall_base::terminal;
 use serde_json::json;
 
-/// List all tools; show and approve those that are new or have changed.
+/// List all tools; show and approve new and changed ones.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Tools {
@@ -92,7 +92,7 @@ pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
 /// Find tools by what they do.
 #[derive(Args, Debug)]
 pub struct Search {
-    /// The purpose of the tool. With --app it may be left out: all tools of the app are listed.
+    /// The work of the tool, in words. With --app it may be left out: all tools of the app are listed.
     #[arg(value_name = "QUERY", required_unless_present = "app")]
     query: Vec<String>,
     /// How many tools at most.

@@ -14,10 +14,11 @@ use std::time::Duration;
 pub struct ApprovalConfig {
     /// Tools, and when their calls have to be approved.
     pub rules: Vec<ApprovalRule>,
-    /// When calls of other tools have to be approved that may destroy something: those that say neither that they only
-    /// read (`readOnlyHint`) nor that they destroy nothing (`destructiveHint: false`).
+    /// When calls of other tools that may destroy something have to be approved. A tool may if it says neither
+    /// `readOnlyHint` nor `destructiveHint: false`.
     pub destructive: Approval,
-    /// The role that decides about calls. The default is `"operator"` for clients with tokens of their own where somebody has the token of
+    /// The role that decides about calls. The default is `"operator"` for clients with tokens of their own where
+    /// somebody has the token of
     /// an operator, else `"client"`.
     #[schemars(extend("x-default" = "by tokens"))]
     pub decided_by: Option<DecidedBy>,
@@ -68,8 +69,8 @@ impl Default for ApprovalConfig {
 impl ApprovalConfig {
     /// Returns when calls of a tool have to be approved.
     ///
-    /// A rule that approves nothing, such as `"*"` with `"never"`, only holds for what CodeCall itself asks about if it names it:
-    /// whoever lets tools be called has not decided that agents may add tools.
+    /// A rule that approves nothing, such as `"*"` with `"never"`, only holds for questions of CodeCall itself if it
+    /// names them. An operator who allows calls of tools does not thereby allow agents to add tools.
     #[must_use]
     pub fn of(&self, tool: &ToolDefinition) -> Approval {
         let covers = |rule: &&ApprovalRule| {

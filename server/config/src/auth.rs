@@ -12,7 +12,7 @@ pub const MASTER_KEY_VARIABLE: &str = "CODECALL_MASTER_KEY";
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct AuthConfig {
-    /// Whose the access is.
+    /// The owner of the access.
     #[serde(rename = "type")]
     pub kind: AuthKind,
     /// The scopes to ask for.
@@ -37,7 +37,7 @@ pub struct AuthConfig {
     pub allow_private: Vec<String>,
 }
 
-/// Whose the access to a server is.
+/// The owner of the access to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {

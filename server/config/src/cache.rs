@@ -12,8 +12,8 @@ use std::time::Duration;
 pub struct CacheConfig {
     /// The tools whose results are cached. The first rule that matches a tool decides.
     pub rules: Vec<CacheRule>,
-    /// Whether results are stored in the database of `store`, encrypted, so that they outlive the process and all servers of one
-    /// database have them; else in memory. Default: `true` with `store.url`, which several servers share.
+    /// Whether results are stored in the database of `store`, encrypted, else in memory. In the database they outlive
+    /// the process, and all its servers have them. Default: `true` with `store.url`, which several servers share.
     #[schemars(extend("x-default" = "`true` with `store.url`"))]
     pub persistent: Option<bool>,
     /// How many results at most. The least recently used ones are dropped first, in a database the oldest ones.

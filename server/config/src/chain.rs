@@ -1,22 +1,23 @@
-//! The chain of every tool call. These are top-level keys.
+//! The checks and hooks of every tool call. These are top-level keys.
 
 use super::{AuditConfig, CacheConfig, ConcurrencyLimit, PiiConfig, RateLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The chain of every tool call.
+/// The checks and hooks of every tool call.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ChainConfig {
     /// How often tools may be called.
     pub rate_limits: Vec<RateLimit>,
-    /// How often a call of a script is made again if its tool refuses it because there were too many calls and says when it
-    /// can be called again. Only tools with `readOnlyHint` or `idempotentHint` are, and only within the time of the run.
+    /// How often a call of a script is made again after its tool has refused it. The tool must say that there were too
+    /// many calls, and when to try again. Only tools with `readOnlyHint` or `idempotentHint` are, and only within the
+    /// time of the run.
     #[schemars(range(min = 0, max = 100))]
     pub rate_limit_retries: u32,
     /// How many calls may be active at once.
     pub concurrency_limits: Vec<ConcurrencyLimit>,
-    /// The handling of a result that does not match the output schema of its tool.
+    /// The treatment of a result that does not match the output schema of its tool.
     pub check_output: CheckOutput,
     /// Masking of personal data. It is on if the section exists.
     #[schemars(extend("x-default" = "off"))]
@@ -48,7 +49,7 @@ impl ChainConfig {
     }
 }
 
-/// The handling of a result that does not match the output schema of its tool.
+/// The treatment of a result that does not match the output schema of its tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckOutput {

@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value, json};
 /// Checks the value at `path`.
 ///
 /// # Errors
-/// The problem, naming the key.
+/// The mistake, with the name of the key.
 pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut FoundSecrets) -> Result<(), String> {
     if let (Some(short), true) = (schema["x-short"].as_str(), value.is_string()) {
         *value = json!({ short: value.take() });
@@ -59,7 +59,8 @@ pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut FoundSec
     }
 }
 
-/// A table with fixed keys: aliases become the key's own name, keys that are `null` or ignored are removed. Where `entries` is a
+/// A table with fixed keys: aliases become the key's own name, keys that are `null` or ignored are removed. Where
+/// `entries` is a
 /// schema, other keys are names of entries.
 fn check_table(
     table: &mut Map<String, Value>,

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The permissions of an MCP server that is started here.
+/// The rights of an MCP server that is started here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ConfineConfig {
-    /// The reaction where this system cannot confine it.
+    /// The consequence if this system cannot confine it.
     pub mode: Strictness,
     /// Files and folders that it may read, and programs that it may start, besides those of the system. A
     /// path that does not exist is an error of this server only.

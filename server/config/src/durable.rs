@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Runs that go on after the end of the server that has begun them, with another server on the same store or with the same
-/// one after its restart. They need a store.
+/// The runs that go on after the end of their server: with another server on the same store, or with the same one after
+/// its restart. They need a store.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct DurableConfig {
@@ -21,13 +21,14 @@ pub struct DurableConfig {
     /// Maximum size of the journal of a run, in bytes. A run with a longer one fails. Read when the server starts.
     #[schemars(range(min = 65_536, max = 256 << 20))]
     pub max_journal_bytes: usize,
-    /// How many runs may be open at once, those that wait included. `POST /v1/runs` refuses further ones.
+    /// How many runs may be open at once, with those in wait. `POST /v1/runs` refuses further ones.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub max_open: u64,
     /// How long the outcome of a run is kept for its client.
     #[serde(with = "WithUnit")]
     pub keep: Duration,
-    /// The ingress of a Restate server, as `http://127.0.0.1:8080`: it keeps the journals, and `codecall worker` evaluates the runs.
+    /// The ingress of a Restate server, as `http://127.0.0.1:8080`: it keeps the journals, and `codecall worker`
+    /// evaluates the runs.
     /// Server and worker need the feature `restate`. Nobody else may reach the ingress. Read when the server starts.
     #[schemars(extend("x-default" = "none: runs are journaled in the store"))]
     pub restate: Option<String>,

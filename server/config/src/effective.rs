@@ -56,7 +56,7 @@ pub fn settings(path: Option<&Path>, secret: StoredSecrets<'_>) -> Result<Vec<Se
 /// Returns the settings of a text.
 ///
 /// # Errors
-/// The problem, naming the key.
+/// The mistake, with the name of the key.
 pub fn of_text(
     text: &str,
     format: Format,

@@ -10,11 +10,11 @@ use super::store::MASTER_KEY_FILE_VARIABLE;
 use codecall_base::text::nearest;
 use serde_json::{Map, Value};
 
-/// The beginning of all names of variables.
+/// The beginning of the names of all variables.
 pub const PREFIX: &str = "CODECALL_";
 /// The variable that names the file of the configuration.
 pub const FILE: &str = "CODECALL_CONFIG";
-/// Variables with a meaning of their own, which are no keys: those of the command line, the master key, the model
+/// Variables with a meaning of their own, which are no keys. They belong to the command line, the master key, the model
 /// that the launcher has found, and the mark of child processes.
 pub const OTHERS: [&str; 6] = [
     FILE,
@@ -104,7 +104,7 @@ fn table(schema: &Value) -> &Value {
     branch.unwrap_or(schema)
 }
 
-/// Returns the words after `name` in `words`: `None`: `words` begins with something else, `Some("")`: nothing.
+/// The rest of `words` after `name`: `None`: `words` begins with something else, `Some("")`: nothing.
 fn after<'a>(words: &'a str, name: &str) -> Option<&'a str> {
     let rest = words.strip_prefix(name)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('_').filter(|rest| !rest.is_empty()) }
@@ -187,7 +187,7 @@ fn insert(target: &mut Value, schema: &Value, path: &[String], value: Value) {
     insert(&mut target[name.as_str()], inner, rest, value);
 }
 
-/// The value of a text for a key with this schema. What has the wrong type stays a text, which is then refused.
+/// The value of a text for a key with this schema. A value of the wrong type stays a text, which is then refused.
 fn typed(text: &str, schema: &Value) -> Value {
     let types: Vec<&str> = match &schema["type"] {
         Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use url::{Host, Url};
 
-/// The bounds of the requests that script tools make with `fetch`. Which hosts a tool may reach is in its manifest.
+/// The bounds of the requests that script tools make with `fetch`. Its manifest names the hosts that a tool may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct FetchConfig {
@@ -60,12 +60,12 @@ impl Default for FetchConfig {
     }
 }
 
-/// The methods of a rule that names none: those that change nothing.
+/// The methods of a rule that names none. They change nothing.
 const SAFE_METHODS: [&str; 2] = ["GET", "HEAD"];
 /// Methods that `fetch` never sends.
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
-/// Hosts that a script tool may reach with `fetch`: an entry of `hosts` in its manifest. A text is the short form:
+/// A target that a script tool may reach with `fetch`: an entry of `hosts` in its manifest. A text is the short form:
 /// `"api.example.com"`, `"*.example.com"` or the beginning of an address, `"https://api.example.com:8443/v1"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -78,7 +78,7 @@ pub struct HostRule {
     port: u16,
     /// The methods, in capitals.
     methods: Vec<String>,
-    /// The beginnings of paths, whole segments; empty: all paths.
+    /// The beginning of allowed paths, in whole segments; empty: all paths.
     paths: Vec<String>,
     /// Whether the host may have a private address.
     private: bool,
@@ -123,7 +123,7 @@ struct Written {
     port: Option<u16>,
     /// The methods. Default: `GET` and `HEAD`.
     methods: Option<Vec<String>>,
-    /// The beginnings of paths, such as `/v1`. Default: all paths.
+    /// The beginning of allowed paths, such as `/v1`. Default: all paths.
     paths: Option<Vec<String>>,
     /// Whether the name may resolve to a private or loopback address. Default: no.
     #[serde(default)]
@@ -134,7 +134,7 @@ impl HostRule {
     /// Parses the short form.
     ///
     /// # Errors
-    /// The problem, for the author of the manifest.
+    /// The mistake, for the author of the manifest.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::from_written(Written {
             host: text.to_owned(),

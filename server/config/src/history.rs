@@ -11,7 +11,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(extend("x-short" = "record"))]
 pub struct HistoryConfig {
-    /// The runs that are recorded: of scripts, and calls of tools without one.
+    /// The runs that are recorded: runs of scripts, and calls of tools without one.
     pub record: RecordedRuns,
     /// Whether answers of tools are recorded, so that a run can be looked at in full and replayed.
     pub answers: bool,
@@ -39,7 +39,7 @@ pub enum RecordedRuns {
     /// All.
     #[default]
     All,
-    /// Runs that have failed.
+    /// Failed runs.
     Failures,
     /// None.
     Off,

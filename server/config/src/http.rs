@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The clients that may use the server over HTTP, and how much at once.
+/// Clients of the server over HTTP, and how much they may use at once.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct HttpServerConfig {
@@ -17,8 +17,8 @@ pub struct HttpServerConfig {
     // A shorter one can be guessed.
     #[schemars(length(min = 16))]
     pub token: Option<Secret>,
-    /// More tokens, each of a client with its own tools and limits. What a client has begun, such as a session or a stored
-    /// result, is its own.
+    /// More tokens, each of a client with its own tools and limits. A session or a stored result belongs to the client
+    /// that has begun it.
     pub tokens: Vec<HttpToken>,
     /// Clients with tokens of an authorization server.
     #[schemars(extend("x-default" = "none"))]
@@ -30,13 +30,13 @@ pub struct HttpServerConfig {
     #[schemars(range(min = 1024, max = 1 << 30))]
     pub max_body_bytes: usize,
     /// Open connections, at most as many as the system's limit of open files allows. A further one
-    /// replaces the one that has waited longest for a request. If all have an active request, one of a client that has
-    /// fewer replaces the oldest request of the client, or the address, that has most; others get status 503. Health
+    /// replaces the one that has waited longest for a request. If all have an active request, the client or address
+    /// that has most loses its oldest one to a client that has fewer. Others get status 503. Health
     /// checks (`/healthz`, `/readyz`) are always answered.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_connections: usize,
-    /// How long a connection may take to send its first byte, and then all headers of a request, counted from that byte
-    /// and from the end of each answer.
+    /// How long a connection may take to send its first byte, and then all headers of a request. The time begins with
+    /// that byte, and with the end of each answer.
     #[serde(rename = "headerTimeoutMs", with = "Milliseconds")]
     #[schemars(range(min = 100, max = 3_600_000))]
     pub header_timeout: Duration,
@@ -48,8 +48,8 @@ pub struct HttpServerConfig {
     #[serde(rename = "writeTimeoutMs", with = "Milliseconds")]
     #[schemars(range(min = 100, max = 3_600_000))]
     pub write_timeout: Duration,
-    /// Sessions of MCP clients. A further one replaces an idle one: first those that were never used, then
-    /// the least recently used one, whose client gets status 404 and starts again. If all have an open
+    /// Sessions of MCP clients. A further one replaces an idle one: first sessions without a use, then the least
+    /// recently used one. Its client gets status 404 and starts again. If all have an open
     /// stream, it gets status 503 (`TOO_MANY_SESSIONS`).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_sessions: usize,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The questions that tools may ask the client that has the run: input of a person, messages of its model, its roots.
+/// Questions that tools may ask the client that has the run: input of a person, messages of its model, its roots.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct InteractionConfig {

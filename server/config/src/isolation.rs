@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct IsolationConfig {
     /// Where scripts are evaluated. Not every system has worker processes: Windows does not.
     pub mode: IsolationMode,
-    /// The reaction where this system cannot confine a worker process.
+    /// The consequence if this system cannot confine a worker process.
     pub confine: Strictness,
     /// Worker processes that are always there. More are started while more scripts run at once, and end some
     /// seconds after.
@@ -21,9 +21,9 @@ pub struct IsolationConfig {
     /// Scripts after which a worker process is replaced. It is also replaced when it has grown by 64 MiB.
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_runs_per_worker: u32,
-    /// Bytes that a worker process may allocate after its start. Default: twice `vm.maxMemoryBytes` and 96
-    /// MiB; four times `vm.maxMemoryBytes`, at most 4 GiB, for the addresses of large lists, which
-    /// take no memory; and 128 MiB for the descriptions of tools, or six times their size if that is more.
+    /// Bytes that a worker process may allocate after its start. Default: the sum of three parts. Runs take twice
+    /// `vm.maxMemoryBytes` and 96 MiB. Addresses of large lists take four times `vm.maxMemoryBytes`, at most 4 GiB, and
+    /// no memory. Descriptions of tools take 128 MiB, or six times their size if that is more.
     #[schemars(extend("x-default" = "by `vm.maxMemoryBytes`"))]
     pub max_memory_bytes: Option<u64>,
     /// The program of worker processes, for those who embed the server; absent: this one.

@@ -4,7 +4,8 @@
 //! whether it is a secret, and its documentation. `schema.rs` generates a JSON schema from them. Input is checked against
 //! it (`check.rs`), and the reference page and `codecall config` are made from it (`reference.rs`).
 //!
-//! Unknown keys are errors; those of entries of `mcpServers` are warnings, as clients have keys of their own. No message contains a value of the file, as any of them may be a secret.
+//! Unknown keys are errors; those of entries of `mcpServers` are warnings, as clients have keys of their own. No
+//! message contains a value of the file, as any of them may be a secret.
 //!
 //! It must not know how it is used.
 
@@ -126,9 +127,10 @@ pub struct Config {
     pub unusable: BTreeMap<String, UnusableServer>,
     /// When MCP servers start and stop.
     pub servers: ServersConfig,
-    /// The memory of MCP servers between starts.
+    /// Data of MCP servers that is remembered between starts.
     pub server_cache: ServerCache,
-    /// The folder of what must last: the file of the store, and that of the master key. Default: `codecall` in the user's folder
+    /// The folder of what must last: the file of the store, and that of the master key. Default: `codecall` in the
+    /// user's folder
     /// for the state of programs.
     #[schemars(extend("x-default" = "user's state"))]
     pub state_dir: Option<PathBuf>,
@@ -138,7 +140,7 @@ pub struct Config {
     pub openapi: BTreeMap<String, OpenApiConfig>,
     /// A folder of script tools. A text is the short form of `scriptTools.folder`.
     pub script_tools: ScriptToolsConfig,
-    /// The tools that exist, and those that are listed.
+    /// The tools that exist, and those in the list.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
     pub tools: ToolPolicy,
@@ -153,8 +155,8 @@ pub struct Config {
     pub max_definitions: usize,
     /// Tool calls without a script.
     pub direct_calls: DirectCalls,
-    /// The form of answers: `"auto"` sends each once, as `structuredContent` to clients that read it and as text to others;
-    /// `true` sends both to all; `false` only text.
+    /// The form of answers. `"auto"` sends each once: as `structuredContent` to clients that read it, and as text to
+    /// others. `true` sends both to all, `false` only text.
     #[schemars(extend("x-default" = "`\"auto\"`"))]
     pub structured: Structured,
     /// Limits and permissions of scripts.
@@ -181,9 +183,9 @@ pub struct Config {
     pub isolation: IsolationConfig,
     /// Where results that are too long for a model are stored.
     pub result_store: ResultStore,
-    /// The permissions of script tools for `fetch`.
+    /// The limits of `fetch` in script tools.
     pub fetch: FetchConfig,
-    /// The questions that tools may ask the client that has the run.
+    /// Questions that tools may ask the client that has the run.
     pub interaction: InteractionConfig,
     /// The calls of tools that a person has to approve.
     pub approval: ApprovalConfig,
@@ -195,25 +197,25 @@ pub struct Config {
     pub code_execution: CodeExecution,
     /// Steps of runs whose clients own the tools.
     pub stateless: StatelessConfig,
-    /// The clients that may use `codecall serve --http`, and how much at once.
+    /// Clients of `codecall serve --http`, and how much they may use at once.
     pub http: HttpServerConfig,
     /// The model server behind `/v1/chat/completions`.
     pub model: ModelConfig,
-    /// The parts that are removed from error messages.
+    /// The parts of error messages that are removed.
     pub sanitization: Sanitization,
     /// The database of what outlives a process. A text is the short form of `store.path`.
     pub store: StoreConfig,
     /// The runs that are recorded. A text is the short form of `history.record`.
     pub history: HistoryConfig,
-    /// The chain of every tool call.
+    /// The checks and hooks of every tool call.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
     pub chain: ChainConfig,
-    /// The secrets among the values. A server that is started with the configuration adds those that it learns of
+    /// The secrets among the values. A server that is started with the configuration adds secrets that it learns of
     /// later; clones of the configuration share them.
     #[serde(skip)]
     pub secrets: Arc<SecretRegistry>,
-    /// Oddities that do no harm: unknown keys of servers, unknown variables of the environment.
+    /// Mistakes that do no harm: unknown keys of servers, unknown variables of the environment.
     #[serde(skip)]
     pub warnings: Vec<String>,
     /// A digest of the document and of all variables of the environment that it uses: two configurations with the same
@@ -294,8 +296,8 @@ impl Default for Config {
     }
 }
 
-/// Returns the value of a stored secret, given a configuration that says where it is stored and its name as `NAME` or `WORKSPACE/NAME`; `None` if there
-/// is none of that name, and an error if it cannot be read.
+/// Returns the value of a stored secret, given a configuration that says where it is stored, and its name as `NAME` or
+/// `WORKSPACE/NAME`. Returns `None` if there is none of that name, and an error if it cannot be read.
 pub type StoredSecrets<'a> = &'a dyn Fn(&Config, &str) -> Result<Option<String>, String>;
 
 /// Reads a text with the variables of the environment that are keys, and a lookup of variables and stored secrets.
@@ -335,8 +337,9 @@ pub enum Format {
 }
 
 impl Config {
-    /// Reads a file: JSON with comments and trailing commas if its name ends in `.json` or `.jsonc` or its text begins with `{`
-    /// or a comment of JSON, otherwise TOML. Variables `CODECALL_…` of the environment override it.
+    /// Reads a file as JSON with comments and trailing commas, or as TOML. It is JSON if its name ends in `.json` or
+    /// `.jsonc` or its text begins with `{` or a comment of JSON. Variables `CODECALL_…` of the environment override
+    /// it.
     ///
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
@@ -414,7 +417,7 @@ impl Config {
     /// Parses a text. `environment` returns the values of `${NAME}`.
     ///
     /// # Errors
-    /// The problem, naming the key.
+    /// The mistake, with the name of the key.
     pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         read::parse(text, format, &[], environment)
     }

@@ -188,7 +188,7 @@ pub struct StdioConfig {
     /// something in memory, such as an open page.
     #[schemars(with = "Milliseconds", extend("x-default" = "`servers.idleStopMs`"))]
     pub idle_stop_ms: Option<u64>,
-    /// The permissions of the process. Without it: the same as the server.
+    /// The rights of the process. Without it: the same as the server.
     #[schemars(extend("x-default" = "none"))]
     pub confine: Option<ConfineConfig>,
 }
@@ -212,7 +212,7 @@ pub struct HttpConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Lifecycle {
-    /// Stateless (protocol 2026-07-28), or with `initialize` if the server does not know that. What a server speaks
+    /// Stateless (protocol 2026-07-28), or with `initialize` if the server does not know that. The protocol of a server
     /// is remembered for its next start.
     #[default]
     Auto,
@@ -303,7 +303,8 @@ impl UpstreamConfig {
         Ok(Self { kind, entry: used, ..rest })
     }
 
-    /// Returns after how long without a request its process is stopped; `None`: never. `of_all` is that of servers without their
+    /// Returns after how long without a request its process is stopped; `None`: never. `of_all` is that of servers
+    /// without their
     /// own.
     #[must_use]
     pub fn idle_stop(&self, of_all: Duration) -> Option<Duration> {
@@ -315,7 +316,7 @@ impl UpstreamConfig {
         Ok((take_keys(&mut entry, &STDIO, path)?, take_keys(&mut entry, &HTTP, path)?, read(entry, path)?))
     }
 
-    /// Returns the filter of its tools, by their own names.
+    /// The tools of it that exist, by their own names.
     #[must_use]
     pub fn tools(&self) -> ToolFilter {
         ToolFilter::by_name(self.enabled_tools.clone(), self.disabled_tools.clone())

@@ -38,7 +38,7 @@ pub struct OpenApiConfig {
     /// `user:password` for HTTP basic.
     #[schemars(extend("x-secret" = "credentials"))]
     pub auth: BTreeMap<String, Secret>,
-    /// Clients of security schemes, by the names that the description gives them: CodeCall gets tokens with the grant
+    /// Clients of security schemes, by the names that the description gives them. CodeCall gets tokens with the grant
     /// `client_credentials` (RFC 6749, section 4.4) and renews them.
     pub oauth: BTreeMap<String, OAuthClientConfig>,
     /// Headers of every request.

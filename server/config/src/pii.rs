@@ -64,7 +64,7 @@ impl PiiKind {
 pub struct PiiPattern {
     /// The name of the data; the mask is `[name]`.
     pub name: String,
-    /// The texts to mask.
+    /// The data to mask.
     #[serde(with = "Expression")]
     pub pattern: regex::Regex,
 }

@@ -12,7 +12,7 @@ pub struct Pool {
     /// Threads that run long scripts. Short scripts have four times as many.
     #[schemars(range(min = 1, max = 256), extend("x-default" = "processors, at most 4"))]
     pub threads: usize,
-    /// Scripts that run at the same time, beside those that wait for tools, timers or people. Clients share them.
+    /// Scripts that run at the same time, beside scripts in wait for tools, timers or people. Clients share them.
     #[schemars(range(min = 1, max = 100_000))]
     pub max_runs: usize,
     /// Scripts that have begun and wait for tools, timers or people, at least as many as `maxRuns`. A client begins no

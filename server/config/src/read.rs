@@ -29,7 +29,7 @@ static CHAIN: LazyLock<Vec<String>> = LazyLock::new(properties::<ChainConfig>);
 /// Editors of Windows begin a file with it.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The syntax beyond JSON: comments and trailing commas, as in the files of VS Code.
+/// Additions to JSON: comments and trailing commas, as in the files of VS Code.
 const JSON: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -71,7 +71,7 @@ fn from_variable(message: String, overrides: &[Override]) -> String {
     }
 }
 
-/// Reads the keys that say where secrets are stored, so that those that other keys name can be looked up there.
+/// Reads the keys that say where secrets are stored, so that secrets of other keys can be looked up there.
 ///
 /// # Errors
 /// It cannot be read.
@@ -162,7 +162,8 @@ fn of_document(mut value: Value, environment: Environment<'_>) -> Result<Config,
     Ok(config)
 }
 
-/// Parses a text: TOML, or JSON with comments and trailing commas, as clients read their files. A byte order mark is no part of it.
+/// Parses a text: TOML, or JSON with comments and trailing commas, as clients read their files. A byte order mark is no
+/// part of it.
 ///
 /// # Errors
 /// It is not, with the line of the error without its values.
@@ -225,7 +226,7 @@ fn take_table(root: &mut Value, key: &str) -> Result<Map<String, Value>, String>
 /// Deserializes a value. `path` is where it is, for messages.
 ///
 /// # Errors
-/// The problem, naming the key.
+/// The mistake, with the name of the key.
 pub fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = sanitize_serde_error(&error.inner().to_string());
@@ -241,7 +242,7 @@ pub fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, String> 
 /// Takes `keys` out of a table and deserializes them. (Serde's `flatten` does not say which key is wrong.)
 ///
 /// # Errors
-/// The problem, naming the key.
+/// The mistake, with the name of the key.
 pub fn take_keys<T: DeserializeOwned>(table: &mut Value, keys: &[String], path: &str) -> Result<T, String> {
     let table = table.as_object_mut();
     let part: Map<String, Value> =

@@ -65,7 +65,7 @@ impl Key {
         aliases(self.schema)
     }
 
-    /// Returns its purpose, with the meaning of each value.
+    /// The purpose of it, with the meaning of each value.
     #[must_use]
     pub fn text(&self) -> String {
         let text = self.schema["description"].as_str().unwrap_or_default().to_owned();
@@ -90,7 +90,7 @@ impl Key {
         kind(self.schema, false)
     }
 
-    /// Returns the part of its value that is a secret; `None`: no part.
+    /// The part of its value that is a secret; `None`: no part.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
         self.schema["x-secret"].as_str()
@@ -114,7 +114,7 @@ impl Key {
         self.schema["x-type"].is_string()
     }
 
-    /// Returns the value that it has if it is left out, in Markdown.
+    /// The value that it has if it is left out, in Markdown.
     #[must_use]
     pub fn default(&self) -> String {
         let schema = self.schema;

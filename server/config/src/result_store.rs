@@ -11,8 +11,8 @@ use std::time::Duration;
 pub struct ResultStore {
     /// `false`: results come whole, and a run whose result is longer than `vm.maxResultBytes` fails with `RESULT_TOO_LARGE`.
     pub enabled: bool,
-    /// Whether results are stored in the database of `store`, so that they outlive the process and all servers of one
-    /// database have them; else in memory. Default: `true` with `store.url`, which several servers share.
+    /// Whether results are stored in the database of `store`, else in memory. In the database they outlive the process,
+    /// and all its servers have them. Default: `true` with `store.url`, which several servers share.
     #[schemars(extend("x-default" = "`true` with `store.url`"))]
     pub persistent: Option<bool>,
     /// Bytes of all stored results. The least recently read ones are dropped first.

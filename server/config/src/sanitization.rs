@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub struct Sanitization {
     /// Remove stack traces of the host and of tools.
     pub remove_stack_traces: bool,
-    /// Remove file paths of the host, except those that the caller has sent and those of the configuration.
+    /// Remove file paths of the host, except paths that the caller has sent and paths of the configuration.
     pub remove_file_paths: bool,
 }
 

@@ -54,8 +54,8 @@ impl SearchConfig {
 /// The variable in which the launcher of the npm package names the folder of an installed model.
 pub const INSTALLED_MODEL_VARIABLE: &str = "CODECALL_INSTALLED_MODEL";
 
-/// Returns the folder of the model that is installed with the program: that of the variable, or, as packages of Python
-/// install it, `share/codecall/model` beside the folder of the program.
+/// Returns the folder of the model that is installed with the program. The variable names it; packages of Python
+/// install it as `share/codecall/model` beside the folder of the program.
 fn installed_model() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(INSTALLED_MODEL_VARIABLE).filter(|folder| !folder.is_empty()) {
         return Some(folder.into());
@@ -69,8 +69,7 @@ fn installed_model() -> Option<PathBuf> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// By words and meaning if there is a model and the program was built with the feature `embeddings`, as those of
-    /// packages are; else by words.
+    /// By words and meaning if there is a model and the program has the feature `embeddings`, as packages have; else by words.
     #[default]
     Auto,
     /// By words.

@@ -42,7 +42,7 @@ pub fn has_key(entry: &Value, schema: &Value, key: &str) -> bool {
 /// Returns the `wanted` keys of an entry, by any of their names, with all values in their places.
 ///
 /// # Errors
-/// The problem with one of them, naming the key.
+/// The mistake in one of them, with the name of the key.
 pub fn restrictions(
     entry: &Value,
     schema: &Value,
@@ -68,8 +68,8 @@ pub struct EntryReader<'a> {
 }
 
 impl EntryReader<'_> {
-    /// Reads an entry whose restrictions are right. One that is disabled is only checked, by `parse`: it may refer to variables that
-    /// are not set, and what is wrong with it is a warning.
+    /// Reads an entry whose restrictions are right. One that is disabled is only checked, by `parse`. It may refer to
+    /// variables that are not set, and its mistakes are warnings.
     pub fn read<T>(
         &self,
         mut entry: Value,

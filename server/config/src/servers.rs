@@ -11,11 +11,13 @@ use std::time::Duration;
 pub struct ServersConfig {
     /// When a process starts whose tools are known from an earlier start.
     pub start: StartTime,
-    /// How many processes start at a time. Those that a request needs come first; one that takes more than five seconds lets the
+    /// How many processes start at a time. Servers that a request needs come first; one that takes more than five
+    /// seconds lets the
     /// next one begin.
     #[schemars(range(min = 1, max = 1000), extend("x-default" = "number of processors"))]
     pub start_at_once: Option<usize>,
-    /// After how long without a request a process is stopped; the next call starts it again. `0`: never. `idleStopMs` of an entry
+    /// After how long without a request a process is stopped; the next call starts it again. `0`: never. `idleStopMs`
+    /// of an entry
     /// of `mcpServers` overrides it.
     #[serde(rename = "idleStopMs", with = "Milliseconds")]
     pub idle_stop: Duration,

@@ -28,8 +28,9 @@ pub struct StoreConfig {
     /// variables `CODECALL_MASTER_KEY` (the key itself) and `CODECALL_MASTER_KEY_FILE` have precedence.
     #[schemars(extend("x-default" = "`master.key` in `stateDir`"))]
     pub key_file: Option<PathBuf>,
-    /// Keeps the master key in the keyring of the system in place of a file: Secret Service (GNOME Keyring, KWallet), Keychain on
-    /// macOS, Credential Manager on Windows. The program must be built with the feature `keyring`, as its packages are.
+    /// Keeps the master key in the keyring of the system in place of a file. Keyrings are Secret Service (GNOME
+    /// Keyring, KWallet), Keychain (macOS) and Credential Manager (Windows). The program must be built with the feature
+    /// `keyring`, as its packages are.
     pub keyring: bool,
     /// The workspace of the secrets that this configuration names as `${secret:NAME}`.
     pub workspace: Option<String>,

@@ -397,7 +397,10 @@ fn every_key_is_on_its_page() {
         let mut documented = documented(section);
         known.sort();
         documented.sort();
-        assert_eq!(known, documented, "keys of '{section}' (left) and its rows in docs/reference/configuration.md (right)");
+        assert_eq!(
+            known, documented,
+            "keys of '{section}' (left) and its rows in docs/reference/configuration.md (right)"
+        );
     }
 }
 

@@ -32,10 +32,10 @@ pub struct HttpToken {
     pub front: Option<Front>,
     /// How many requests it may send.
     pub rate: Option<RequestRate>,
-    /// How many scripts it may have begun at once, including those that wait.
+    /// How many scripts it may have begun at once, including waiting ones.
     #[schemars(range(min = 1), extend("x-default" = "its share of `pool`"))]
     pub max_runs: Option<u32>,
-    /// Limits of its scripts, which are keys of `vm`. Those that are higher than there have no effect.
+    /// Limits of its scripts, which are keys of `vm`. Higher values than there have no effect.
     pub limits: Map<String, Value>,
     /// Whether it may read `/v1/status` and `/metrics`.
     pub operator: bool,
@@ -78,7 +78,7 @@ pub struct HttpJwt {
     /// How many scripts each subject may run at once.
     #[schemars(range(min = 1), extend("x-default" = "its share of `pool`"))]
     pub max_runs: Option<u32>,
-    /// Limits of scripts, which are keys of `vm`. Those that are higher than there have no effect.
+    /// Limits of scripts, which are keys of `vm`. Higher values than there have no effect.
     pub limits: Map<String, Value>,
 }
 

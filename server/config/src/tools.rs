@@ -1,4 +1,4 @@
-//! The tools that exist, and those that are listed. These are top-level keys.
+//! The tools that exist, and those in the list. These are top-level keys.
 
 use super::front::FrontConfig;
 use super::mcp_servers::check_app;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The tools that exist, and those that are listed.
+/// The tools that exist, and those in the list.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ToolPolicy {
-    /// The tools that are indexed (found, described, called by scripts and by `codecall_invoke`) and those that are
-    /// listed. With this key, `front` has no effect.
+    /// The tools that are indexed (found, described, called by scripts and by `codecall_invoke`), and those in the
+    /// list. With this key, `front` has no effect.
     #[schemars(extend("x-default" = "`\"codecall_only\"`"))]
     pub mode: Option<Mode>,
     /// The tools that exist at all. Everything else is decided among these.
@@ -39,8 +39,8 @@ pub struct ToolPolicy {
     /// How listed names are spelled. All three spellings are always accepted.
     pub names: NameStyle,
     /// The tools of MCP servers and OpenAPI services that wait for `codecall tools approve` before they can be found or
-    /// called: with `"new"` those that were never approved, with `"changed"` those that have changed since they were
-    /// approved or first seen, with `true` both.
+    /// called. `"new"`: tools without an approval. `"changed"`: tools that have changed since they were approved or
+    /// first seen. `true`: both.
     pub quarantine: Quarantine,
 }
 
@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for ToolSettings {
     }
 }
 
-/// The tools that are indexed and those that are listed.
+/// The tools that are indexed, and those in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -180,7 +180,7 @@ pub enum Quarantine {
     /// None.
     #[default]
     Off,
-    /// Tools that were never approved. A change of an approved tool is accepted.
+    /// Tools without an approval. A change of an approved tool is accepted.
     New,
     /// Tools that have changed. A new tool is approved as it is first seen.
     Changed,
@@ -232,7 +232,7 @@ impl JsonSchema for Quarantine {
     }
 }
 
-/// The tools that are listed beside the meta-tools.
+/// The list beside the meta-tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Expose {

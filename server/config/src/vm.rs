@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// The keys of a table; every key may be absent.
+/// The settings of a table; every key may be absent.
 #[derive(Clone, Debug, Default)]
 pub struct VmConfig {
     limits: Vec<(&'static Limit, u64)>,
@@ -41,7 +41,8 @@ struct Permissions {
     #[schemars(extend("x-default" = "`true`"))]
     lenient_input: Option<bool>,
     /// Bytes of a longer result that a client gets at once. The rest is stored (`resultStore`) and read by its handle.
-    /// Without a store, results come whole, up to `maxResultBytes`. Clients of `codecall_execute` and `codecall_invoke` over MCP
+    /// Without a store, results come whole, up to `maxResultBytes`. Clients of `codecall_execute` and `codecall_invoke`
+    /// over MCP
     /// have models, so their default is lower.
     #[serde(deserialize_with = "whole_number")]
     #[schemars(with = "u64", range(min = 1000), extend("x-default" = "`16000` for these, else `50000`", "type" = ["integer", "string"], "x-type" = "bytes"))]
@@ -139,7 +140,7 @@ impl crate::Config {
 /// `base` with the limits of a request that are stricter.
 ///
 /// # Errors
-/// The problem, naming the key.
+/// The mistake, with the name of the key.
 pub fn lowered(base: &Policy, limits: Map<String, Value>) -> Result<Policy, String> {
     let wanted = VmConfig::read(limits, "limits")?;
     if wanted.permissions.lenient_input.is_some() {
@@ -155,7 +156,7 @@ impl VmConfig {
     /// Reads a table. `path` is where it is, for messages.
     ///
     /// # Errors
-    /// The problem, naming the key.
+    /// The mistake, with the name of the key.
     pub fn read(table: Map<String, Value>, path: &str) -> Result<Self, String> {
         let mut table = Value::Object(table);
         check(&mut table, &SCHEMA, path, &mut FoundSecrets::default())?;
