@@ -1,7 +1,8 @@
-//! Measures the cost of durable runs: three instant tool calls (`CODECALL_CALLS`), one after the other, with and without a journal.
+//! Measures the cost of durable runs: three instant tool calls (`CODECALL_CALLS`), one after the other, with and
+//! without a journal.
 //!
 //! `cargo bench -p codecall-benches --bench durable` prints a table. With the feature `postgres` and the address of
-//! an empty database in `CODECALL_POSTGRES` the journals are there; with the feature `restate` and the address of an ingress in
+//! an empty database in `CODECALL_POSTGRES` the journals are there. With the feature `restate` and the address of an ingress in
 //! `CODECALL_RESTATE` it is Restate that keeps them, with a worker in this process.
 
 use codecall::hub::DurableEngine;

@@ -1,5 +1,5 @@
-//! Measures what Restate itself takes, without CodeCall: a workflow that calls a service three times (`CODECALL_CALLS`), one call
-//! after the other, both by its SDK alone. It is what `durable` is to be compared with.
+//! Measures Restate itself, without CodeCall. A workflow calls a service three times (`CODECALL_CALLS`), one call after
+//! the other, both by its SDK alone. It is what `durable` is to be compared with.
 //!
 //! `CODECALL_RESTATE=http://127.0.0.1:8080 cargo bench -p codecall-benches --bench restate --features restate`
 

@@ -258,7 +258,7 @@ Measured on ${availableParallelism()} processors by \`node benches/server.mjs PR
 const PARTS = [
   ['start', 'Start with 16 MCP servers', starts, 'Five MCP servers of others, three times, and one that takes a minute to start. Cold: nothing is remembered of an earlier start.'],
   ['throughput', 'Runs with three instant calls', throughput, '`codecall_execute` with three tool calls, one after the other, of tools that answer at once. Over stdio all requests are those of one client; over HTTP each has a connection and no session.'],
-  ['waiting', 'Memory of waiting runs', waiting, 'Runs that wait for their first tool: what the resident memory of the server grows by for each. Over HTTP each has a connection of its own; in a session, the response begins at once, and its buffers and the queues of the session are kept.'],
+  ['waiting', 'Memory of waiting runs', waiting, 'Runs that wait for their first tool: what the resident memory of the server grows by for each. Over HTTP each has a connection of its own. In a session, the response begins at once, and its buffers and the queues of the session are kept.'],
 ];
 const only = words.filter((word) => word.startsWith('--only=')).map((word) => word.slice(7));
 for (const [name, title, measure, text] of PARTS) {

@@ -412,16 +412,41 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// Links and paths in the pages refer to files that exist.
+/// Returns the anchors of the headings of a page, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let mut anchors = BTreeSet::new();
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        let Some(heading) = line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#') && !is_code)
+        else {
+            continue;
+        };
+        let letters = heading.to_lowercase();
+        let kept = letters.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        anchors.insert(kept.map(|c| if c == ' ' { '-' } else { c }).collect());
+    }
+    anchors
+}
+
+/// Links and paths in the pages refer to files and headings that exist.
 #[test]
 fn links_and_paths_of_the_pages_exist() {
     for page in pages() {
         let text = read(&page);
         let page = page.as_str();
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
-            let outside = link.is_empty() || link.contains("://");
-            assert!(outside || root().join(folder).join(link).exists(), "{page} links to {link}");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ', '\n']).next()) {
+            if link.is_empty() || link.contains("://") {
+                continue;
+            }
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if target.is_empty() { root().join(page) } else { root().join(folder).join(target) };
+            assert!(target.exists(), "{page} links to {link}");
+            if !anchor.is_empty() && target.extension().is_some_and(|extension| extension == "md") {
+                let text = std::fs::read_to_string(&target).expect("a page");
+                assert!(anchors(&text).contains(anchor), "{page} links to {link}, which is no heading");
+            }
         }
         for path in text.split('`').skip(1).step_by(2) {
             let first = path.split('/').next().unwrap_or_default();

@@ -1,10 +1,10 @@
 //! Checks the language of pages, of module docs and of messages by five rules that a scan can check:
 //!
 //! 1. A sentence begins with `What`, `Who`, `Which` or `Whoever` only if it asks.
-//! 2. The noun is named: no "what is there", no "those that", no "such" without a noun.
+//! 2. The noun is named: no `what is there`, no `those that`, no `such` without a noun.
 //! 3. A sentence has at most 25 words.
 //! 4. A cell of a table has at most 160 characters.
-//! 5. Pages are about the present: no "no longer", "used to", "previously", "formerly" or "was replaced by".
+//! 5. Pages are about the present: no `no longer`, `used to`, `previously`, `formerly` or `was replaced by`.
 //!
 //! Code is no language: blocks and spans of code are left out, and so are quotes and the pages of generated transcripts.
 
@@ -18,7 +18,7 @@ const MOST_OF_A_CELL: usize = 160;
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "SECURITY.md"];
 /// Pages that quote agents, scripts and messages. Generators write them.
 const TRANSCRIPTS: [&str; 3] = ["docs/reports/transcripts.md", "docs/reports/tasks.md", "docs/reports/mistakes.md"];
-const SOURCES: [&str; 5] = ["lang", "runtime", "server", "tests", "benches"];
+const SOURCES: [&str; 6] = ["lang", "runtime", "server", "tests", "benches", "fuzz"];
 /// Sources whose `///` are messages too: `--help` and `codecall config explain` print them.
 const PRINTED: [&str; 2] = ["server/config/src", "server/cli/src"];
 const QUESTION_WORDS: [&str; 4] = ["What", "Who", "Which", "Whoever"];
@@ -197,6 +197,14 @@ fn plain(text: &str) -> String {
                 rest = after;
                 continue;
             }
+        } else if let Some((name, after)) = rest.strip_prefix('[').and_then(|link| link.split_once("]("))
+            && name.ends_with(".md")
+            && !name.contains([' ', '['])
+        {
+            // The name of a file is code.
+            out.push(CODE);
+            rest = after.split_once(')').map_or("", |(_, after)| after);
+            continue;
         } else if let Some((_, after)) = rest.strip_prefix("](").and_then(|link| link.split_once(')')) {
             rest = after;
             continue;
@@ -259,7 +267,7 @@ fn comments<'t>(source: &'t str, mark: &'t str) -> impl Iterator<Item = (usize, 
 }
 
 fn is_of_tests(path: &str) -> bool {
-    path.ends_with("tests.rs") || path.contains("/tests/") || path.starts_with("tests/") || path.starts_with("benches/")
+    path.ends_with("tests.rs") || path.contains("/tests/") || path.starts_with("tests/")
 }
 
 fn check(files: impl Iterator<Item = String>, least: usize, scan: impl Fn(&mut Scan<'_>, &str)) {

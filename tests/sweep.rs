@@ -1,5 +1,6 @@
-//! Runs a sample of the sweep, always the same one: built-ins with huge arguments, and the server's functions with huge and
-//! hostile values, in processes that are measured from outside. `bash .ci/nightly` runs the whole sweep.
+//! Runs a sample of the sweep, always the same one, in processes that are measured from outside. It calls built-ins
+//! with huge arguments, and the server's functions with huge and hostile values. `bash .ci/nightly` runs the whole
+//! sweep.
 
 use codecall_tests::sweep::{SETTINGS, cases, runner, server};
 use std::path::PathBuf;

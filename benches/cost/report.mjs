@@ -95,14 +95,13 @@ function summary(groups) {
   const rows = SIZES.map((size) => rowsOf(Object.values(groups).flat(), size));
   const counts = METRICS.map((metric) => rows.map((mine) => worse(mine, 'codecall', metric).length));
   const [requests, input, total, price] = counts.map((list) => list.join(', '));
-  return `of ${rows[0].length} tasks with their own tools, 60 and 300, ${requests} need more requests than direct calls, ${input} more input, ${total} more tokens, and ${price} a higher price.`;
+  return `of ${rows[0].length} tasks with their own tools, 60 and 300, ${requests} need more requests than direct calls. ${input} need more input, ${total} more tokens, and ${price} a higher price.`;
 }
 
 const sizes = existsSync(join(WORK, 'sizes.json')) ? read('sizes.json') : undefined;
 const sizesSection = () => `## Sizes
 
-Tokens of the list with the default configuration, with an index of 2,000 tokens, without an index, and for a host that defers tools; tokens of the
-answers of a search (median/p95 of 60 searches). The tools are those of ${sizes.servers} real servers.
+The columns are tokens of the list with the default configuration, with an index of 2,000 tokens, without an index, and for a host that defers tools. The last one has tokens of the answers of a search (median/p95 of 60 searches). The tools are those of ${sizes.servers} real servers.
 
 ${table(['tools', 'servers', 'direct', '`codecall`', 'index of 2,000', 'no index', '`lean`', 'one query', 'three queries'], sizes.lists.map((row) => row.map((cell) => (typeof cell === 'number' ? thousands(cell) : cell))))}
 
@@ -114,8 +113,7 @@ ${table(['text', 'total', 'median', 'p95'], sizes.signatures.rows.map((row) => r
 const tried = new Set(Object.values(GROUPS).flat().flatMap((set) => (results[set]?.rows ?? []).map((row) => `${set} ${row.id}`))).size;
 const page = `# Costs of an agent with CodeCall and without it
 
-Does an agent ever need more requests or tokens with CodeCall than with its tools listed directly? This page answers by replay: the gold
-calls of ${tried} tasks of public benchmarks are really made, through CodeCall, and the benchmarks' own checkers judge the end state.
+Does an agent ever need more requests or tokens with CodeCall than with its tools listed directly? This page answers by replay. The gold calls of ${tried} tasks of public benchmarks are really made, through CodeCall, and the benchmarks' own checkers judge the end state.
 \`node benches/cost/run.mjs\` writes it; [benches/cost](../../benches/cost/README.md) says how.
 
 In short: ${summary(GROUPS)}
@@ -139,8 +137,7 @@ Each task has the tools of its own servers (**own**), or also those of other rea
 A tool is known to the model if a line that it has read names all arguments of the call. Otherwise it searches, with the words of the
 tool's name; if the line leaves out what the call needs, it asks for the whole description. A script ends where one of several values has to be chosen, or a text composed.
 
-Each request reads the list of tools, the system prompt and the conversation. **total** is input and output, without a cache. **price**
-counts a token of the last request's context as 0.1, a new one as 1, a written one as 5. Tokens are those of \`gpt-tokenizer\`, encoding
+Each request reads the list of tools, the system prompt and the conversation. The **total** is input and output, without a cache. The **price** counts a token of the last request's context as 0.1, a new one as 1, a written one as 5. Tokens are those of \`gpt-tokenizer\`, encoding
 \`o200k_base\`. There are no tokens of thinking.
 
 ## Tasks that cost more than \`waves\`
@@ -235,9 +232,7 @@ ${left.length ? `Left out of all tables: \`${left.join('`, `')}\`. Its gold call
 
 ## Limits of a replay
 
-Both sides are played by a model that makes no mistake. It knows which tools it needs, finds each by the words of its name, writes scripts
-that run at the first attempt, and batches direct calls as far as results and effects allow. A real model may search several times, write
-a script that fails, or call one tool at a time: in LiveMCPBench's recorded trajectories 2 of 905 requests have more than one call. So the
+Both sides are played by a model that makes no mistake. It knows which tools it needs, and finds each by the words of its name. It writes scripts that run at the first attempt, and batches direct calls as far as results and effects allow. A real model may search several times, write a script that fails, or call one tool at a time. In LiveMCPBench's recorded trajectories 2 of 905 requests have more than one call. So the
 figures are the least that each side pays. They do not say how often a real model reaches that.
 `;
 

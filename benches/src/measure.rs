@@ -1,4 +1,4 @@
-//! Measures times. The engines run alternately in rounds, so that disturbances affect all of them, and the best round of
+//! Measures times. The engines run alternately in rounds, so that disturbances affect all of them. The best round of
 //! each counts, because noise only makes rounds slower.
 
 use crate::cases::Case;

@@ -1,5 +1,5 @@
-//! Any text as the answer of a tool: JSON that is left unread until someone looks is what it is when it is read at
-//! once, and text that is no JSON fails the call either way.
+//! Any text as the answer of a tool. JSON that is left unread until someone looks has the value that it has when it is
+//! read at once. Text that is no JSON fails the call either way.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any schema and any value: whether the value fits is known soon, the schema can be declared to a
-//! model, and what is said of a value that does not fit is short.
+//! Any schema and any value. The check ends soon, the schema can be declared to a model, and the message about a value
+//! that does not fit is short.
 //!
 //! The schema is the first line, the value the rest.
 

@@ -1,5 +1,5 @@
-//! Any bytes as the messages of an MCP client: every line that comes back is a message, and the
-//! server is done soon after the client has gone.
+//! Any bytes as the messages of an MCP client. Every line that comes back is a message, and the server is done soon
+//! after the client has gone.
 //!
 //! Bytes that begin with `+` come after a greeting, others are all that the client says.
 

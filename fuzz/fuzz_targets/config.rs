@@ -1,5 +1,5 @@
-//! Any text as a configuration, as TOML and as JSON: it is read or refused soon, and what is said of it
-//! is the same whatever the values of the environment are.
+//! Any text as a configuration, as TOML and as JSON. It is read or refused soon, and the messages about it are the same
+//! whatever the values of the environment are.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
 //! A secret in any spelling, anywhere in a text: nothing that leaves decodes to it, and the time is
 //! linear in the text.
 //!
-//! Spellings: as it is; per-cent encoding of any of its bytes; JSON with any of its letters escaped, once
-//! or twice; hexadecimal; base64 of it within something longer, wrapped or not.
+//! Spellings: as it is; per-cent encoding of any of its bytes; JSON with any of its letters escaped, once or twice.
+//! Also hexadecimal, and base64 of it within something longer, wrapped or not.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Tools that come, go and change, and queries between: an index that was carried on from snapshot to
-//! snapshot answers as one that was made at once, in order, with scores from 0 to 1.
+//! Tools that come, go and change, and queries between. An index that was carried on from snapshot to snapshot answers
+//! as one that was made at once. Answers are in order, with scores from 0 to 1.
 
 #![no_main]
 

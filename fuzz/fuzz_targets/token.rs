@@ -1,5 +1,5 @@
-//! Any text as the token, the journal or the history of a stateless run: it is read or refused, a step
-//! with it ends, a journal comes back from its token, and a token that was changed does not.
+//! Any text as the token, the journal or the history of a stateless run. It is read or refused, a step with it ends, a
+//! journal comes back from its token, and a token that was changed does not.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes as the messages of an upstream: it connects or says why not, its tools can be described,
-//! searched and called, and everything is over soon after its stream has ended. Its clock is paused, so that
+//! Any bytes as the messages of an upstream: it connects or says why not, its tools can be described, searched and
+//! called. Everything is over soon after its stream has ended. Its clock is paused, so that
 //! nothing waits for those who do not answer.
 //!
 //! Each line is said when the client has asked something, with its `@` replaced by the id of the

@@ -1,4 +1,4 @@
-//! Diagnostics: faults of a script, for a reader who can repair it.
+//! A mistake of a script, for a reader who can repair it.
 
 use crate::span::{Location, Span};
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! Recognises the types of TypeScript, so that the grammar never sees one.
 //!
-//! It reads ahead on its own from a place in the source, and tells where a type ends. What is no type is an error. The
+//! It reads ahead on its own from a place in the source, and tells where a type ends. Anything else than a type is an
+//! error. The
 //! decisions are those of the parser of TypeScript, whose functions have nearly the same names. It reads a bounded number of
 //! tokens in all, so that a script cannot make it read ahead again and again.
 

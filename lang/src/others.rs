@@ -1,8 +1,9 @@
 //! The other refusals of a script that does not parse because of one.
 //!
-//! The parser stops at the first construct that AgentScript does not have. Who repairs a script wants to know all of them,
-//! so the rest is looked for in its tokens, without a syntax tree. Where tokens do not tell whether something is refused,
-//! such as a name that may be a variable of the script, it is left out: it is reported once the script parses.
+//! The parser stops at the first construct that AgentScript does not have. A reader who repairs a script wants to know
+//! all of them. So the rest is looked for in its tokens, without a syntax tree. Where tokens do not tell whether
+//! something is
+//! refused, such as a name that may be a variable of the script, it is left out. It is reported once the script parses.
 
 use crate::diagnostic::Diagnostic;
 use crate::options::Options;

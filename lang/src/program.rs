@@ -1,12 +1,12 @@
 //! The resolved program: what the evaluator sees.
 //!
 //! There are no names: a variable is a [`Place`], a property name a [`TextId`]. Destructuring, optional
-//! chains, compound assignment to properties, defaults of parameters and hoisting are desugared by the
-//! resolver into the expressions below, with temporaries in slots of the frame. All early errors and
+//! chains, compound assignment to properties, defaults of parameters and hoisting are desugared by the resolver. They
+//! become the expressions below, with temporaries in slots of the frame. All early errors and
 //! refusals are reported before a program exists.
 //!
-//! A use of a variable refers to its binding, because where it lives is known only when the whole script has been
-//! walked; [`Program::place`] tells it.
+//! A use of a variable refers to its binding, because its place is known only when the whole script has been walked;
+//! [`Program::place`] tells it.
 //!
 //! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
 //! is safe. Like the syntax tree it is in an [`Arena`](crate::ast::Arena): its parts are copied freely, and

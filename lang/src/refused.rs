@@ -1,5 +1,5 @@
-//! Constructs and names of JavaScript that AgentScript refuses: one row each, with the remedy. [`Options`](crate::Options)
-//! add the alternative of a host.
+//! Constructs of JavaScript that AgentScript refuses: one row each, with a replacement. [`Options`](crate::Options)
+//! adds the replacements of a host.
 //!
 //! The tables say what is refused. The resolver decides where: a variable of the script may be called
 //! `process`, and any property may be called `class`.

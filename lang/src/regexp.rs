@@ -1,7 +1,7 @@
 //! Patterns of regular expressions (ECMAScript 22.2.1 and Annex B): from text to a tree.
 //!
-//! The tree is what a matcher needs and no more: case-insensitive characters are sets already, names
-//! of groups are numbers, and sets of a class are evaluated. Nothing is matched here.
+//! The tree has the needs of a matcher and no more. Case-insensitive characters are sets already, names of groups are
+//! numbers, and sets of a class are evaluated. Nothing is matched here.
 
 mod case;
 mod class;

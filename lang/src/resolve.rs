@@ -1,12 +1,12 @@
 //! From the syntax tree to the resolved program.
 //!
-//! One walk over the tree writes the program and gathers facts about bindings: which ones are
-//! captured, assigned to, or used in the temporal dead zone (TDZ). A binding is seen only inside its scope, so when the
-//! walk leaves a scope everything about its bindings is known; the program refers to bindings, and has a table of their
+//! One walk over the tree writes the program and gathers facts about bindings. A binding may be captured, assigned to,
+//! or used in the temporal dead zone (TDZ). A binding is seen only inside its scope, so when the
+//! walk leaves a scope everything about its bindings is known. The program refers to bindings, and has a table of their
 //! places.
 //!
-//! Splitting depends on the property names that the script writes, also further down, and on whether it has
-//! iterables of its own. The walk assumes that it writes no name of a built-in method, and has none. If that turns out
+//! Splits depend on the property names that the script writes, also further down, and on whether it has iterables of
+//! its own. The walk assumes that it writes no name of a built-in method, and has none. If that turns out
 //! to be wrong, which is rare, a second walk knows.
 //!
 //! The resolver evaluates nothing and folds no constants but the sign of a number.

@@ -1,7 +1,7 @@
 //! Hints for what a script writes with classes, receivers and accessors: the rewriting of the very code at hand.
 //!
-//! A hint is read by people and models; it is found by looking at the text behind the place of a refusal, which need not
-//! be complete. Where nothing better is found, the hint of the table stays.
+//! A hint is read by people and models. It is found by looking at the text behind the place of a refusal, which need
+//! not be complete. Where nothing better is found, the hint of the table stays.
 
 use crate::diagnostic::{Diagnostic, Refusal};
 use crate::token::{Token, template_text};

@@ -1,7 +1,7 @@
 //! Memory that a thread uses again for its next script.
 //!
-//! Allocating it anew takes longer than filling it. Besides, glibc tidies its lists of small freed blocks, of which the code
-//! of the last script has left many, whenever it gives a block of a kilobyte or more.
+//! Allocating it anew takes longer than filling it. Besides, glibc tidies its lists of small freed blocks whenever it
+//! gives a block of a kilobyte or more. The code of the last script has left many of them.
 
 use std::cell::Cell;
 use std::thread::LocalKey;

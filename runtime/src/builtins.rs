@@ -1,9 +1,9 @@
 //! Built-in functions: one file a type, each with its tables on top and its functions below in the
 //! same order.
 //!
-//! To add one, add a row and a function. A function that calls functions of the script is a row with
-//! [`Body::Prelude`] and a function of that name in `prelude/`: written in the language itself, it suspends, is
-//! charged and recurses like any script.
+//! To add one, add a row and a function. A function that calls functions of the script is a row with [`Body::Prelude`]
+//! and a function of that name in `prelude/`. Written in the language itself, it suspends, is charged and recurses like
+//! any script.
 
 pub mod abort;
 pub mod array;

@@ -1,7 +1,7 @@
 //! A cache of compiled scripts.
 //!
-//! A script is found by its whole text and all options it was compiled with. The table is searched by a
-//! seeded hash of both; a hit is compared in full, so two scripts with one hash only displace each other. Scripts that
+//! A script is found by its whole text and all options it was compiled with. The table is searched by a seeded hash of
+//! both. A hit is compared in full, so two scripts with one hash only displace each other. Scripts that
 //! do not compile are not cached.
 
 use crate::script::{CompileError, CompileOptions, Script, compile};

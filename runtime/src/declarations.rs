@@ -1,7 +1,7 @@
 //! Converts JSON schemas to TypeScript: what a model needs to write a call, in a fraction of the tokens.
 //!
-//! The result is for reading. What TypeScript cannot express (ranges, formats, defaults) is in comments, or omitted: whoever
-//! answers the call validates its input.
+//! The result is for reading. Rules that TypeScript cannot express (ranges, formats, defaults) are in comments, or
+//! omitted: the tool validates its input.
 
 mod comment;
 mod line;

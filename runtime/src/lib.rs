@@ -1,7 +1,8 @@
 //! AgentScript: an embeddable interpreter for a safe subset of JavaScript, metered at every step.
 //!
 //! A run is a state machine: [`Run::resume`] goes on until it needs something from outside, and says
-//! what. It never blocks, owns no thread and knows no async runtime; dropping it cancels it. The [`guide`] goes from a script to its
+//! what. It never blocks, owns no thread and knows no async runtime; dropping it cancels it. The [`guide`] goes from a
+//! script to its
 //! outcome, says what the features are, and what stays as it is.
 //!
 //! ```
@@ -50,7 +51,7 @@
 //! # }
 //! ```
 //!
-//! With an async runtime at hand, [`drive`] does that loop. What does not compile says why:
+//! With an async runtime at hand, [`drive`] does that loop. A script that does not compile says why:
 //!
 //! ```
 //! use agentscript::{CompileOptions, compile};

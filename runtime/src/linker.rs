@@ -1,7 +1,7 @@
 //! The functions of a host: one table of names that a script calls as globals.
 //!
 //! A [`Linker`] begins with the functions of its [`Dialect`] (`callTool`, `mcpLog` and so on); an embedder adds its
-//! own, in one line each. Names are resolved when a script is compiled, and the script keeps its table: scripts that
+//! own, in one line each. Names are resolved when a script is compiled, and the script keeps its table. Scripts that
 //! were compiled with different tables are different scripts, also to a [`ScriptCache`](crate::ScriptCache).
 //!
 //! - [`Linker::func_wrap`]: a function of Rust that answers at once.

@@ -1,7 +1,7 @@
 //! Regular expressions: a program for a backtracking matcher, and the matcher.
 //!
 //! A pattern becomes a list of small operations. The matcher has a backtracking stack of its own, so no pattern uses
-//! native stack, and it stops after a given number of steps, so that the caller can charge for them. Nothing here
+//! native stack. It stops after a given number of steps, so that the caller can charge for them. Nothing here
 //! knows values, runs or limits. For patterns without backreferences, look-around and counters, failed positions are
 //! memoized, and matching takes time linear in the text.
 

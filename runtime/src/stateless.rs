@@ -1,16 +1,16 @@
 //! Runs without a server that remembers them: a run is a function of its script and its journal.
 //!
-//! [`step`] plays a script from its beginning against a [`Journal`] of what happened so far and goes on
-//! as far as it can without a new answer. The calls it then waits for come out together; the owner of the tools
-//! answers them, in any order and not all at once, notes the answers in the journal and steps again, in the same
-//! process or in another. Calls that have no answer yet are pending promises, so
+//! [`step`] plays a script from its beginning against a [`Journal`] of the events so far. It goes on as far as it can
+//! without a new answer. The calls it then waits for come out together. The owner of the tools answers
+//! them, in any order and not all at once. It notes the answers in the journal and steps again, in the same process or
+//! in another. Calls that have no answer yet are pending promises, so
 //! `try`, `finally`, `allSettled`, `any` and `race` mean what they always mean.
 //!
-//! The journal is kept in **rounds**: the calls that came out of a step, and the answers that came in
-//! before the next one, in their order. Playing checks every call of a round against the journal, by its
-//! tool and by its input in canonical form; whatever differs is a [`Divergence`], never a wrong result.
-//! What could differ by itself does not: random numbers come from the id of the journal, and time begins when the
-//! journal does and is virtual: it stands still, and jumps to the next timer when the script waits for no call.
+//! The journal is kept in **rounds**: the calls of a step, and the answers before the next one, in their order. Playing
+//! checks every call of a round against the journal, by its tool and by
+//! its input in canonical form. Whatever differs is a [`Divergence`], never a wrong result.
+//! Nothing differs by itself. Random numbers come from the id of the journal, and time begins when the journal does.
+//! Time is virtual: it stands still, and jumps to the next timer when the script waits for no call.
 //!
 //! ```
 //! use agentscript::stateless::{ClientTools, Journal, Step, StepOptions, step};

@@ -1,7 +1,8 @@
 //! A value of the language in eight bytes.
 //!
-//! NaN boxing: numbers are doubles, and everything else is encoded as NaNs that arithmetic never produces: sixteen
-//! bits of tag, sixteen of kind, thirty-two of payload. The kind of a value is known without a heap access, and a
+//! NaN boxing: numbers are doubles, and everything else is encoded as NaNs that arithmetic never produces. They have
+//! sixteen bits of tag, sixteen of kind, thirty-two of payload. The kind of a value is known without a heap access, and
+//! a
 //! value owns nothing.
 
 pub mod atom;

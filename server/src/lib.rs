@@ -1,8 +1,8 @@
-//! CodeCall: the server. `mcp` and `http` receive requests, a meta-tool of `meta` answers them, `runs` executes
-//! scripts, and every tool call passes `pipeline` on its way through `catalogue` to an `upstream`.
+//! CodeCall: the server. `mcp` and `http` receive requests, a meta-tool of `meta` answers them, and `runs` executes
+//! scripts. Every tool call passes `pipeline` on its way through `catalogue` to an `upstream`.
 //!
 //! An embedder starts a [`Hub`] with its [`Extensions`]: upstreams, hooks, stores. Secrets that these learn of while the
-//! server runs go to [`Hub::secrets`] (before the start: to [`Config::secrets`]), and are redacted from then on in
+//! server runs go to [`Hub::secrets`] (before the start: to [`Config::secrets`]). They are redacted from then on in
 //! results, errors, descriptions, notifications, logs, audit records and recordings:
 //!
 //! ```no_run

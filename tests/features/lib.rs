@@ -1,5 +1,5 @@
-//! The corpus on an interpreter that lacks some of its features. What it lacks it refuses, saying so; all other cases have
-//! the same outcome.
+//! The corpus on an interpreter that lacks some of its features. It refuses missing features, saying so; all other
+//! cases have the same outcome.
 //!
 //! A crate of its own: everything else in the workspace turns all features on.
 

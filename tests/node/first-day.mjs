@@ -178,8 +178,7 @@ console.log(`prefetch ${seconds(prefetch.seconds)}`);
 
 writePage('docs/reports/first-day.md', `# The first day
 
-A machine with six MCP clients (Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex), whose files have ${SERVERS} servers:
-${LAUNCHED} start by \`npx\` or \`uvx\`, the others by a program. CodeCall takes the place of all of them, by one command. The page has the output
+A machine has six MCP clients (Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Codex), whose files have ${SERVERS} servers. ${LAUNCHED} start by \`npx\` or \`uvx\`, the others by a program. CodeCall takes the place of all of them, by one command. The page has the output
 and the times of that day.
 
 The servers are real, and each run has a fresh home folder: no configuration, no store, no lists of tools. The packages are in the caches of npm
@@ -227,7 +226,7 @@ It takes ${seconds(prefetch.seconds)} with the packages in the caches. Afterward
 
 At the first start no tools are known. The search waits until servers that fit have started, and finds ${best.found.slice(0, 3).map((name) => `\`${name}\``).join(', ')} after
 ${seconds(best.useful)}; its warnings name the servers that are still starting. When all run, ${best.tools} tools are found. A later start knows them
-from the [store](../guide/connections.md#what-is-remembered), starts no server for a search, and answers in ${seconds(best.warmSearch)}.
+from the [store](../guide/connections.md#remembered-data), starts no server for a search, and answers in ${seconds(best.warmSearch)}.
 
 ## The first script
 

@@ -190,8 +190,7 @@ const scripts = (requests) => requests.map(({ what, script }) => `*${what}*\n\n\
 const sections = tasks.map((task, n) => `## ${task.title}\n\n${task.ask}\n\n### Before: ${task.title.toLowerCase()}\n\n${scripts(plays.before[n])}\n\n### Later: ${task.title.toLowerCase()}\n\n${scripts(plays.later[n])}\n`);
 const page = `# Tasks
 
-Twenty tasks with MCP servers from npm and PyPI (\`server-filesystem\`, \`server-memory\`, \`mcp-server-git\`, \`mcp-server-time\`, \`mcp-server-sqlite\`) and
-a service with an OpenAPI description, which has pages, a rate limit, odd money and odd dates. The columns count the requests of an agent to CodeCall:
+There are twenty tasks with MCP servers from npm and PyPI (\`server-filesystem\`, \`server-memory\`, \`mcp-server-git\`, \`mcp-server-time\`, \`mcp-server-sqlite\`) and a service with an OpenAPI description. The service has pages, a rate limit, odd money and odd dates. The columns count the requests of an agent to CodeCall:
 
 - **before**: without [learned shapes](../reference/configuration.md#servercache), [\`parseText\`](../reference/language.md#data-in-texts) and [retries at rate limits](../reference/configuration.md#ratelimits);
 - **first**: with them, in a store that knows nothing;
@@ -199,7 +198,7 @@ a service with an OpenAPI description, which has pages, a rate limit, odd money 
 
 A script plays the agent. It makes no mistake, but knows only what it has read. Every request is really made, and every answer is checked:
 
-- It writes its script at once if the list of tools has the types of the results, or \`parseText\` reads them and the question names the columns.
+- It writes its script at once if the list of tools has the types of the results. It also does if \`parseText\` reads them and the question names the columns.
 - Otherwise it guesses an obvious shape, or looks at the results with a script of their own.
 - If the script fails, it follows the hint of the error, or looks at the results.
 

@@ -1,8 +1,8 @@
 //! Templates of calls of built-ins with unusual arguments, and of unusual combinations of statements.
 //!
 //! A placeholder is `$` with a letter (see [`Writer::placeholder`]) or a digit. A digit is replaced by a new name, the same in
-//! the whole template. The templates avoid features that Node 20 does not have, and known differences (`@differs` in the
-//! corpus): a pattern that begins with a default does not match `undefined`, and loops iterate over variables.
+//! the whole template. The templates avoid features that Node 20 does not have, and known differences (`@differs` in
+//! the corpus). A pattern that begins with a default does not match `undefined`, and loops iterate over variables.
 
 mod calls;
 mod statements;

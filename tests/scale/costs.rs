@@ -1,4 +1,4 @@
-//! Costs of runs that wait: memory of a server, and the time of what servers ask the store again and again.
+//! Costs of waiting runs: memory of a server, and the time of repeated questions to the store.
 
 use crate::machine::Machine;
 use crate::simulation::resident;
@@ -89,7 +89,8 @@ pub fn waiting_in_memory(runs: usize) -> usize {
     reached
 }
 
-/// One server, which may have `max_runs` in memory, gets more runs than that, each of which sleeps for an hour. Returns how many
+/// One server, which may have `max_runs` in memory, gets more runs than that, each of which sleeps for an hour. Returns
+/// how many
 /// have begun within half of it, and how many have ended soon after it.
 pub fn asleep(runs: usize, max_runs: usize) -> (usize, usize) {
     let folder = Folder::new("asleep");

@@ -1,8 +1,9 @@
 //! Many servers on one store, in virtual time, while machines, a zone and the store fail: no run is lost, and nothing is done
 //! twice.
 //!
-//! Each machine is a whole server without its network: the hub, the scheduler of runs, journals, leases and approvals are those
-//! of the program, and the store is an SQLite file. Simulated are the clocks, the tools, the people who approve calls, and the
+//! Each machine is a whole server without its network. The hub, the scheduler of runs, journals, leases and approvals
+//! are those of the program, and the store is an SQLite file. Simulated are the clocks, the tools, the people who
+//! approve calls, and the
 //! failures. `docs/reports/scale.md` says how to run it with more runs.
 
 #![cfg(test)]
@@ -19,7 +20,8 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// `CODECALL_SCALE_RUNS`, `CODECALL_SCALE_MACHINES`, `CODECALL_SCALE_FAILURES` and `CODECALL_SCALE_SEED` change its size and its
+/// `CODECALL_SCALE_RUNS`, `CODECALL_SCALE_MACHINES`, `CODECALL_SCALE_FAILURES` and `CODECALL_SCALE_SEED` change its
+/// size and its
 /// failures.
 #[test]
 fn nothing_is_lost_and_nothing_is_done_twice() {

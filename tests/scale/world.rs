@@ -1,4 +1,4 @@
-//! The world that the machines share: time, the store and how it fails, and what the tools have done.
+//! Shared parts of the machines: time, the store and its failures, and the effects of the tools.
 
 use codecall_store::database::{Interceptor, Problem, Row};
 use codecall_store::{BoxFuture, Database};

@@ -1,5 +1,5 @@
-//! Code that the tests share: the corpus and the comparison of its cases, a host that answers from fixtures in virtual
-//! time, a printer of syntax trees, and the sweep.
+//! Code that the tests share: the corpus and its comparison, a host that answers from fixtures in virtual time, a
+//! printer of syntax trees, and the sweep.
 
 pub mod compare;
 pub mod corpus;

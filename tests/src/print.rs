@@ -1,6 +1,6 @@
 //! Prints syntax trees as JavaScript.
 //!
-//! Parsing the printed text results in the same tree, except for positions, for every tree that the parser creates: the
+//! Parsing the printed text results in the same tree, except for positions, for every tree that the parser creates. The
 //! parentheses are its `Paren` nodes, and no others are added. Types are omitted.
 
 mod expression;

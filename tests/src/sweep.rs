@@ -2,7 +2,7 @@
 //!
 //! `kinds` has the values. `cases` combines them with everything that [`agentscript::callables`] lists and with the forms
 //! in `forms`. `worker` is the process that runs cases; those with the same values share a script. `runner` distributes
-//! the cases, reads CPU time and memory of the workers from the kernel, and kills those that far exceed a bound. A case
+//! the cases, reads CPU time and memory of the workers from the kernel, and kills workers that far exceed a bound. A case
 //! that exceeds a bound is repeated alone in a new process before it is reported.
 
 pub mod cases;

@@ -1,4 +1,4 @@
-//! Scripts that are accepted, and the words for those that are not.
+//! Accepted syntax, and the words for refused syntax.
 
 use super::parse;
 use crate::ast::{Arena, MAX_DEPTH};

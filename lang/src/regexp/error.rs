@@ -1,4 +1,4 @@
-//! Faults of a pattern, in V8's words.
+//! The mistakes of a pattern, in V8's words.
 
 /// A pattern that is no regular expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Escapes: the parts of a pattern that begin with a backslash.
+//! Parts of a pattern that a backslash begins.
 
 use super::error::Wrong;
 use super::parse::{Parser, Result, Term, line_ends};

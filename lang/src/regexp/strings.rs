@@ -1,4 +1,4 @@
-//! Sets of strings in patterns with the flag `v`: the properties of strings (ECMAScript 22.2.2.9, table 69), and the
+//! Sets of strings in patterns with the flag `v`: the properties of strings (ECMAScript, table 69), and the
 //! alternatives that match the longest of many strings.
 
 use super::parse::{Parser, Result};

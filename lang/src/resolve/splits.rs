@@ -1,4 +1,4 @@
-//! Splits: expressions and statements that can be left in the middle, as far as it follows from their parts.
+//! Constructs that can be left in the middle, as far as it follows from the parts.
 
 use crate::program::*;
 use crate::span::Span;

@@ -1,7 +1,8 @@
-//! What the packages for Python and JavaScript share: settings and tools given as JSON, compiled scripts, runs and steps.
+//! The common part of the packages for Python and JavaScript: settings and tools given as JSON, compiled scripts, runs
+//! and steps.
 //!
-//! It has no API of its own to learn: each package wraps these types one to one and adds what is idiomatic in its
-//! language, which is driving a run with the tasks or promises of its event loop. All data crosses as JSON text, so that a
+//! It has no API of its own to learn. Each package wraps these types one to one. It adds the idioms of its language:
+//! driving a run with the tasks or promises of its event loop. All data crosses as JSON text, so that a
 //! package converts values with the parser of its language, once.
 
 #![forbid(unsafe_code)]

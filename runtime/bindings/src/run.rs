@@ -1,5 +1,5 @@
-//! A run: the state machine of [`agentscript::Run`], with what hosts of every language need beside it: the record of its
-//! calls, and its outcome as one text.
+//! A run: the state machine of [`agentscript::Run`]. Beside it, hosts of every language get the record of its calls,
+//! and its outcome as one text.
 
 use crate::clock::HostClock;
 use crate::tools::{Checked, Toolset};

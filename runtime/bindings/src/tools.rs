@@ -1,5 +1,5 @@
-//! The tools of a run, given as JSON: what a script can look up, their declarations for a model, and checks of inputs against
-//! their schemas.
+//! The tools of a run, given as JSON: the directory for scripts, their declarations for a model, and checks of inputs
+//! against their schemas.
 //!
 //! It calls nothing.
 
@@ -138,11 +138,14 @@ struct Text {
 }
 
 impl Toolset {
-    /// Reads `{"tools": [{"name", "description"?, "inputSchema"?, "outputSchema"?, "annotations"?, "checkInput"?}], "reserved"?:
-    /// ["app"]}`. A tool `users:list` belongs to the app `users`, and scripts call it as `users.list(…)` too. A call of a tool of a
+    /// Reads `{"tools": [{"name", "description"?, "inputSchema"?, "outputSchema"?, "annotations"?, "checkInput"?}],
+    /// "reserved"?:
+    /// ["app"]}`. A tool `users:list` belongs to the app `users`, and scripts call it as `users.list(…)` too. A call of
+    /// a tool of a
     /// reserved app ends the run: an agent reserves what scripts must never reach, such as the tool that runs them.
     ///
-    /// A call whose input does not fit the schema fails with `INVALID_INPUT`, and no host sees it, unless `checkInput` is false.
+    /// A call whose input does not fit the schema fails with `INVALID_INPUT`, and no host sees it, unless `checkInput`
+    /// is false.
     ///
     /// # Errors
     /// The text has another form, two tools have one name, or two have one function name.

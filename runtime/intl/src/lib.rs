@@ -1,5 +1,5 @@
-//! Texts of `Intl` (ECMA-402) with the locales and the data of CLDR that Node has: from options, which are plain structs, and
-//! values to texts and parts.
+//! Texts of `Intl` (ECMA-402) with the locales and the data of CLDR that Node has. Options, which are plain structs,
+//! and values become texts and parts.
 //!
 //! The crate knows neither values of scripts nor runs. It counts no work: each function takes time and memory in proportion
 //! to its arguments, and callers charge for it before they call. Where a long text is walked, the caller holds the loop.

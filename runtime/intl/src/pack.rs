@@ -1,13 +1,15 @@
 //! Packs of CLDR: texts by locale and key, compressed by language, and unpacked when they are first needed.
 //!
 //! `tests/node/cldr/pack.mjs` writes them. A number is LEB128: seven bits a byte, the low ones first. A text is a number,
-//! its bytes, and these. A pack begins with the number of its chunks; then follow for each its name and that of its
-//! dictionary, its unpacked and its packed size; then the packed chunks (raw deflate). The first, without a name, has the
-//! keys in order: their number, and each as a text. Each other one is a language: the number of its locales, and for
-//! each, in order of the tags, its tag, the tag of the locale that it inherits from, the number of its entries, the
-//! numbers of their keys in ascending order as differences, the lengths of their values, and the values. An empty value
+//! its bytes, and these. A pack begins with the number of its chunks. For each follow its name and that of its
+//! dictionary, its unpacked and its packed size. Then follow the packed chunks (raw deflate). The first, without a
+//! name, has the
+//! keys in order: their number, and each as a text. Each other one is a language. It has the number of its locales, and
+//! for each, in order of the tags, its tag and the tag of the locale that it inherits from. Then follow the number of
+//! its entries, the numbers of their keys in ascending order as differences, the lengths of their values, and the
+//! values. An empty value
 //! says that there is none although the parent has one. The preset dictionary of a chunk is the chunk of a similar
-//! language, unpacked, which may have one too: packs are a fifth smaller with it.
+//! language, unpacked, which may have one too. Packs are a fifth smaller with it.
 //!
 //! bounded: by the packs, which are part of the program; what is unpacked stays for all runs of the process
 

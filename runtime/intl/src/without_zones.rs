@@ -1,4 +1,4 @@
-//! What stands for time zones in a build without the feature `time-zones`: UTC, without names.
+//! The time zones of a build without the feature `time-zones`: UTC, without names.
 
 /// The only zone.
 #[derive(Clone, Copy, Debug)]

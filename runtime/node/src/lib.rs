@@ -1,7 +1,8 @@
 //! The native addon of the JavaScript package: the types of `codecall-agentscript-bindings`, one to one.
 //!
-//! Everything idiomatic (functions as tools, promises, signals, errors) is in `ts/`, which uses the module for WebAssembly in
-//! the same way: both have the interface of `ts/native.ts`. There is no `unsafe` here, but the macros of napi write some, so the
+//! Everything idiomatic (functions as tools, promises, signals, errors) is in `ts/`, which uses the module for
+//! WebAssembly in the same way. Both have the interface of `ts/native.ts`. There is no `unsafe` here, but the macros of
+//! napi write some, so the
 //! crate cannot forbid it.
 
 use agentscript::{Clock, SystemClock, ToolError, Tools};

@@ -2,7 +2,8 @@
 //!
 //! A schema is untrusted: with a few references it can require 2^44 evaluations of a subschema. So the number of
 //! evaluations is computed first (`cost`), and a check that would need too many is refused. Patterns are matched in
-//! linear time; those that need more are removed from the schema, with a warning. It must not know calls, nor which thread it
+//! linear time; patterns that need more are removed from the schema, with a warning. It must not know calls, nor which
+//! thread it
 //! runs on.
 
 #![forbid(unsafe_code)]

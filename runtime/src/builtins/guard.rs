@@ -1,8 +1,8 @@
 //! A test of the sources: no built-in function reads data of a script, or grows memory with it, without a charge.
 //!
-//! A line with a reason to do so ends with `// bounded: …` (it is small whatever the script does) or
-//! `// charged: …` (where that is done), or the line above is such a comment. The head of a file may say so for all of
-//! it, `//! bounded: …`, where the file cannot ask for data of a script: where it names no [`SEEING`] type.
+//! A line with a reason to do so ends with `// bounded: …` (it is small whatever the script does) or `// charged: …`
+//! (the place of the charge). Or the line above is such a comment. The head of a file may say so for all of it, `//!
+//! bounded: …`. The file must not be able to ask for data of a script: it names no [`SEEING`] type.
 
 use std::path::Path;
 

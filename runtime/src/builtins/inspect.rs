@@ -1,7 +1,7 @@
 //! Values as `util.inspect` of Node prints them.
 //!
-//! Objects are shown to a depth, long arrays and strings are cut, and short things share a line: all
-//! by the rules of Node 20 with its default options. Printing runs no function of the script.
+//! Objects are shown to a depth, long arrays and strings are cut, and short things share a line. All follows the rules
+//! of Node 20 with its default options. Printing runs no function of the script.
 
 mod error;
 mod layout;

@@ -1,4 +1,4 @@
-//! Iterators of built-in collections, for `for…of`, spread and `next()`, and the iterator records of iterables of the
+//! Iterators of built-in collections, for `for…of`, spread and `next()`. Also the iterator records of iterables of the
 //! script, whose methods only operations and the prelude call.
 
 use super::url::coded;

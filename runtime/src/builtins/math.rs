@@ -1,5 +1,5 @@
-//! `Math`. Functions that V8 takes from fdlibm give the same digits here. Those that the `libm` crate computes in the
-//! same way come from it, the others are in [`fdlibm`].
+//! `Math`. Functions that V8 takes from fdlibm give the same digits here. Functions that the `libm` crate computes in
+//! the same way come from it, the others are in [`fdlibm`].
 
 use super::{Body, Global, arg, native};
 use crate::eval::operator::power;

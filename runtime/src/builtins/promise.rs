@@ -2,7 +2,7 @@
 //!
 //! The combinators list their argument in the prelude, because that may run iterators; the rest is
 //! here. The state of a combinator is an array: its promise, the collected values, the number of missing ones, and the
-//! functions that resolve and reject the promise. Missing values are holes.
+//! functions that settle the promise. Missing values are holes.
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, either, native, prelude};

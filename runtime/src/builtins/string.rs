@@ -1,8 +1,8 @@
 //! `String`: the constructor, characters and slices. Searching is in [`search`]; case, padding and trimming are in
 //! [`transform`].
 //!
-//! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
-//! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
+//! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes. Else they are translated
+//! by walking, or by the copy that the heap keeps of strings that were indexed.
 
 mod find;
 pub mod html;

@@ -1,4 +1,4 @@
-//! What stands for `Intl` in a build without the feature `intl`: nothing, with the names that other modules use.
+//! `Intl` of a build without the feature `intl`: nothing, with the names that other modules use.
 //!
 //! [`MISSING`] refuses scripts that need it when they are compiled.
 

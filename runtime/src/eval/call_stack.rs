@@ -1,4 +1,4 @@
-//! The frames of a run: those on the stack, and those that wait.
+//! The frames of a run: on the stack, and suspended ones.
 
 use crate::eval::code::Running;
 use crate::eval::stack::Stack;

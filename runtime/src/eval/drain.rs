@@ -1,7 +1,8 @@
-//! What a run waits for when its main function has ended: as a Node process it goes on until nothing is left to do.
+//! The calls and timers that a run waits for when its main function has ended. As a Node process it goes on until
+//! nothing is left to do.
 //!
-//! It waits for all calls and timers but those that have lost: whose outcome can only reach a `race`, an `any` or an
-//! `all` that is settled already. A promise that nobody holds has not lost.
+//! It waits for all calls and timers but the losers. Their outcome can only reach a `race`, an `any` or an `all` that
+//! is settled already. A promise that nobody holds has not lost.
 
 use crate::eval::code::Outer;
 use crate::eval::execute::function_of;

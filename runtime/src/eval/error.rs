@@ -1,4 +1,4 @@
-//! What can be thrown: errors, their messages and their stack traces.
+//! Values that can be thrown: errors, their messages and their stack traces.
 //!
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
 //! run passes every `catch` and `finally`.

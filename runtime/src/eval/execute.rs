@@ -1,7 +1,8 @@
 //! Executing frames: the loop over operations.
 //!
-//! The stack of the script is [`CallStack::frames`](crate::eval::call_stack::CallStack::frames) with their slots on a [`Stack`]; the native stack holds
-//! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
+//! The stack of the script is [`CallStack::frames`](crate::eval::call_stack::CallStack::frames) with their slots on a
+//! [`Stack`]. The native stack holds one activation of [`Vm::execute`], and further ones only for implicit conversions,
+//! whose depth is
 //! bounded.
 
 mod call;

@@ -1,7 +1,7 @@
 //! Generators (ECMAScript 27.5, 27.6): frames that suspend at `yield`, and the requests that resume them.
 //!
 //! A generator object holds its frame while it is suspended. To resume it is to put the frame onto the stack, like any
-//! other call, so a generator that delegates to others uses the stack of the script and never the native one.
+//! other call. So a generator that delegates to others uses the stack of the script and never the native one.
 
 use crate::eval::activation::Called;
 use crate::eval::execute::function_of;

@@ -1,5 +1,5 @@
-//! The idle state of a run: while it waits for its host, maybe long and beside a hundred thousand others, it keeps
-//! only what it needs to continue.
+//! The idle state of a run. While it waits for its host, maybe long and beside a hundred thousand others, it keeps only
+//! the data that it needs to continue.
 
 use crate::eval::pools::Pools;
 use crate::eval::stack::Stack;

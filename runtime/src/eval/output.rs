@@ -1,4 +1,4 @@
-//! What a run has for its host beside its result: lines of the log, and messages.
+//! Output of a run for its host beside its result: lines of the log, and messages.
 
 use crate::interface::host::Message;
 use crate::value::atom::Atom;

@@ -1,4 +1,4 @@
-//! What a run has once of what its script is made of: the realm of ECMAScript, as far as it is not fixed.
+//! The parts of a script that a run has once: the realm of ECMAScript, as far as it is not fixed.
 
 use crate::eval::code::Code;
 use crate::eval::regexp_literal::Cache;

@@ -1,6 +1,6 @@
 //! The timers of a run, and the time that its script sees.
 //!
-//! A timer is an event of the run: it takes no thread. In real time it fires when the host resumes the run; otherwise
+//! A timer is an event of the run: it takes no thread. In real time it fires when the host resumes the run. Otherwise
 //! time is virtual and moves from timer to timer, so that a run can be replayed.
 
 use crate::eval::vm::Vm;

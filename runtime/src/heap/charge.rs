@@ -1,15 +1,15 @@
 //! Metered access for built-in functions: reading data of a script and growing memory, both charged before they happen.
 //!
 //! **Reading.** A string, a BigInt, an array, a map or an object may be as large as the memory of the run. A built-in
-//! reads one by a method of [`Heap`] whose name begins with `charged_`: it charges fuel in proportion *before* it gives
+//! reads one by a method of [`Heap`] whose name begins with `charged_`. It charges fuel in proportion *before* it gives
 //! the data, so the limits of time and steps are checked before the work.
 //! `Heap::bytes`, `Heap::items` and the like charge nothing: they are for the interpreter itself, and for built-ins
 //! that have charged otherwise. The test in `builtins/guard.rs` refuses them in built-ins unless a comment gives the reason.
 //!
-//! **Growing.** What grows with data of a script grows in a [`Buffer`]: it counts before it allocates, and stops at
+//! **Growing.** Data that grows with data of a script grows in a [`Buffer`]: it counts before it allocates, and stops at
 //! the limit. When it becomes a string or an array ([`Heap::string_of`], [`Heap::array_of`]) its memory is handed over;
 //! when it is dropped it is given back at once. Memory of another form, whose size is known before, is counted by a
-//! [`Hold`] beside it ([`Heap::hold`]). What is alive, garbage, and what is held never pass [`Meter::most_bytes`].
+//! [`Hold`] beside it ([`Heap::hold`]). Live data, garbage and held data never pass [`Meter::most_bytes`].
 
 use super::Heap;
 use crate::meter::Meter;
@@ -253,7 +253,8 @@ impl Heap {
         self.take_string(bytes.into_vec())
     }
 
-    /// A new string of parts that were concatenated, where halves of a surrogate pair may have met. The caller has charged for them;
+    /// A new string of parts that were concatenated, where halves of a surrogate pair may have met. The caller has
+    /// charged for them;
     /// that it is looked for where they are long is charged here.
     pub fn string_of_parts(&mut self, mut bytes: Vec<u8>) -> Result<Value> {
         if bytes.len() <= PIECE {

@@ -1,7 +1,7 @@
 //! Mark and sweep.
 //!
-//! Marking tolerates stale handles, which slots of frames may hold: free entries count as marked, so a stale
-//! handle keeps at most the thing alive that is in the entry now. Live data is counted while it is marked; sweeping
+//! Marking tolerates stale handles, which slots of frames may hold: free entries count as marked. So a stale handle
+//! keeps at most the thing alive that is in the entry now. Live data is counted while it is marked; sweeping
 //! visits only the rest.
 
 use super::internal_slots::slots_cost;

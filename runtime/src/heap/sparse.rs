@@ -2,7 +2,7 @@
 //!
 //! An array is dense until its length exceeds what memory can hold, or an item is set far behind its end. It is dense
 //! again as soon as that takes no more memory. While it is sparse it has the flag [`SPARSE`], its list of items is
-//! empty, and [`Array::sparse_length`](super::Array) is its length; a dense array pays nothing for this.
+//! empty, and [`Array::sparse_length`](super::Array) is its length. A dense array pays nothing for this.
 
 use super::{Heap, block, hash_cost};
 use crate::value::Value;

@@ -1,7 +1,7 @@
 //! Memory of scripts that were dropped, which a thread uses again for its next ones.
 //!
-//! glibc tidies its lists of small freed blocks, of which the code of a dropped script leaves many, whenever it gives a
-//! block of a kilobyte or more. That takes longer than all else that is done for the block. A thread keeps at most
+//! glibc tidies its lists of small freed blocks whenever it gives a block of a kilobyte or more. The code of a dropped
+//! script leaves many of them. That takes longer than all else that is done for the block. A thread keeps at most
 //! [`MAX_LISTS`] lists of a kind, of [`MAX_BYTES`] each.
 
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! Forms of text that hold data: what `parseText` of a script reads, and what a server recognizes in results of tools.
 //!
-//! A parser gives the parts of the data to a [`Sink`], in one pass over the text, so that its user decides what is made of
-//! them and what it costs. JSON is not here: its readers are those of values. Nothing here knows values or limits.
+//! A parser gives the parts of the data to a [`Sink`], in one pass over the text. Its user decides what is made of them
+//! and what it costs. JSON is not here: its readers are those of values. Nothing here knows values or limits.
 
 mod aligned;
 mod csv;

@@ -1,4 +1,4 @@
-//! What evaluation throws.
+//! Exceptions and stops of an evaluation.
 //!
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled run passes every
 //! `catch` and `finally`.

@@ -1,5 +1,5 @@
-//! Public addresses of the network: requests that others decide on must not reach the hosts behind the
-//! server: the machine itself, its local network, metadata services of clouds.
+//! The public addresses of the network. Requests that others decide on do not reach the private ones behind the server:
+//! the machine itself, its local network, metadata services of clouds.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,7 @@
-//! Text of others that people do not see as models do: escape sequences of terminals, invisible characters, overrides of
-//! the direction of text, comments of HTML; and names that look like others.
+//! Text of others that people do not see as models do: escape sequences of terminals, invisible characters, overrides
+//! of the direction of text, comments of HTML. Also names that look like others.
 //!
-//! Such text is removed from what tools say of themselves. What tools return is data of scripts and stays as it is.
+//! Such text is removed from what tools say of themselves. Results of tools are data of scripts and stay as they are.
 
 use crate::tool::ToolDefinition;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! How the calls of one run obey the rate limits of tools: a tool that has answered that there were too many calls is called
-//! after the time that it says, and with fewer calls at once. It must not know which errors say so.
+//! How the calls of one run obey the rate limits of tools. A tool that has answered that there were too many calls is
+//! called after the time that it says, and with fewer calls at once. It must not know which errors say so.
 
 use std::collections::HashMap;
 use std::pin::pin;

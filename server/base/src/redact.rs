@@ -1,8 +1,9 @@
 //! Redacts secrets in everything that leaves the server: results, errors, descriptions, notifications, audit records and
-//! logs. The secrets are those of the configuration, and those that are added while the server runs ([`SecretRegistry`]).
+//! logs. The secrets are those of the configuration, and later ones that are added while the server runs ([`SecretRegistry`]).
 //!
-//! A secret is found in plain text, and behind one or two layers of encoding: escapes (of JSON, JavaScript, URLs and
-//! HTML), base64 (either alphabet, with line breaks, also inside longer encoded data) and hex. A script could encode a
+//! A secret is found in plain text, and behind one or two layers of encoding. Encodings are escapes (of JSON,
+//! JavaScript, URLs and HTML), base64 (either alphabet, with line breaks, also inside longer encoded data) and hex. A
+//! script could encode a
 //! secret in another way, so results are redacted before a script sees them.
 
 mod finder;

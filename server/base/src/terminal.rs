@@ -1,5 +1,5 @@
 //! Escapes untrusted text for a terminal. Text of tools, scripts, files and servers may contain sequences that move the
-//! cursor, write to the clipboard or reverse the direction of text; here they become visible escapes.
+//! cursor, write to the clipboard or reverse the direction of text. Here they become visible escapes.
 //!
 //! This is for output that people read. JSON for programs is not changed.
 

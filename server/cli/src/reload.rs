@@ -1,6 +1,6 @@
 //! Follows the configuration of a running server: its file, and SIGHUP.
 //!
-//! The file is looked at once a second, not watched: that also sees files that are replaced as a whole, as editors and
+//! The file is looked at once a second, not watched. That also sees files that are replaced as a whole, as editors and
 //! mounted volumes do it, on every file system.
 
 use super::output::notice;

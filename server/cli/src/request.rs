@@ -1,4 +1,4 @@
-//! Requests of commands to a hub: to one that the command has started, or to that of a running server. Both give the same answer.
+//! The requests of a command to a hub: to one that it has started, or to that of a running server. Both give the same answer.
 
 use super::policy::{LimitFlags, PolicyFlags};
 use super::sources::{Need, RunningHub};

@@ -1,7 +1,8 @@
 //! Commands that use a running server: what one starts in seconds, the other has.
 //!
-//! `codecall serve` offers a Unix socket that only its user can open. A command looks for a server of the same program with
-//! the same configuration, sends it its request and prints the reply; without one, it starts a hub of its own. Servers with
+//! `codecall serve` offers a Unix socket that only its user can open. A command looks for a server of the same program
+//! with the same configuration, sends it its request and prints the reply. Without one, it starts a hub of its own.
+//! Servers with
 //! tools of the demo or of a fixture are not offered, because their tools are in the memory of one process.
 
 use super::CommandError;
@@ -207,7 +208,7 @@ mod socket {
                 }
                 Err(error) => {
                     output::notice(&format!(
-                        "the running server did not answer: {error}. What it has done is not known"
+                        "the running server did not answer: {error}. Its effects are not known"
                     ));
                     Ok(None)
                 }

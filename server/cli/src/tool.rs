@@ -286,7 +286,7 @@ description = "Say hello to somebody"
 
 [parameters.properties.name]
 type = "string"
-description = "Who is greeted"
+description = "The person to greet"
 
 [parameters.properties.loud]
 type = "boolean"
@@ -318,7 +318,7 @@ data = { greeting = "Hello, Ada" }
 ---*/
 
 interface Params {
-  /** Who is greeted */
+  /** The person to greet */
   name: string;
   /** @default false */
   loud?: boolean;

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the environment variable of the key that credentials are encrypted with: 32 bytes in base64.
 pub const MASTER_KEY_VARIABLE: &str = "CODECALL_MASTER_KEY";
 
-/// How CodeCall is authorized towards a server. A server that wants OAuth says so itself; the keys are for what it does
-/// not say.
+/// How CodeCall is authorized towards a server. A server that wants OAuth says so itself; the keys are for the rest.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct AuthConfig {
@@ -16,7 +15,7 @@ pub struct AuthConfig {
     #[serde(rename = "type")]
     pub kind: AuthKind,
     /// The scopes to ask for.
-    #[schemars(extend("x-default" = "those that the server asks for"))]
+    #[schemars(extend("x-default" = "the scopes that the server asks for"))]
     pub scopes: Vec<String>,
     /// The id of the client that was registered for CodeCall. Without it CodeCall registers itself where the
     /// authorization server allows that.

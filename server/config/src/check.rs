@@ -1,5 +1,5 @@
 //! Checks a value against the schema of its keys: which keys exist, bounds, lengths. Types are left to serde, except
-//! those that it would call by their names in Rust. On the way it brings the value into the form that the structs
+//! types that it would call by their names in Rust. On the way it brings the value into the form that the structs
 //! have, and collects secrets.
 
 use super::schema::{aliases, keys, values};

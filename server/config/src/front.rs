@@ -28,7 +28,7 @@ impl FrontConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Front {
-    /// The cheapest one: `direct` where listing the tools takes fewer tokens than `code`, `bridge` for hosts with a code mode of
+    /// The cheapest one: `direct` where listing the tools takes fewer tokens than `code`. Else `bridge` for hosts with a code mode of
     /// their own, else `code`.
     #[default]
     Auto,

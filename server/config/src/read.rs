@@ -1,7 +1,7 @@
 //! Parses a configuration.
 //!
-//! `${NAME}` is expanded, the value is checked against the schema of its keys, serde deserializes the structs of the
-//! sections, and these check conditions across keys.
+//! `${NAME}` is expanded, the value is checked against the schema of its keys, and serde deserializes the structs of
+//! the sections. The structs check conditions across keys.
 
 use super::check::check;
 use super::environment::{self, Override};

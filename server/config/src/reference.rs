@@ -1,4 +1,4 @@
-//! The reference of each key, from the schema: for the reference page and `codecall config explain`.
+//! Texts about each key, from the schema: for the reference page and `codecall config explain`.
 
 use super::schema::{self, aliases};
 use codecall_base::error::unknown_key;

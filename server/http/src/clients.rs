@@ -1,7 +1,7 @@
 //! The clients of the server: who has sent a request, and the endpoints for each of them.
 //!
-//! A client has endpoints of its own, with a hub, sessions and handles of its own, so that nothing of it can be used with
-//! the token of another one. What they share is below them: connections to MCP servers, threads, permits.
+//! A client has endpoints of its own, with a hub, sessions and handles of its own. Nothing of it can be used with the
+//! token of another one. Shared parts are below them: connections to MCP servers, threads, permits.
 
 use super::error::HttpError;
 use super::jwt::{Issuer, Refused, Subject};

@@ -1,4 +1,4 @@
-//! Connections of clients: their maximum number, their timeouts, and the eviction of those that others need the room of.
+//! Connections of clients: their maximum number, their timeouts, and the eviction of idle ones when others need the room.
 //!
 //! A connection is closed if the headers or the body of a request take too long, or if the client does not read a response.
 //! If there are too many connections, a new one evicts the one that is idle for the longest time. If all have an active

@@ -1,7 +1,8 @@
 //! The web page for operators, at `/ui/`: runs, tools, servers, figures.
 //!
-//! Everything is HTML that the server makes, and works without JavaScript; `page.js` adds news and comfort. What is shown
-//! comes from the functions that the command line and the meta-tools use. `login` decides who sees it. Text of others is
+//! Everything is HTML that the server makes, and works without JavaScript; `page.js` adds news and comfort. All data
+//! comes from the functions that the command line and the meta-tools use. `login` decides who sees it. Text of others
+//! is
 //! escaped by `maud`, and secrets are redacted before that.
 //!
 //! There is one handler, which dispatches by path: one place that checks who asks, for everything.

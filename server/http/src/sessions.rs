@@ -1,7 +1,8 @@
 //! Sessions of MCP clients: their maximum number, and the eviction of idle ones.
 //!
-//! A session without an open stream is idle. If there are too many sessions, a new one evicts an idle one: first one
-//! that has never made a request, then the least recently used. Its client gets 404 for the next request and starts a
+//! A session without an open stream is idle. If there are too many sessions, a new one evicts an idle one. One that has
+//! never made a request comes first, then the least recently used. Its client gets 404 for the next request and starts
+//! a
 //! new session, as MCP requires. If the server has replicas, all of them have the sessions ([`shared`]), so that an evicted
 //! one is opened again.
 

@@ -24,7 +24,8 @@ use tokio::sync::oneshot;
 /// Maximum number of messages of tools in the queue of a request. Questions are always sent: each has a call that waits.
 const QUEUE_CAPACITY: usize = 16;
 
-/// The messages of tools to the client of their request. Most requests have none, and a queue of tokio allocates 32 places at once.
+/// The messages of tools to the client of their request. Most requests have none, and a queue of tokio allocates 32
+/// places at once.
 pub type Messages = UnboundedReceiver<Message>;
 
 /// The client of a request, if it has a session.
@@ -284,7 +285,7 @@ impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {
         let Some((peer, id)) = self.0.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let params = CancelledNotificationParam::new(Some(id), Some("the answer is no longer needed".into()));
+            let params = CancelledNotificationParam::new(Some(id), Some("the answer is not needed any more".into()));
             runtime.spawn(async move { peer.notify_cancelled(params).await });
         }
     }

@@ -1,7 +1,7 @@
 //! The instructions for a client's model: what `execute` is for, and which apps there are.
 //!
-//! Each request of a model reads them, and clients cut them. So signatures of tools stand in the description of `execute`. What servers
-//! say of themselves is shortened to plain names, because a model may follow what it reads here.
+//! Each request of a model reads them, and clients cut them. So signatures of tools stand in the description of
+//! `execute`. Texts of servers are shortened to plain names, because a model may follow what it reads here.
 
 use codecall_hub::Hub;
 use codecall_hub::meta;
@@ -23,7 +23,8 @@ pub fn instructions(hub: &Hub) -> String {
     if apps.is_empty() { usage } else { format!("{usage} Apps: {}.", list(&apps)) }
 }
 
-/// The apps by name, also those whose tools are not known yet. An app whose tools are all left out by the configuration is none.
+/// The apps by name, also those whose tools are not known yet. An app whose tools are all left out by the configuration
+/// is none.
 fn apps(hub: &Hub) -> BTreeSet<String> {
     let unknown = hub.catalogue().upstreams().filter(|upstream| !upstream.are_tools_known());
     let mut apps: BTreeSet<String> = unknown.map(|upstream| plain(upstream.app())).collect();

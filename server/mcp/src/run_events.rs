@@ -1,5 +1,5 @@
-//! The events of a run, forwarded to the client: as progress if it has given a token, as log messages if it wants them,
-//! and as notifications that the script sends.
+//! The events of a run, forwarded to the client: progress if it has given a token, log messages if it wants them, and
+//! notifications of the script.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
 use super::is_modern;

@@ -1,7 +1,8 @@
 //! Requests that have become tasks.
 //!
-//! A task is kept by the server that has begun it. If others may be asked for it, its id names that server, and it is stored:
-//! they ask the server as long as it is there, and answer from the store after that. The run of a task that is durable goes on
+//! A task is kept by the server that has begun it. If others may be asked for it, its id names that server, and it is
+//! stored. They ask the server as long as it is there, and answer from the store after that. The run of a task that is
+//! durable goes on
 //! elsewhere, and so does the task.
 
 use super::answer_form::{AnswerForm, meta_tool_result};

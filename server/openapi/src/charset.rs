@@ -1,7 +1,7 @@
 //! Decodes texts of services: by their byte order mark, else by the charset of their media type, else by their bytes.
 //!
-//! `encoding_rs` has the encodings of the web. UTF-32 is not among them, and neither is the byte order of UTF-16
-//! without a mark, which the zero bytes of the first characters tell (RFC 4627, section 3).
+//! `encoding_rs` has the encodings of the web. UTF-32 is not among them. Neither is the byte order of UTF-16 without a
+//! mark, which the zero bytes of the first characters tell (RFC 4627, section 3).
 
 use codecall_base::json::is_readable;
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};

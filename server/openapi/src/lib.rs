@@ -1,6 +1,6 @@
 //! OpenAPI descriptions of HTTP services, converted to tools; inputs of these tools, converted to HTTP requests.
 //!
-//! A description is untrusted and often wrong, so nothing is read with types: it stays JSON, and each operation takes
+//! A description is untrusted and often wrong, so nothing is read with types. It stays JSON, and each operation takes
 //! from it what can be used. An operation that cannot become a tool is left out with a reason. Sizes are limited
 //! ([`limits`]), and recursion only follows the depth of a text, which its parser limits; references are followed in
 //! loops.

@@ -1,7 +1,7 @@
 //! The calls, timers and limits of one run, as durable futures of its workflow.
 //!
-//! The steps here happen again in each attempt, so they follow from the journal alone: the order in which futures complete, and the
-//! times that answers have.
+//! This code runs again in each attempt, so it follows from the journal alone. That includes the order in which futures
+//! complete, and the times that answers have.
 
 use crate::people;
 use crate::tools::{Answer, AnswerKind, ToolCall, ToolsClient};
@@ -160,7 +160,8 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
         Ok(())
     }
 
-    /// Moves the time of the script on. Timers fire by the clock of Restate only: a worker whose clock is ahead does not let them.
+    /// Moves the time of the script on. Timers fire by the clock of Restate only: a worker whose clock is ahead does
+    /// not let them.
     fn reach(&mut self, ms: u64, timer: Option<u64>) {
         let before_timer = timer.map_or(u64::MAX, |due| due.saturating_sub(1));
         self.now_ms = self.now_ms.max(ms.min(before_timer));

@@ -1,10 +1,12 @@
 //! Durable runs on Restate: the services that a worker serves to it.
 //!
-//! Restate keeps the journal of a run: a worker evaluates the script, each tool call is an invocation of its own, on any worker, and
-//! timers, approvals and the limit of time are Restate's. A worker that dies is replaced by another one, which evaluates the script
+//! Restate keeps the journal of a run. A worker evaluates the script, and each tool call is an invocation of its own,
+//! on any worker. Timers, approvals and the limit of time are Restate's. A worker that dies is replaced by another one,
+//! which evaluates the script
 //! again with the recorded answers, in their order.
 //!
-//! Servers submit runs with [`RestateClient`], the engine of their hub. This crate decides nothing about tools, and knows nothing of the
+//! Servers submit runs with [`RestateClient`], the engine of their hub. This crate decides nothing about tools, and
+//! knows nothing of the
 //! clients that runs come from.
 
 #![forbid(unsafe_code)]

@@ -4,8 +4,9 @@
 //! place. A free permit goes to the client that holds fewest. A client that is alone gets all permits; when others wait,
 //! its runs give permits back after their slice ([`RunPermit::is_wanted`]).
 //!
-//! No run can be taken its place, so a client begins no further run while it has as many places as are free: there are
-//! always some for others. It has more places than there are permits only while there is memory. In a full queue, a client
+//! No run can be taken its place, so a client begins no further run while it has as many places as are free. There are
+//! always some for others. It has more places than there are permits only while there is memory. In a full queue, a
+//! client
 //! with fewer waiting runs replaces the last run of the client with most.
 
 use super::context::MemoryBudget;

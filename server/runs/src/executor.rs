@@ -1,5 +1,4 @@
-//! Where runs are evaluated: on the threads that drive them, or in worker processes. What drives a run sees no
-//! difference.
+//! Where runs are evaluated: on the threads that drive them, or in worker processes. The driver of a run sees no difference.
 
 #[cfg(unix)]
 use super::worker::{RemoteRun, Workers};
@@ -102,7 +101,8 @@ pub trait Evaluation: Send {
     }
 }
 
-/// The executor of a configuration, with so many workers where they are processes. Scripts that are compiled in this process are kept in `scripts`.
+/// The executor of a configuration, with so many workers where they are processes. Scripts that are compiled in this
+/// process are kept in `scripts`.
 ///
 /// # Errors
 /// There can be no worker process, or none that is confined as it has to be.

@@ -1,13 +1,15 @@
 //! The scheduler of runs: a queue, the threads that evaluate slices, and a watchdog thread.
 //!
-//! Runs are ready or preempted, as in a multilevel feedback queue: a run that is new or has got answers is ready, a run
-//! whose slice is over is preempted. Each level has its own threads. If there is more than one run, threads of preempted
-//! runs have a lower priority, so short runs do not wait for long ones, and long runs still make progress.
+//! Runs are ready or preempted, as in a multilevel feedback queue. A run that is new or has got answers is ready, a run
+//! whose slice is over is preempted. Each level has its own threads. If there is more than one run, threads of
+//! preempted runs have a lower priority. So short runs do not wait for long ones, and long runs still make progress.
 //!
-//! A slice cannot be interrupted from outside. If a run is in the middle of one long operation (a sort, a JSON text of
-//! megabytes), its thread becomes late, and another thread takes its place: only slices that are not late count towards
-//! the limit of the level, so no run waits for an operation of another one. A late thread gets a lower priority if there
-//! are other runs, and then ends with its slice. A new thread inherits the priority of the thread that starts it, so
+//! A slice cannot be interrupted from outside. A run may be in the middle of one long operation (a sort, a JSON text of
+//! megabytes). Its thread then becomes late, and another thread takes its place. Only slices that are not late count
+//! towards
+//! the limit of the level, so no run waits for an operation of another one. A late thread gets a lower priority if
+//! there
+//! are other runs, and then ends with its slice. A new thread inherits the priority of the thread that starts it. So
 //! only the watchdog, whose priority is never lowered, and the callers of the queue start threads.
 
 use super::context::RunContext;

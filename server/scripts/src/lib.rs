@@ -1,7 +1,7 @@
 //! Script tools: files of AgentScript with a function `execute(params, config)`, which are tools like any other.
 //!
-//! A file says in its manifest what it needs: parameters, secrets, tools that it calls. It is checked when it is loaded and
-//! at each change; each call runs in a sandbox of its own, by the same executor as all scripts.
+//! A file says in its manifest what it needs: parameters, secrets, tools that it calls. It is checked when it is loaded
+//! and at each change. Each call runs in a sandbox of its own, by the same executor as all scripts.
 //!
 //! This crate does not know who calls a tool, nor who records its runs.
 

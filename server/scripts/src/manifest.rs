@@ -1,4 +1,4 @@
-//! The manifest of a script tool by its author, in a block of TOML at the beginning of the file or in a file beside it.
+//! The manifest of a script tool, in a block of TOML at the beginning of the file or in a file beside it.
 //!
 //! Each field is a key. An unknown key is an error that names the nearest one.
 

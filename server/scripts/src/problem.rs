@@ -1,4 +1,4 @@
-//! Problems of a script tool, for its author.
+//! The mistakes of a script tool, for its author.
 
 use agentscript::{Diagnostic, ErrorCode, Location};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! From the type of a parameter in TypeScript to a JSON schema.
 //!
-//! Types are no part of the language: its parser skips them. This reads those that describe data: primitives, literals,
+//! Types are no part of the language: its parser skips them. This reads types of data: primitives, literals,
 //! objects, arrays, unions, interfaces and type aliases. Anything else is a problem that says so.
 
 use crate::Problem;

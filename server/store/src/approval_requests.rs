@@ -1,7 +1,7 @@
 //! Calls of tools that wait for the decision of a person.
 //!
-//! A request shows all of its input, masked. What the call really sends is in the journal of its run, or comes again with
-//! the call: the request has a digest of it, which decisions refer to. A decision is used once.
+//! A request shows all of its input, masked. The input of the call is in the journal of its run, or comes again with
+//! the call. The request has a digest of it, which decisions refer to. A decision is used once.
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::{BoxFuture, StoreError};
@@ -233,7 +233,8 @@ pub(crate) const DELETE: &str = "DELETE FROM approval_requests WHERE state IN ('
 pub(crate) const EXPIRE: &str =
     "UPDATE approval_requests SET state = 'expired' WHERE state = 'waiting' AND expires <= $1 RETURNING id";
 
-/// Finds an approval that holds for further calls. It names the states that it does not have, or SQLite would go through all requests
+/// Finds an approval that holds for further calls. It names the states that it does not have, or SQLite would go
+/// through all requests
 /// that were approved.
 pub(crate) const GRANTED: &str = "SELECT id FROM approval_requests WHERE scope = $1 AND state NOT IN ('waiting', 'denied', 'expired', 'withdrawn') LIMIT 1";
 

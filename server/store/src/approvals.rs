@@ -1,4 +1,4 @@
-//! Approvals of tools by people: the definitions that a quarantine compares those of the moment with.
+//! Approvals of tools: the definitions that a quarantine compares with the present ones.
 //!
 //! The texts of definitions are those of servers, kept to show what has changed. They contain nothing of the
 //! configuration; a server is identified by a digest.

@@ -157,17 +157,17 @@ pub enum Problem {
     Failed(String),
     /// The file was deleted or moved since this process has opened it.
     #[error(
-        "the file was deleted or moved while this server used it, so nothing more is written; put the same file back with those beside it (-wal, -shm), or restart the server, which uses what is then at the path"
+        "the file was deleted or moved while this server used it, so nothing more is written. Put the same file back with its -wal and -shm, or restart the server, which uses the file at the path"
     )]
     Gone,
     /// Another file is in the place of the one that this process has opened.
     #[error(
-        "another file was put in its place while this server used it, so nothing more is written; put the first one back with those beside it (-wal, -shm), or restart the server, which uses the other one"
+        "another file was put in its place while this server used it, so nothing more is written. Put the first one back with its -wal and -shm, or restart the server, which uses the other one"
     )]
     Replaced,
     /// The program was built without the driver.
     #[error(
-        "this program was built without Postgres; the packages of CodeCall have it (Debian, container, npm, PyPI), or build it with `--features postgres`, or use a file (store.path)"
+        "this program was built without Postgres. The packages of CodeCall have it (Debian, container, npm, PyPI); or build it with `--features postgres`, or use a file (store.path)"
     )]
     NoPostgres,
     /// The database is closed.
@@ -218,7 +218,8 @@ impl Dialect {
             ("texts_key", Self::Postgres) => "key",
             // A table whose rows need not survive the crash of the database, so that no write waits for the disk.
             ("unlogged", Self::Postgres) => "UNLOGGED",
-            // Lets others read the rows of a query, but not change them, until the end of the transaction. A file has one writer.
+            // Lets others read the rows of a query, but not change them, until the end of the transaction. A file has
+            // one writer.
             ("for_share", Self::Postgres) => " FOR SHARE",
             // Locks the rows of a query apart from those that others have locked.
             ("skip_locked", Self::Postgres) => " FOR UPDATE SKIP LOCKED",
@@ -334,7 +335,8 @@ impl Database {
         Self { driver: Arc::clone(&self.driver), interceptor: Some(interceptor) }
     }
 
-    /// Returns the time of the database, in milliseconds since 1970: the same for all its processes, whatever their time of day.
+    /// Returns the time of the database, in milliseconds since 1970: the same for all its processes, whatever their
+    /// time of day.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
         match &self.interceptor {
@@ -360,7 +362,8 @@ impl Database {
         }
     }
 
-    /// Keeps the clock: a file notes what it shows, so that it does not show less after the next start of the machine, and that of
+    /// Keeps the clock: a file notes what it shows, so that it does not show less after the next start of the machine,
+    /// and that of
     /// Postgres is read again.
     ///
     /// # Errors
@@ -480,7 +483,8 @@ impl Database {
         self.dialect() == Dialect::Postgres
     }
 
-    /// Returns what is notified when a message for a replica may be there ([`replicas`](crate::SqlReplicas)): until it is dropped, a
+    /// Returns what is notified when a message for a replica may be there ([`replicas`](crate::SqlReplicas)): until it
+    /// is dropped, a
     /// connection listens. A notification can be missed while the connection is lost, and a file has none, so look from
     /// time to time too.
     #[must_use]

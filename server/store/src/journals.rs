@@ -1,9 +1,9 @@
 //! Journals of runs that outlive the process which has begun them.
 //!
 //! A journaled run has a header, which says what was begun, and entries, which say what has happened since. Both are
-//! sealed: they contain inputs and results of tools. A process that evaluates a run holds it by a lease, which it renews;
-//! a run whose lease has lapsed is taken over by another process. Whoever takes a run over raises its fence: what a process
-//! writes with an earlier one is refused, also if the same process has taken the run over again.
+//! sealed: they contain inputs and results of tools. A process that evaluates a run holds it by a lease, which it
+//! renews. A run whose lease has lapsed is taken over by another process. A process that takes a run over raises its
+//! fence. Data of an earlier fence is refused, also if the same process has taken the run over again.
 
 mod sealing;
 mod statements;
@@ -56,7 +56,8 @@ pub struct JournaledRun {
     pub began_ms: i64,
     /// How long it was evaluated before its present evaluation, in milliseconds.
     pub active_ms: u64,
-    /// The time of the script, in milliseconds, at which its present evaluation began, or its last one ended; `None`: an earlier
+    /// The time of the script, in milliseconds, at which its present evaluation began, or its last one ended; `None`:
+    /// an earlier
     /// version has not noted it.
     pub resumed_ms: Option<u64>,
     /// Whether somebody has cancelled it.
@@ -155,7 +156,8 @@ pub trait JournalStore: Send + Sync {
         entry: &'a str,
     ) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
-    /// Checks, by the clock of the store, that the process still holds a run, for at least half of its lease: otherwise the lease
+    /// Checks, by the clock of the store, that the process still holds a run, for at least half of its lease: otherwise
+    /// the lease
     /// is renewed, unless another process has the run.
     fn check<'a>(&'a self, lease: &'a Lease, hold: &'a Hold) -> BoxFuture<'a, Result<(), JournalProblem>>;
 
@@ -210,7 +212,8 @@ pub trait JournalStore: Send + Sync {
         max: usize,
     ) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>>;
 
-    /// Holds these runs of the process for longer, and returns those that it has. A lease that is not renewed lapses, also that of a
+    /// Holds these runs of the process for longer, and returns those that it has. A lease that is not renewed lapses,
+    /// also that of a
     /// run which its process has lost sight of.
     fn renew<'a>(&'a self, lease: &'a Lease, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>>;
 
@@ -232,7 +235,8 @@ pub trait JournalStore: Send + Sync {
     fn retain(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// How long a run was evaluated, and up to which time of its script, in milliseconds. Time in which it waited for a person, or no
+/// How long a run was evaluated, and up to which time of its script, in milliseconds. Time in which it waited for a
+/// person, or no
 /// process had it, passes for the script and does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
@@ -276,7 +280,8 @@ const HEADER: &str = "journal header";
 const OUTCOME: &str = "journal outcome";
 const ENTRY: &str = "journal entry";
 
-/// Returns the places of a list of texts in a statement, from a number on, and its values. Lists of similar lengths have the same
+/// Returns the places of a list of texts in a statement, from a number on, and its values. Lists of similar lengths
+/// have the same
 /// statement, as each text of one is prepared once: the last value is repeated.
 fn list<T: AsRef<str>>(texts: &[T], first: usize) -> (String, Vec<Value>) {
     let count = texts.len().next_power_of_two();
@@ -285,7 +290,8 @@ fn list<T: AsRef<str>>(texts: &[T], first: usize) -> (String, Vec<Value>) {
     (places.join(", "), texts.iter().chain(last).take(count).map(|text| Value::from(text.as_ref())).collect())
 }
 
-/// Returns the runs of [`READY`], apart from some. Each reason has its turn: where many calls are decided, runs whose server has died
+/// Returns the runs of [`READY`], apart from some. Each reason has its turn: where many calls are decided, runs whose
+/// server has died
 /// wait no longer than others. Their requests would be read at each look until then.
 fn in_turn<'a>(rows: &'a [Row], not: &'a [String]) -> VecDeque<&'a str> {
     // A run can be ready for two reasons.
@@ -348,7 +354,8 @@ impl SqlJournals {
         self.now_ms() - LAPSED_MS
     }
 
-    /// Takes over those of these runs that still can be. Of a run that another process takes over at the moment it does not wait
+    /// Takes over those of these runs that still can be. Of a run that another process takes over at the moment it does
+    /// not wait
     /// to learn what becomes of it: two that wait for each other would end nowhere.
     async fn take(&self, lease: &Lease, ids: &[&str]) -> Result<Vec<Hold>, StoreError> {
         let now = self.now_ms();
@@ -566,7 +573,8 @@ impl JournalStore for SqlJournals {
                           WHERE id = $3 AND owner = $4 AND fence = $5 RETURNING id";
             let held: [Value; 3] = [hold.id.as_str().into(), lease.owner.as_str().into(), hold.fence.into()];
             let values: Vec<Value> = [keep_until_ms.into(), outcome].into_iter().chain(held.clone()).collect();
-            // In Postgres each statement sees what others have committed before it: the run is locked first, or its entries would
+            // In Postgres each statement sees what others have committed before it: the run is locked first, or its
+            // entries would
             // be deleted although another process takes it over before the last statement.
             let lock = "UPDATE journaled_runs SET fence = fence WHERE id = $1 AND owner = $2 AND fence = $3";
             let statements = vec![
@@ -589,7 +597,8 @@ impl JournalStore for SqlJournals {
         max: usize,
     ) -> BoxFuture<'a, Result<Vec<Hold>, StoreError>> {
         Box::pin(async move {
-            // Each row that is read can be another page of the file: a process that can take a run or two does not read a hundred,
+            // Each row that is read can be another page of the file: a process that can take a run or two does not read
+            // a hundred,
             // unless it must not have the first ones, or others are faster.
             for limit in [(max * 2).min(MAX_READY), MAX_READY] {
                 let rows =

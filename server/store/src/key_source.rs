@@ -1,4 +1,4 @@
-//! Where the master keys of a process are: in a variable, in a file that only its owner can read, or in the keyring of the system.
+//! The place of the master keys of a process: a variable, a file that only its owner can read, or the keyring of the system.
 
 use crate::keyring;
 use crate::sealed::{KeyRing, MASTER_KEY_FILE_VARIABLE, MASTER_KEY_VARIABLE, SealError, id_of, new_key};
@@ -55,7 +55,8 @@ impl KeySource {
         Self { place: Some(KeyPlace::File(file)) }
     }
 
-    /// Reads the keys: those of the variable [`MASTER_KEY_VARIABLE`], else those of the file or the keyring. A keyring may ask its
+    /// Reads the keys: those of the variable [`MASTER_KEY_VARIABLE`], else those of the file or the keyring. A keyring
+    /// may ask its
     /// user meanwhile.
     ///
     /// # Errors

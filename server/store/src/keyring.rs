@@ -1,5 +1,5 @@
-//! The entry of the master key in the keyring of the system: Secret Service on Linux and other Unixes (GNOME Keyring, KWallet,
-//! KeePassXC), Keychain on macOS, Credential Manager on Windows.
+//! The entry of the master key in the keyring of the system. That is Secret Service on Linux and other Unixes (GNOME
+//! Keyring, KWallet, KeePassXC), Keychain on macOS, Credential Manager on Windows.
 
 use zeroize::Zeroizing;
 

@@ -1,8 +1,8 @@
 //! The replicas of a server: who is there, messages between them, and secrets that all of them have.
 //!
-//! A replica counts its beats; the others see whether the number grows, so their clocks are not compared. A message is a row
-//! for each recipient, which the recipient deletes when it reads it: a message is read once, and none is missed if a
-//! notification is. Messages are sealed: they contain answers of people and results of tools.
+//! A replica counts its beats; the others see whether the number grows, so their clocks are not compared. A message is
+//! a row for each recipient, which the recipient deletes when it reads it. A message is read once, and none is missed
+//! if a notification is. Messages are sealed: they contain answers of people and results of tools.
 
 use crate::database::{Database, Listener, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};

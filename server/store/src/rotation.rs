@@ -1,4 +1,4 @@
-//! The rotation of master keys: what earlier keys have sealed is sealed again with the first one, and a key is removed only when
+//! The rotation of master keys. Data of earlier keys is sealed again with the first one, and a key is removed only when
 //! nothing needs it.
 //!
 //! Messages between replicas are left out: they live for seconds.

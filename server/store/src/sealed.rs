@@ -2,9 +2,9 @@
 //! database.
 //!
 //! A sealed record is `version (1 byte) | key id (4) | salt (32, random) | ciphertext and tag`. Each has a key of its own,
-//! derived from the master key with its salt. It is bound to its [`Place`]: copied to another row, it cannot be opened. The
-//! ring may have several master keys: the first one seals, all open,
-//! so a key can be replaced without a moment at which nothing can be read.
+//! derived from the master key with its salt. It is bound to its [`Place`]: copied to another row, it cannot be opened.
+//! The ring may have several master keys: the first one seals, all open. So a key can be replaced without a moment at
+//! which nothing can be read.
 //!
 //! Messages contain neither keys nor secrets.
 

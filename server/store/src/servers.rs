@@ -1,4 +1,4 @@
-//! Records of MCP servers from earlier connections: their tools, and how a connection begins. With them tools are
+//! Records of MCP servers from earlier connections: their tools, and how a connection begins. With it tools are
 //! found before their servers have started.
 //!
 //! Records are as trustworthy as what the server itself says. They contain nothing of the configuration; a server is

@@ -1,5 +1,5 @@
-//! Requests of MCP clients that have become tasks: which ones there are, and how they have ended, for servers other than the
-//! one that has begun them.
+//! Requests of MCP clients that have become tasks: their list and their ends, for servers other than the one that has
+//! begun them.
 
 use crate::database::{Database, Row, Statement, Value};
 use crate::sealed::{KeyRing, Place, SealError};

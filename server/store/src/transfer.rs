@@ -1,5 +1,5 @@
-//! Everything that a database contains, but what expires soon and what only its servers share, as lines of JSON: to move it to
-//! another database, or to keep a copy.
+//! The content of a database as lines of JSON, to move it to another one or to keep a copy. Data that expires soon or
+//! that only its servers share is left out.
 //!
 //! The first line says what the file is. Each further one is a row, with bytes in base64. Secrets stay sealed: another
 //! database needs the same master key.

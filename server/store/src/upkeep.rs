@@ -1,4 +1,4 @@
-//! The upkeep of a database: figures of its data beside runs, and the removal of data that is no longer needed.
+//! Data in a database beside runs, and the part of it that nobody needs.
 //!
 //! The stores delete expired rows when they write. This module does so also where nobody writes any more.
 

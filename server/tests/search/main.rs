@@ -1,7 +1,8 @@
 //! How well the search finds tools: labelled queries over the lists of real servers.
 //!
 //! `tools/` has the lists as their servers give them, with package, version and licence.
-//! `queries.txt` has the queries and what answers them, `nothing.txt` those that no tool answers. The figures stand in `docs/reports/search.md`
+//! `queries.txt` has the queries and their answers, `nothing.txt` queries that no tool answers. The figures stand in
+//! `docs/reports/search.md`
 //! (`UPDATE=1` writes them) and must not get worse than the floors here.
 
 mod lists;

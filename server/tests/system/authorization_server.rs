@@ -1,4 +1,4 @@
-//! An authorization server: metadata, registration, login, tokens, codes for devices, revocation. What it says can be changed.
+//! An authorization server: metadata, registration, login, tokens, codes for devices, revocation. Its answers can be changed.
 
 use crate::upstream_server::{Check, UpstreamServer, tool};
 use axum::extract::{RawQuery, State};

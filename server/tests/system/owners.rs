@@ -1,5 +1,5 @@
-//! Owners: runs, approvals and rates are those of the key of a subject (issuer, subject, client), whatever
-//! its name looks like, and are read with the scopes that they were begun with.
+//! Ownership: runs, approvals and rates belong to the key of a subject (issuer, subject, client), whatever its name
+//! looks like. They are read with the scopes of their beginning.
 
 use crate::http_clients::{ISSUER, OWN, RESOURCE, SigningKey, claims};
 use crate::model_server::{HttpProcess, http_client, serve};

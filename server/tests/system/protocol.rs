@@ -1,4 +1,4 @@
-//! The protocol as an MCP client sees it.
+//! The view of an MCP client.
 
 use crate::support::*;
 use rmcp::model::*;

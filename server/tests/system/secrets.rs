@@ -1,5 +1,5 @@
-//! No way out of the server shows a secret: each way, with a secret that is added while the server runs, and with
-//! random ones in every spelling.
+//! Output of the server contains no secret. Each way out is tested with a secret that is added while the server runs,
+//! and with random ones in every spelling.
 
 mod leaky;
 mod random;

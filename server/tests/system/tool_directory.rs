@@ -1,5 +1,5 @@
-//! The directory of tools that a run is started with: the same in a thread and in a worker process, and the same from
-//! the beginning of the run to its end.
+//! The directory of tools that a run is started with. It is the same in a thread and in a worker process, and from the
+//! beginning of the run to its end.
 
 use crate::support::PROGRAM;
 use codecall::config::IsolationMode;

@@ -209,7 +209,7 @@ impl Catalogue {
         }
         for waiting in pending.values().filter(|waiting| waiting.is_known) {
             let state = match (&waiting.approved, waiting.is_revoked) {
-                (_, true) => "is no longer approved",
+                (_, true) => "has lost its approval",
                 (Some(_), false) => "has changed",
                 (None, false) => "is new",
             };

@@ -4,11 +4,12 @@
 //! not have: several fields with weights (BM25F, in [`fields`]), and synonyms that count less than the word itself.
 //! `docs/reports/search.md` has measurements of each.
 //!
-//! A score, from 0 to 1, says how much of a query a tool answers: 1 is a tool that matches every word as well as the best
-//! tool for that word does. Equal scores are sorted by name.
+//! A score, from 0 to 1, says how much of a query a tool answers. 1 is a tool that matches every word as well as the
+//! best tool for that word. Equal scores are sorted by name.
 //!
-//! The tools of an app are one [`Segment`], which never changes and is shared by snapshots with the same tools, so a change of
-//! one app tokenizes only its own tools. An [`Index`] has the embeddings of all segments in one scorer, because the rarity
+//! The tools of an app are one [`Segment`], which never changes and is shared by snapshots with the same tools. So a
+//! change of one app tokenizes only its own tools. An [`Index`] has the embeddings of all segments in one scorer,
+//! because the rarity
 //! of a word depends on all of them.
 
 mod fields;

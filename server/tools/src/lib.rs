@@ -1,4 +1,4 @@
-//! Tools: the catalogue, the search, and the chain that every call of one passes. It must not know scripts
+//! The tools, the search for them, and the chain that every call of one passes. It must not know scripts
 //! and runs, nor who asks.
 
 #![forbid(unsafe_code)]

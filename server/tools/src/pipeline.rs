@@ -1,8 +1,9 @@
 //! The chain that every tool call passes, whoever makes it: a script, `invoke`, a direct call.
 //!
-//! lookup → permission → validation of the input → approval by a person → `before` of the hooks (rate limits, personal data, those of embedders,
-//! the cache) → the tool, under its concurrency limits and its timeout → validation of the result → `after` of the
-//! hooks → host paths and secrets removed → event and record.
+//! The first steps are lookup, permission, validation of the input, and approval by a person. Then comes `before` of
+//! the hooks (rate limits, personal data, those of embedders, the cache), and the tool, under its concurrency limits
+//! and its timeout. The last steps are validation of the result, `after` of the hooks, removal of host paths and
+//! secrets, event and record.
 
 mod admission;
 mod approval;

@@ -1,7 +1,7 @@
 //! Signatures of tools on one line each: what a model needs to call them in a script, without asking first.
 //!
-//! They stand at the end of the description of `execute`, and in the answers of the search. A list has a budget: the
-//! richest level of detail at which all tools fit is used, and if they fit at none, the tools that were used most come
+//! They stand at the end of the description of `execute`, and in the answers of the search. A list has a budget, and
+//! the richest level of detail at which all tools fit is used. If they fit at none, the tools that were used most come
 //! first, then those of all apps in turn.
 
 use crate::seen::Seen;

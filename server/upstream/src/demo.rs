@@ -1,7 +1,7 @@
 //! The demo shop (`--demo`): four apps over one SQL database in memory, with the same data in every process.
 //!
-//! It behaves like a real service where that matters to a script: transactions, stock, money, errors with codes, one
-//! slow tool and one that always fails. All changes are lost when the process ends.
+//! It behaves like a real service where that matters to a script. It has transactions, stock, money, errors with codes,
+//! one slow tool and one that always fails. All changes are lost when the process ends.
 
 mod billing;
 mod inventory;

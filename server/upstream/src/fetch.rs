@@ -1,7 +1,8 @@
 //! `fetch` of script tools: HTTP requests to the hosts that the manifest of a tool names, and to nothing else.
 //!
-//! Names are resolved here, and the addresses that pass are those that are connected to, so a name that resolves to
-//! something else a moment later changes nothing. Redirects are followed here, each under the same rules. Proxies of the
+//! Names are resolved here, and only addresses that pass are connected to. So a name that resolves to
+//! something else a moment later changes nothing. Redirects are followed here, each under the same rules. Proxies of
+//! the
 //! environment are not used: they would resolve names themselves.
 
 mod recorded;
@@ -316,7 +317,7 @@ fn not_allowed(message: &str) -> ToolError {
 
 fn refused_address(url: &Url) -> ToolError {
     let message = format!(
-        "{} has a private or special address; if the tool is meant to reach it, say 'private = true' at this host in its manifest, or name the address",
+        "{} has a private or special address. If the tool is meant to reach it, say 'private = true' at this host in its manifest, or name the address",
         without_query(url)
     );
     ToolError::new(ErrorCode::FetchAddressRefused, message)

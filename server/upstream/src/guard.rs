@@ -1,9 +1,10 @@
 //! The end of the processes of MCP servers, whatever becomes of this process.
 //!
 //! A server and all processes that it starts are one process group. Processes that leave the group are found by a variable
-//! of their environment, on Linux. If this process ends without ending its servers (`kill -9`, a crash), the *guard* does
-//! so: a small process that waits at a pipe which the system closes with this process. A parent-death signal would not
-//! do: it ends with the thread that has started the child, and the children of the child do not get it.
+//! of their environment, on Linux. If this process ends without ending its servers (`kill -9`, a crash), the *guard*
+//! does so. It is a small process that waits at a pipe which the system closes with this process. A parent-death signal
+//! would not
+//! do. It ends with the thread that has started the child, and the children of the child do not get it.
 //!
 //! Systems without process groups have no guard.
 

@@ -77,7 +77,7 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
         return login;
     }
     if is_refusal_of_method(&reason) && speaks_old_sse(&plain, config).await {
-        return "it speaks only HTTP+SSE of the protocol 2024-11-05, which is not supported; use its address for streamable HTTP, if it has one (often '/mcp' in place of '/sse'), or start a bridge as 'command', such as 'npx -y mcp-remote URL --transport sse-only'".into();
+        return "it speaks only HTTP+SSE of the protocol 2024-11-05, which is not supported. Use its address for streamable HTTP, if it has one (often '/mcp' in place of '/sse'). Or start a bridge as 'command', such as 'npx -y mcp-remote URL --transport sse-only'".into();
     }
     reason
 }

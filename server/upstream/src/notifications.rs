@@ -1,5 +1,5 @@
-//! Routes what an MCP server sends without being asked: progress and log messages of calls to the sinks of those
-//! calls, everything else to the subscribers.
+//! Routes notifications of an MCP server: progress and log messages of calls to the sinks of those calls, everything
+//! else to the subscribers.
 
 use super::questions::Attribution;
 use codecall_base::client::{Client, PageDone};

@@ -1,7 +1,8 @@
 //! OAuth 2.1 towards MCP servers over HTTP, as the specification of MCP has it.
 //!
-//! An [`Authorizer`] has the tokens of one server: it gives them to requests, renews them, and knows when a person must log
-//! in, for which no request waits. `metadata` finds the authorization server (RFC 9728, RFC 8414), `endpoint` speaks with
+//! An [`Authorizer`] has the tokens of one server. It gives them to requests, renews them, and knows when a person must
+//! log in, for which no request waits. `metadata` finds the authorization server (RFC 9728, RFC 8414), `endpoint`
+//! speaks with
 //! it, `login` is what a person takes part in.
 
 mod challenge;

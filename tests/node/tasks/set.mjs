@@ -89,7 +89,7 @@ await files.write_file({ path: '${WORK}/months.csv', content: rows.map(({ month,
 const commits = {};\nfor (const [, name] of log.matchAll(/^Author: (.+)$/gm)) commits[name] = (commits[name] ?? 0) + 1;\nreturn commits;`,
   },
   {
-    title: 'What a commit changed', servers: ['git'], reads: ['git:git_show'],
+    title: 'The changes of a commit', servers: ['git'], reads: ['git:git_show'],
     ask: `Which files did the last commit in ${WORK}/repo change?`,
     answer: ['server.txt'],
     look: `return await git.git_show({ repo_path: '${WORK}/repo', revision: 'HEAD' });`,

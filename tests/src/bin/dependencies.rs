@@ -1,8 +1,9 @@
 //! Lists the dependencies of `codecall`, and their uses of `unsafe`.
 //!
-//! `dependencies` prints the table of docs/reports/dependencies.md; `--write` writes it there, `--check` fails if it is out of date.
-//! `--sbom` prints a bill of materials (CycloneDX 1.6, JSON). The data comes from `cargo metadata` for Linux on x86-64 with
-//! the default features, and from the sources of the crates without their tests, benches and examples.
+//! `dependencies` prints the table of docs/reports/dependencies.md; `--write` writes it there, `--check` fails if it is
+//! out of date.
+//! `--sbom` prints a bill of materials (CycloneDX 1.6, JSON). The data comes from `cargo metadata` for Linux on x86-64
+//! with the default features. The sources of the crates count without their tests, benches and examples.
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Calls every built-in with every kind of huge argument, and every function of the server that processes untrusted data
-//! with every kind of huge value, in processes that are measured from outside.
+//! Calls every built-in with every kind of huge argument, in processes that are measured from outside. Every function
+//! of the server for untrusted data is called with every kind of huge value.
 //!
 //! `sweep [--server] [--only PART] [--sample COUNT] [--setting NAME] [--jobs N] [--results FILE] [--known]
 //! [--report FILE] [--write docs] [--script]`:

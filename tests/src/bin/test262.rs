@@ -1,7 +1,8 @@
 //! Runs the tests of a checkout of test262, the conformance tests of ECMAScript.
 //!
-//! `TEST262=FOLDER test262 [--write] [PREFIX]...` runs the tests of `language` and `built-ins`, or those whose paths begin
-//! with a prefix, and compares the failures with `tests/test262/failures.txt`, which groups them by reason. `--write`
+//! `TEST262=FOLDER test262 [--write] [PREFIX]...` runs the tests of `language` and `built-ins`, or those whose paths
+//! begin with a prefix. It compares the failures with `tests/test262/failures.txt`, which groups them by reason.
+//! `--write`
 //! rewrites that file. A test that needs what AgentScript refuses is counted and not run. The exit code is 1 if a test
 //! fails that is not in the file, or one in the file passes.
 #![expect(clippy::print_stdout, reason = "it prints a report")]

@@ -1,5 +1,5 @@
-//! Calls the server's functions that process data of tools, scripts and clients, with every kind of huge and hostile value,
-//! in worker processes that are measured from outside. Each call is made with a value and with one four times as large.
+//! Calls the server's functions for data of tools, scripts and clients, with every kind of huge and hostile value. The
+//! worker processes are measured from outside. Each call is made with a value and with one four times as large.
 
 pub mod functions;
 pub mod report;

@@ -1,4 +1,4 @@
-//! Calendars: the names that `Intl.DateTimeFormat` knows, and the fields of a day in those that it can show.
+//! Calendars: the names that `Intl.DateTimeFormat` knows, and the fields of a day in shown ones.
 
 use super::Fields;
 

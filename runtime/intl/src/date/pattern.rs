@@ -1,5 +1,5 @@
-//! The pattern of a locale for requested fields, by the distance between them and the fields of the patterns of CLDR
-//! (UTS 35, part 4, "Matching Skeletons"); the order of the patterns is that of ICU, because of equal distances the
+//! The pattern of a locale for requested fields, by their distance to the fields of the patterns of CLDR (UTS 35, part
+//! 4, "Matching Skeletons"). The order of the patterns is that of ICU, because of equal distances the
 //! first one counts.
 //!
 //! bounded: by the patterns of a locale, and by a request that has a field of a kind once

@@ -1,4 +1,4 @@
-//! Ranges of two times, by the interval patterns of CLDR: common fields are shown once where there is a pattern for the
+//! Ranges of two times, by the interval patterns of CLDR. Common fields are shown once if there is a pattern for the
 //! greatest field that differs, else both times in full. The steps are those of ICU's `DateIntervalFormat`.
 //!
 //! bounded: by the patterns of a locale

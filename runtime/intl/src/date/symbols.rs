@@ -1,4 +1,4 @@
-//! What CLDR has for the dates of a locale in a calendar.
+//! Data of CLDR for the dates of a locale in a calendar.
 //!
 //! bounded: by the data of a locale
 

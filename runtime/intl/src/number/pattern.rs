@@ -1,5 +1,5 @@
-//! From a number and the options of a formatter to typed parts, as ICU does it: the digits, the modifiers around them,
-//! and the trimming of spaces from parts.
+//! From a number and the options of a formatter to typed parts, as in ICU: the digits, the modifiers around them, and
+//! the trimming of spaces.
 //!
 //! charged: by the callers, by the width of the numbers
 

@@ -1,4 +1,4 @@
-//! What CLDR has for a formatter: symbols, digits, patterns, names of its currency or unit.
+//! Data of CLDR for a formatter: symbols, digits, patterns, names of its currency or unit.
 //!
 //! bounded: by the packs, which are part of the program
 

@@ -1,5 +1,5 @@
-//! Methods that change an array, as the specification has them: for arrays that are frozen, sealed or
-//! not extensible, and for receivers that are no arrays.
+//! Methods that change an array, as the specification has them: for frozen, sealed or not extensible arrays, and for
+//! receivers that are no arrays.
 
 use crate::builtins::arg;
 use crate::eval::property::PropertyKey;

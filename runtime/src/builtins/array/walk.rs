@@ -1,7 +1,7 @@
 //! Array iteration with callbacks that are leaves: the loops of the prelude, in Rust.
 //!
-//! Each function does as many turns as the fuel allows and returns where to continue, so that the loop of the prelude
-//! around it can pause. How far it gets depends on garbage, and the number of steps must not, so the extra turn of
+//! Each function does as many turns as the fuel allows and returns where to continue. The loop of the prelude around it
+//! can pause there. How far it gets depends on garbage, and the number of steps must not, so the extra turn of
 //! that loop is given back.
 
 use crate::builtins::arg;

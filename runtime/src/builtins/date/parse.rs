@@ -1,5 +1,6 @@
-//! `Date.parse`: the format of ECMAScript (21.4.1.32), and the legacy parser of V8 for other texts: numbers classified
-//! by the characters next to them, months and zones by name, other words only before the first number.
+//! `Date.parse`: the format of ECMAScript (21.4.1.32), and the legacy parser of V8 for other texts. It classifies
+//! numbers by the characters next to them, months and zones by name, and allows other words only before the first
+//! number.
 
 use super::calendar::{make_date, make_day, make_time};
 use crate::value::numeric::is_space;

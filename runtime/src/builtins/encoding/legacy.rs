@@ -1,5 +1,5 @@
-//! Encodings that Node decodes by tables of ICU, which are not those of the standard: characters of its own for some bytes, and bytes
-//! that end a malformed character. What both have in common comes from `encoding_rs`.
+//! Encodings that Node decodes by tables of ICU, which are not those of the standard. They have characters of their own
+//! for some bytes, and bytes that end a malformed character. Common parts of both come from `encoding_rs`.
 //!
 //! bounded: by a piece of the input, for which the caller charges.
 

@@ -1,6 +1,6 @@
 //! `normalize`: the normal forms of Unicode, computed in pieces that are charged one by one.
 //!
-//! Before a character that neither moves nor composes with earlier ones there is a boundary: the normal form of the
+//! Before a character that neither moves nor composes with earlier ones there is a boundary. The normal form of the
 //! whole is the concatenation of those of the parts. The library normalizes pieces. Long texts without a boundary,
 //! such as marks only, are normalized here, character by character.
 

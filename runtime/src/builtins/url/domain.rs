@@ -1,7 +1,7 @@
 //! Domain to ASCII (<https://url.spec.whatwg.org/#idna>): the mapping of UTS 46, the validity of its labels, and Punycode.
 //!
-//! As in Node 20, labels of ASCII are not checked, the rules for right-to-left scripts apply to each label on its own, and characters
-//! are those of Unicode 15.0 ([`later`]).
+//! As in Node 20, labels of ASCII are not checked, and characters are those of Unicode 15.0 ([`later`]). The rules for
+//! right-to-left scripts apply to each label on its own.
 //!
 //! bounded: by the length of a URL, which the caller limits and charges.
 

@@ -1,7 +1,7 @@
 //! `URLSearchParams`: the query of a URL as pairs of names and values.
 //!
-//! The `searchParams` of a URL and the URL change each other: a change here writes the query of the
-//! URL, a change of the URL reads the pairs again.
+//! The `searchParams` of a URL and the URL change each other. A change here writes the query of the URL, a change of
+//! the URL reads the pairs again.
 
 mod decode;
 

@@ -1,8 +1,8 @@
 //! Unread data: lazy parsing of what the host gives.
 //!
 //! A tool often answers with much more than a script asks for. A container under a name that the script does not
-//! mention stays text, validated but not parsed, until something reads it from its object: by a computed key, by
-//! copying, by serializing the whole. Then it is parsed, and the object holds the value.
+//! mention stays text, validated but not parsed. Reading it from its object parses it: by a computed key, by copying,
+//! by serializing the whole. Then it is parsed, and the object holds the value.
 
 use crate::eval::vm::Vm;
 use crate::heap::{Heap, Held};

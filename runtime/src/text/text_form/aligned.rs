@@ -1,5 +1,6 @@
-//! Tables whose columns are aligned by spaces: with a rule below the header, as `psql` and `sqlite3 -column` print them, and
-//! without one, as `ps`, `df`, `docker ps` and `kubectl get` do. Cells are found by their positions, so empty ones are no problem.
+//! Tables whose columns are aligned by spaces. `psql` and `sqlite3 -column` print them with a rule below the header,
+//! and others without one, as `ps`, `df`, `docker ps` and `kubectl get` do. Cells are found by their positions, so
+//! empty ones are no problem.
 
 use super::header::first_row;
 use super::{Around, Fault, MAX_COLUMNS, Part, Reading, Reason, Sink, around, give, lines, wrong_width};

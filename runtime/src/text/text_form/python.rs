@@ -1,7 +1,8 @@
 //! Values as Python prints them with `repr`, `print` or `pprint`: lists, tuples, sets, dictionaries, texts, numbers, `None`.
 //!
-//! What has no counterpart stays as its source: calls (`datetime.date(2024, 1, 2)`, `Decimal('1.5')`), bytes, complex numbers,
-//! `<objects>`, keys that are no text, and integers that a double cannot hold. Nothing is evaluated. A parser of Python's
+//! A value without a counterpart stays as its source: calls (`datetime.date(2024, 1, 2)`, `Decimal('1.5')`), bytes,
+//! complex numbers, `<objects>`, keys that are no text, and integers beyond doubles. Nothing is evaluated. A parser of
+//! Python's
 //! syntax would take expressions too, which is not what Python prints.
 
 use super::{Fault, Part, Sink, give};
@@ -424,7 +425,8 @@ impl<'t, S: Sink> Parser<'t, '_, S> {
         Ok(())
     }
 
-    /// The character of so many hexadecimal digits. Halves of surrogate pairs, which are no characters, become U+FFFD unless the
+    /// The character of so many hexadecimal digits. Halves of surrogate pairs, which are no characters, become U+FFFD
+    /// unless the
     /// other half follows.
     fn code(&mut self, digits: usize) -> Result<char, Fault<S::Stop>> {
         let code = self.hex(digits)?;

@@ -1,5 +1,5 @@
-//! Parts of secrets beside a mark that says that a text was cut there. What cuts a text may not know the secrets, and a
-//! part of one is found by nothing else.
+//! Parts of secrets beside a mark that says that a text was cut there. Code that cuts a text may not know the secrets,
+//! and a part of one is found by nothing else.
 
 use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};

@@ -1,4 +1,5 @@
-//! Forms of texts: JSON, values as Python prints them, tables, and the output of commands. Scripts read them with `parseText`, which
+//! The data in texts: JSON, values as Python prints them, tables, and the output of commands. Scripts read them with
+//! `parseText`, which
 //! has the same parsers.
 
 use super::{Shape, is_false};

@@ -1,5 +1,5 @@
-//! The directory of tools for scripts, as data: a run is started with a directory, wherever it is evaluated, and keeps
-//! it to its end.
+//! The knowledge of scripts about tools, as data. A run is started with a directory, wherever it is evaluated, and
+//! keeps it to its end.
 //!
 //! A directory does not decide which tools exist, nor whether a call is allowed.
 

@@ -1,7 +1,7 @@
 //! The tool, app or member that a name in a script means.
 //!
 //! A tool has several spellings. A spelling of two tools means neither, so that the meaning of a name does not depend on
-//! the order of the tools. Whoever adds a tool decides which spellings it has.
+//! the order of the tools. The author of a tool decides which spellings it has.
 
 use super::MAX_NAME_BYTES;
 use crate::text::nearest;

@@ -1,4 +1,4 @@
-//! Rules for every key, by the schema.
+//! Rules that hold for every key, by the schema.
 
 use super::super::reference::Key;
 use super::super::schema;

@@ -1,7 +1,7 @@
 //! Ids of tool calls, which carry the code of a block through the client's history.
 //!
 //! Clients return the ids of calls, whatever else of a message they drop. The id of the first call of a block is
-//! `{run}_0_{code}`, with the code compressed and in URL-safe base64; the ids of the others are `{run}_{number}`.
+//! `{run}_0_{code}`, with the code compressed and in URL-safe base64. The ids of the others are `{run}_{number}`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

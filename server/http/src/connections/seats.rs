@@ -1,8 +1,8 @@
 //! Seats: who has which of the connections, and who has to make room for others.
 //!
-//! A request takes a seat of its connection when it is known who sends it: a client with a token, or nobody in particular
-//! from an address. Seats are shared by clients, and those of a client by addresses. If all are taken, a request of
-//! somebody who would still have no more than others evicts the request that is oldest of those who have most. Requests
+//! A request takes a seat of its connection when its sender is known: a client with a token, or nobody in particular
+//! from an address. Seats are shared by clients, and those of a client by addresses. If all are taken, a request can
+//! evict the oldest one of the clients that have most. Its own client must not have more than others then. Requests
 //! whose body comes slowly go first, also for others of the same client and address.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Runs in progress, above the list of those that have ended, and their end by an operator.
+//! Runs in progress, above the list of ended ones, and their end by an operator.
 
 use super::Visit;
 use super::layout::{csrf_of, problem, time};

@@ -1,4 +1,4 @@
-//! Calls that wait for the decision of a person, and those that were decided.
+//! Calls that wait for the decision of a person, and decided ones.
 
 use super::layout::{csrf, number, page, problem, time, value};
 use super::query::address;

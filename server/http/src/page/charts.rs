@@ -80,8 +80,8 @@ pub async fn show(visit: &Visit) -> Response {
             ], Layout::Stacked, tokens))
         }
         section.text {
-            h2 { "What is counted" }
-            p { "Results: the bytes of all answers that scripts have got from tools, without what the scripts have returned and written to the console; never less than 0 for a run." }
+            h2 { "The counted data" }
+            p { "Results: the bytes of all answers that scripts have got from tools. Their own results and consoles are subtracted, down to 0 for a run." }
             p {
                 "Lists of tools: for each script that a client has run, one list of the definitions of all tools (name, description, schema of the input) as they are now, \
                  without that of the meta-tools: now " (number(list_bytes)) " bytes. With the tools in its list, a model would have read that at least once for each run."

@@ -1,4 +1,4 @@
-//! The parts that all pages have in common: head, navigation, assets, small parts.
+//! The common parts of all pages: head, navigation, assets, small parts.
 
 use super::{Visit, response};
 use axum::http::StatusCode;

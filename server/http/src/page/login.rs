@@ -1,4 +1,4 @@
-//! The login of the page: for the person who has opened an address with a token that is valid once, or has sent the token of an operator.
+//! People who see the page: they have opened an address with a token that is valid once, or have sent the token of an operator.
 //!
 //! A login is a cookie that scripts cannot read and that no other page can send. It is in memory only.
 

@@ -61,7 +61,7 @@ pub async fn list(visit: &Visit) -> Response {
     let apps: Vec<&str> = snapshot.apps().collect();
     let content = html! {
         form.filters method="get" action="/ui/tools" role="search" aria-label="Find tools" {
-            label { "What it should do" input name="q" type="search" value=(query.unwrap_or_default()) placeholder="list unpaid invoices"; }
+            label { "The work of the tool" input name="q" type="search" value=(query.unwrap_or_default()) placeholder="list unpaid invoices"; }
             label { "App" select name="app" {
                 option value="" { "any" }
                 @for known in &apps { option selected[Some(*known) == app] { (known) } }

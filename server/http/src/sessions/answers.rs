@@ -1,7 +1,7 @@
 //! The answers to requests, on streams that their clients may lose and open again.
 //!
-//! The last messages are kept as long as a request is answered, and for a while after that if its client has left before the
-//! end.
+//! The last messages are kept as long as a request is answered. They stay for a while after that if its client has left
+//! before the end.
 
 use super::names::{EventName, named};
 use futures_util::{Stream, StreamExt as _};

@@ -1,8 +1,9 @@
 //! Sessions that all replicas of the server have.
 //!
-//! A replica that gets a request of a session which it does not have live opens a copy of it: it opens the session as the
-//! client has, and makes again the requests that have changed it. What a copy sends outside of the answers to requests goes to
-//! the replica to which the stream of the client is open. An answer of the client goes to the replica that has asked, and a
+//! A replica that gets a request of a session which it does not have live opens a copy of it. It opens the session as
+//! the client has, and makes again the requests that have changed it. Messages of a copy outside of the answers to
+//! requests go to the replica to which the stream of the client is open. An answer of the client goes to the replica
+//! that has asked, and a
 //! cancellation to all. A stream that was lost goes on at any replica, as long as the one that has begun it is there.
 
 use super::answers::Answers;
@@ -332,7 +333,8 @@ impl SharedSessions {
         None
     }
 
-    /// Sends the answer to a request, on a stream that can be resumed at any replica. What changes the session is stored, and the
+    /// Sends the answer to a request, on a stream that can be resumed at any replica. What changes the session is
+    /// stored, and the
     /// others are told, before the client has the answer.
     pub fn answer<S: Stream<Item = ServerSseMessage> + Send + 'static>(
         self: &Arc<Self>,

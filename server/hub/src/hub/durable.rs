@@ -1,8 +1,9 @@
 //! Runs that outlive the process which has begun them: their journals, and who evaluates them.
 //!
 //! A journal is sealed and stored, and from then on each entry is stored before what it says happens. With `durable.enabled`
-//! that is so from the first call of a run. Else its journal is in memory while it has not paused: when all its calls wait for
-//! a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of a run has died, a
+//! that is so from the first call of a run. Else its journal is in memory while it has not paused. When all its calls
+//! wait for a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of
+//! a run has died, a
 //! process takes the run over and replays it.
 //!
 //! With a [`DurableEngine`] that one keeps the journals, and its workers evaluate the runs; here they are only submitted.
@@ -217,7 +218,8 @@ impl Durable {
         }
     }
 
-    /// Checks that this process has a run, by the clock of the store: right before a call of it is sent. While the store cannot be
+    /// Checks that this process has a run, by the clock of the store: right before a call of it is sent. While the
+    /// store cannot be
     /// read, it waits for as long as a lease.
     async fn check(&self, hold: &Hold) -> Result<(), JournalProblem> {
         let began = Instant::now();
@@ -321,7 +323,8 @@ impl Durable {
         Ok(Some(Arc::new(Journal::new(&open.open, self, hub, keys, header, true))))
     }
 
-    /// Submits a run to the engine, and returns its outcome if it ends within so long. `None`: whether it was taken is not known; to
+    /// Submits a run to the engine, and returns its outcome if it ends within so long. `None`: whether it was taken is
+    /// not known; to
     /// submit it again does no harm.
     pub async fn run_within(&self, hub: &Hub, id: &RunId, request: &ExecuteRequest, wait: Duration) -> Option<String> {
         let engine = self.engine.as_ref()?;
@@ -538,7 +541,8 @@ impl Durable {
         Ok(Resumed { id: run_id, request, client, principal: run.principal, permissions, max_result_bytes, journal })
     }
 
-    /// Stores the outcome of a run that this process has taken over: what its client gets, and a long result of which that has the
+    /// Stores the outcome of a run that this process has taken over: what its client gets, and a long result of which
+    /// that has the
     /// beginning.
     ///
     /// # Errors

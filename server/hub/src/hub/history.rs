@@ -1,8 +1,8 @@
 //! Records runs in the store: those of scripts, calls of tools without a script, and steps.
 //!
 //! Recording never blocks or fails a run. The end of a run puts it into a queue; a task masks what is in it, converts it,
-//! and writes it in batches. If the process is killed, the last batch is lost. What cannot be written is counted, and
-//! logged.
+//! and writes it in batches. If the process is killed, the last batch is lost. Rows that cannot be written are counted,
+//! and logged.
 
 mod tape;
 mod time;

@@ -1,4 +1,4 @@
-//! Offers of upstreams beside tools: resources, prompts and log messages, and who is told of their changes.
+//! Offers of upstreams beside tools: resources, prompts and log messages, and the clients that learn of their changes.
 
 use super::Hub;
 use codecall_base::client::Client;

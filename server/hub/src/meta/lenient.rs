@@ -1,5 +1,5 @@
-//! Arguments as models send them: numbers, booleans, lists and objects as JSON text, one name in place of a list, `null`
-//! for what is left out. The input schema of a meta-tool says what is meant.
+//! Arguments as models send them: numbers, booleans, lists and objects as JSON text, one name in place of a list,
+//! `null` for absent ones. The input schema of a meta-tool says what is meant.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! The outline of a long result, of which a client gets the beginning: its shape, how many items its lists have, and how a script
-//! selects a part of it.
+//! The outline of a long result, of which a client gets the beginning: its shape, the lengths of its lists, and a way
+//! to select a part of it.
 
 use agentscript::declarations::name;
 use agentscript::text_form::{self, Form, Reading};

@@ -1,5 +1,5 @@
 //! Records a run for replay. A recorded run differs from others in its clock, which moves only when the script gets
-//! answers or a timer fires, and in its random numbers, which are derived from the id of the run.
+//! answers or a timer fires. Its random numbers are derived from the id of the run.
 
 use super::CodeId;
 use super::recording::{RecordedTools, RecordingWriter, compact};

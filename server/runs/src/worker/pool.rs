@@ -1,5 +1,5 @@
-//! The pool of worker processes: some are idle, more are started while there are more runs, and those that have had many
-//! runs or have grown are replaced.
+//! The pool of worker processes: some are idle, more are started while there are more runs. A worker that has had many
+//! runs or has grown is replaced.
 
 use super::process::{NotReady, Worker};
 use super::serve::Confinement;

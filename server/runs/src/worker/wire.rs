@@ -1,7 +1,7 @@
 //! The types of the interpreter as they are sent between the server and a worker.
 //!
-//! Each is written out again, field by field: a field that is added to the interpreter's type does not compile here until
-//! it is sent too.
+//! Each is written out again, field by field. A field that is added to the interpreter's type does not compile here
+//! until it is sent too.
 
 use agentscript::{
     Call, CallId, CallKind, Code, Diagnostic, Event, Failure, Issue, LIMITS, Limits, Location, Loops, Message, Outcome,

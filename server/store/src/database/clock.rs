@@ -1,8 +1,9 @@
 //! The clock of the store: what leases, times at which runs go on, expiry, and the order of history are measured with.
 //!
-//! The time of day of a server may be set, and differ from that of others. The clock of a file advances with the time since the
-//! machine was started, which nobody sets and all its processes share: the first process that opens the file after the start of
-//! the machine notes how far the time of day was ahead. The clock of Postgres is that of its server. It is read with each
+//! The time of day of a server may be set, and differ from that of others. The clock of a file advances with the time
+//! since the machine was started, which nobody sets and all its processes share. The first process that opens the file
+//! after the start of the machine notes how far the time of day was ahead. The clock of Postgres is that of its server.
+//! It is read with each
 //! connection, and advances with the time since this machine was started in between.
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -63,7 +64,8 @@ pub fn boot() -> String {
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns how far a store is ahead in this start of the machine. `known` is what it has noted: the start, how far it was ahead,
+/// Returns how far a store is ahead in this start of the machine. `known` is what it has noted: the start, how far it
+/// was ahead,
 /// and the last time that it is known to have shown.
 pub fn ahead_us(known: Option<(&str, i64, i64)>, boot: &str) -> i64 {
     let own = crate::now_us() - uptime_us();

@@ -1,7 +1,7 @@
 //! The database in a file. One thread has the only connection of the process; other processes may use the file too.
 //!
-//! A row is only said to be written if the file is still at its path ([`files`](self::files)): one that was deleted or
-//! replaced takes along all that is committed to it.
+//! Data is only said to be written if the file is still at its path ([`files`](self::files)). One that was
+//! deleted or replaced takes along all that is committed to it.
 
 mod files;
 
@@ -176,7 +176,8 @@ impl Session {
         }
     }
 
-    /// Looks whether the open file is still the one at its path. The connection to one that is not stays open: the file may come
+    /// Looks whether the open file is still the one at its path. The connection to one that is not stays open: the file
+    /// may come
     /// back.
     fn look(&mut self) -> Result<(), Problem> {
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -343,7 +344,8 @@ fn open(path: &Path, clock: &Clock) -> Result<Open, Problem> {
     let opened = files::identity(&path);
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(64);
-    // Runs have random ids, so each access is to another page: the upper levels of all indexes of a file of gigabytes fit into these
+    // Runs have random ids, so each access is to another page: the upper levels of all indexes of a file of gigabytes
+    // fit into these
     // 32 MB, which are taken as pages are read.
     db.execute_batch("PRAGMA cache_size = -32768;")?;
     // After a power loss the last transactions may be missing, but the file is intact.

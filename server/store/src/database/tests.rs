@@ -1,4 +1,4 @@
-//! Tests for a file and for Postgres, which is started from the packages of the distribution; skipped, with a
+//! The same tests for a file and for Postgres, which is started from the packages of the distribution. Skipped, with a
 //! message, where it is not installed or the feature is off.
 
 mod approvals;

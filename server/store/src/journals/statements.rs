@@ -1,9 +1,10 @@
-//! The statements of journals: those that decide which process has a run.
+//! The statements of journals: they decide which process has a run.
 
 use super::{Hold, Lease};
 use crate::database::{Statement, Value};
 
-/// Runs that can go on, and the number of the reason. The lease of one that waits ends when its time has come. Each part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
+/// Runs that can go on, and the number of the reason. The lease of one that waits ends when its time has come. Each
+/// part follows an index, so its time does not depend on how many runs wait; SQLite keeps the order of
 /// a cross join.
 pub(crate) const READY: &str = "SELECT id, CAST(0 AS BIGINT) FROM (SELECT id FROM journaled_runs WHERE state = 'waiting' AND cancelled = 1 \
     LIMIT $1) AS cancelled \
@@ -17,20 +18,23 @@ pub(crate) const READY: &str = "SELECT id, CAST(0 AS BIGINT) FROM (SELECT id FRO
 /// The runs of a process that somebody has cancelled.
 pub(crate) const CANCELLED: &str =
     "SELECT id FROM journaled_runs WHERE state = 'running' AND owner = $1 AND cancelled = 1";
-/// Withdraws what a run of a process has asked. It names the states that have ended, or SQLite would go through all requests that
+/// Withdraws what a run of a process has asked. It names the states that have ended, or SQLite would go through all
+/// requests that
 /// wait.
 pub(crate) const WITHDRAW: &str = "UPDATE approval_requests SET state = 'withdrawn' \
     WHERE run = (SELECT id FROM journaled_runs WHERE id = $1 AND owner = $2 AND fence = $3) \
     AND state NOT IN ('approved', 'denied', 'expired', 'withdrawn')";
 /// Deletes runs that are no longer kept.
 pub(crate) const RETAIN: &str = "DELETE FROM journaled_runs WHERE state = 'ended' AND keep_until < $1";
-/// Renews leases. Only a run that is running has an owner; if the statement named the state, SQLite would go through all runs in
+/// Renews leases. Only a run that is running has an owner; if the statement named the state, SQLite would go through
+/// all runs in
 /// it, those that were submitted and nobody has begun included.
 pub(crate) fn renew(places: &str) -> String {
     format!("UPDATE journaled_runs SET lease = $1 WHERE owner = $2 AND id IN ({places}) RETURNING id, fence")
 }
 
-/// Takes over those of a list of runs that wait, or whose lease has lapsed. It says which states they do not have, or SQLite would
+/// Takes over those of a list of runs that wait, or whose lease has lapsed. It says which states they do not have, or
+/// SQLite would
 /// go through all runs that wait.
 pub(crate) fn take(places: &str) -> String {
     format!(

@@ -1,7 +1,7 @@
 //! Decides which tools exist, and for whom. Nothing else does.
 //!
-//! A tool is *indexed* (found, described, called by scripts and `invoke`), *listed* (in the list of tools, called by its
-//! listed name), both, or it does not exist.
+//! A tool is *indexed* (found, described, called by scripts and `invoke`), or *listed* (in the list of tools, called by
+//! its listed name). It is both, or it does not exist.
 
 use codecall_base::hidden;
 use codecall_base::redact::Redactor;

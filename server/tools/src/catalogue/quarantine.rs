@@ -1,7 +1,7 @@
 //! Quarantine: tools that are new or have changed since a person has approved them.
 //!
-//! A tool is compared by a digest of all that a model reads of it. What is kept back is not in the index and in no list;
-//! who calls it by its name is told so.
+//! A tool is compared by a digest of all that a model reads of it. A tool in quarantine is not in the index and in no
+//! list; a call by its name says so.
 
 use codecall_base::redact::Redactor;
 use codecall_base::text::diff::unified;
@@ -77,7 +77,8 @@ impl Pending {
         &self.own_name
     }
 
-    /// Returns the lines of a unified diff between what was approved and what it is. Secrets are masked before a text is divided
+    /// Returns the lines of a unified diff between what was approved and what it is. Secrets are masked before a text
+    /// is divided
     /// into lines: one with line breaks is found in no line.
     #[must_use]
     pub fn diff(&self, secrets: &Redactor) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Computes the embedding of a tool: its stems, with their weights before rarity.
 //!
-//! This is BM25F: the weight of a stem depends on the field in which it occurs, and further occurrences count less and less,
-//! over all fields together. The crate `bm25` has only one field. So its embedders count and normalize by length for each
+//! This is BM25F. The weight of a stem depends on the field in which it occurs, and further occurrences count less and
+//! less, over all fields together. The crate `bm25` has only one field. So its embedders count and normalize by length
+//! for each
 //! field, and the saturation of the sum is computed here.
 
 use super::words::Stems;

@@ -1,9 +1,11 @@
 //! Judges whether the tools that a query finds fit it, or only share a word with it.
 //!
 //! A score cannot say that: it is relative to the best tool for each word, and words that no tool has count for little. So the
-//! judgement looks at the presence of a query's words in a tool: their weights by field, before rarity. A word that is only in
-//! the name has a presence of about 0.6, in the first sentence of a description 0.45, in a parameter's name 0.17, in the rest of
-//! a description of usual length 0.07; a synonym has half of that. Presence depends on the tool alone, so one bound serves
+//! judgement looks at the presence of a query's words in a tool: their weights by field, before rarity. A word that is
+//! only in the name has a presence of about 0.6, in the first sentence of a description 0.45. In a parameter's name it
+//! has 0.17, in the rest of a description of usual length 0.07. A synonym has half of that. Presence depends on the
+//! tool
+//! alone, so one bound serves
 //! catalogues of all sizes.
 //!
 //! General words such as `create` are part of so many names that they say nothing about the matter of a query. They

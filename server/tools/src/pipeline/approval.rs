@@ -1,8 +1,9 @@
 //! Calls that a person has to approve before they are made.
 //!
-//! The client is asked if it can ask a person, and its person may decide. Otherwise the request waits in the store: the call
-//! fails with `APPROVAL_REQUIRED`, and is made again when it was decided — by its run, which pauses, or by its client. A
-//! decision holds for one call, and for the input that the person has seen. What cannot be asked or read is not allowed.
+//! The client is asked if it can ask a person, and its person may decide. Otherwise the request waits in the store. The
+//! call fails with `APPROVAL_REQUIRED`. After the decision its run, which pauses, or its client makes it again. A
+//! decision holds for one call, and for the input that the person has seen. A question that cannot be asked or read
+//! allows nothing.
 
 mod question;
 

@@ -1,4 +1,4 @@
-//! Cleans the data that leave the chain: of host paths and secrets, and for notifications and records of personal data.
+//! Data that leaves the chain: without host paths and secrets, and for notifications and records without personal data.
 
 use super::{Pipeline, bound};
 use crate::catalogue::Broken;

@@ -1,5 +1,5 @@
-//! Removes host paths and host stacks from errors. What the caller needs stays: paths that it has sent itself, also in a
-//! longer form, and paths of the configuration, such as the folders that a server of files may use.
+//! Removes host paths and host stacks from errors. Paths that the caller needs stay. It has sent them itself, also in a
+//! longer form, or they are those of the configuration, such as folders of a server of files.
 //!
 //! Errors are truncated before ([`super::bound`]), so that they contain few paths. All of these are searched in one pass
 //! over what the caller has sent.

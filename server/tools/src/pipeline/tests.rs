@@ -1,4 +1,4 @@
-//! Results of calls of tools, and refusals.
+//! The results of calls of tools, and the reasons of refusals.
 
 use super::*;
 use crate::catalogue::tests::catalogue;

@@ -1,7 +1,7 @@
 //! The encoder of BERT: from the tokens of texts to a vector for each token.
 //!
 //! Devlin, Chang, Lee, Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"
-//! (2018). Texts that are encoded together are the rows of one matrix, one after the other, so none is padded; only the
+//! (2018). Texts that are encoded together are the rows of one matrix, one after the other. So none is padded; only the
 //! attention looks at each text alone.
 
 use ndarray::linalg::general_mat_mul;

@@ -1,7 +1,8 @@
 //! Joins several lists of the same tools.
 //!
-//! Lists of several queries are joined by reciprocal rank fusion: scores of different queries cannot be compared. What one
-//! query finds by words and by meaning is joined by its scores, which finds more than ranks do (docs/reports/search.md).
+//! Lists of several queries are joined by reciprocal rank fusion: scores of different queries cannot be compared. Hits
+//! of one query by words and by meaning are joined by their scores, which finds more than ranks do
+//! (docs/reports/search.md).
 
 use crate::index::Hit;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Search for tools by meaning: the cosine of the vectors of a query and of what a tool says of itself.
 //!
-//! The vector of a tool is computed when it is first searched for, and kept in memory for as long as its text is the
+//! The vector of a tool is computed when it is first searched for. It is kept in memory for as long as its text is the
 //! same, whatever else changes. A store keeps it longer, also on disk if the configuration names a file.
 
 use super::model::{Files, Model};
@@ -61,7 +61,8 @@ impl Meaning {
         }
     }
 
-    /// Returns the tools for each of `queries` by their cosine, the best first, without those that have none above 0. The model runs on threads that may block: some
+    /// Returns the tools for each of `queries` by their cosine, the best first, without those that have none above 0.
+    /// The model runs on threads that may block: some
     /// milliseconds for a query, and as long for every tool that has no vector yet.
     ///
     /// # Errors

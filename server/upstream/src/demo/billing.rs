@@ -21,7 +21,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
             list,
         )
         .with_example(
-            "What is overdue, and for how much",
+            "The overdue invoices and their amounts",
             "const { invoices, total } = await callTool('billing:listInvoices', { status: 'overdue', limit: 100 });\n\
              return { total, dueCents: invoices.reduce((sum, invoice) => sum + invoice.dueCents, 0) };",
         ),

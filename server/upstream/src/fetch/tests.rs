@@ -1,4 +1,4 @@
-//! What `fetch` reaches, and what it refuses. The table of disguises is also in `docs/guide/fetch.md`.
+//! Targets that `fetch` reaches, and targets that it refuses. The table of disguises is also in `docs/guide/fetch.md`.
 
 use super::*;
 use codecall_base::call::RunScope;

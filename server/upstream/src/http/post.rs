@@ -1,6 +1,6 @@
 //! One message to an MCP server over streamable HTTP, and what its answer means.
 //!
-//! The only answer to a request is the one in the response, whatever status, media type or id that has: a caller never
+//! The only answer to a request is the one in the response, whatever status, media type or id that has. A caller never
 //! waits for another.
 
 use super::client::{Headers, TransportError};

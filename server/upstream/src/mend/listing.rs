@@ -1,7 +1,7 @@
 //! Lists of tools, resources and prompts: entries that cannot be read are left out, unreadable members are removed.
 //!
-//! Mending never loosens: a tool with a hint that cannot be read counts as destructive and open-world, and what its
-//! server has sent is part of what a person approves.
+//! Mending never loosens. A tool with a hint that cannot be read counts as destructive and open-world, and a person
+//! approves the original text too.
 
 use super::readable;
 use codecall_base::hidden::visible;

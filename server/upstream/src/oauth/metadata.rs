@@ -1,8 +1,8 @@
 //! Metadata: which authorization server issues tokens for an MCP server (RFC 9728), and what it offers (RFC 8414, OpenID
 //! Connect Discovery).
 //!
-//! All of it comes from others. What names a server must be that server, every address must have TLS, and a private
-//! address must be named in the configuration.
+//! All of it comes from others. Metadata that name a server must come from it, every address must have TLS, and a
+//! private address must be named in the configuration.
 
 use super::{Authorizer, Challenge};
 use serde::Deserialize;

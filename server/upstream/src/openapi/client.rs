@@ -1,7 +1,7 @@
 //! The HTTP client: connects to public addresses only, except for hosts that the configuration names, and follows
 //! redirects under the same rule.
 //!
-//! Names are resolved here, and the addresses that pass are those that are connected to, so a name that resolves to
+//! Names are resolved here, and only addresses that pass are connected to. So a name that resolves to
 //! something else a moment later changes nothing. Proxies of the environment are not used: they would resolve names
 //! themselves.
 

@@ -1,5 +1,5 @@
-//! Tokens of clients (`openapi.….oauth`): got with the first call that needs one, used by all calls, and renewed before they
-//! expire or when the service refuses them. They are in memory only: a client can always get another one.
+//! Tokens of clients (`openapi.….oauth`). The first call that needs one gets it, all calls use it, and it is renewed
+//! before it expires or when the service refuses it. They are in memory only: a client can always get another one.
 
 use super::client::Client;
 use crate::oauth::{ClientAuth, TokenError, client_token, is_valid};

@@ -51,7 +51,8 @@ impl From<ServiceError> for Failure {
 
 impl Exchange<'_> {
     /// Sends a request until it has a result. `request` creates the one of each round, with the answers that the server has
-    /// asked for, and the state that it wants back. A call that `needs_task` is made as one, if the server is of version 2025-11-25.
+    /// asked for, and the state that it wants back. A call that `needs_task` is made as one, if the server is of
+    /// version 2025-11-25.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -183,7 +184,7 @@ impl Drop for CancelOnDrop {
         let Some((peer, id)) = self.0.take() else { return };
         // When the process ends, there is no runtime any more, and the server ends too.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let params = CancelledNotificationParam::new(Some(id), Some("the result is no longer wanted".into()));
+            let params = CancelledNotificationParam::new(Some(id), Some("the result is not wanted any more".into()));
             runtime.spawn(async move { peer.notify_cancelled(params).await });
         }
     }

@@ -1,4 +1,4 @@
-//! Records of servers: in the store between starts of this process, and here between connections.
+//! The record of a server: in the store between starts of this process, and here between connections.
 
 use crate::pagination::limit_tools;
 use codecall_config::{HttpConfig, Lifecycle, StdioConfig, UpstreamConfig, UpstreamKind};

@@ -1,7 +1,7 @@
 //! The stdio transport of MCP: one message per line, with a limit on its length.
 //!
 //! A line that is too long or malformed fails the call that it answers. If it has no id, a malformed line fails all
-//! pending calls, because one of them would never get a response, and a line that is too long ends the connection. A
+//! pending calls, because one of them would never get a response. A line that is too long ends the connection. A
 //! response to no pending call is ignored.
 
 use crate::incoming::{self, ID_SEARCH_BYTES, Incoming};

@@ -1,8 +1,8 @@
 //! Long texts are compared in pieces, so that the limits of the run are checked between them.
 //!
 //! The first difference of letters decides, wherever it is; without one the first difference of accents, then that of
-//! case. So the next pieces are compared when the letters of the present ones are the same, and their first difference
-//! of each other level is noted. Pieces end where no character belongs to a contraction. Where those of the two texts do
+//! case. So the next pieces are compared when the letters of the present ones are the same. Their first difference of
+//! each other level is noted. Pieces end where no character belongs to a contraction. Where those of the two texts do
 //! not have the same number of letters, the longer one is cut.
 
 use crate::eval::vm::Vm;

@@ -1,4 +1,4 @@
-//! What a result does not hold, for its warnings.
+//! Values that a result does not hold, for its warnings.
 
 use super::{Writer, Written};
 use crate::value::{Kind, Value};

@@ -1,6 +1,6 @@
 //! The system calls that a confined program may not make.
 //!
-//! A program may make all calls but those that lead past Landlock, reach other processes, or change the system. They
+//! A program may make all calls that do not lead past Landlock, reach other processes, or change the system. They
 //! fail instead of killing the process, because programs often try a call and go on without it. Sockets are the
 //! exception: only the kinds that Landlock restricts are allowed, by family, type and protocol.
 

@@ -1,5 +1,6 @@
-//! The seam of a durable execution engine, which keeps the journals of runs in place of the store. Its workers evaluate the runs;
-//! servers submit them, and ask where they stand. Which engines there are is not known here.
+//! The seam of a durable execution engine, which keeps the journals of runs in place of the store. Its workers evaluate
+//! the runs;
+//! servers submit them, and ask where they stand. This module does not know which engines exist.
 
 use codecall_base::event::RunId;
 use codecall_base::tool::DirectoryId;

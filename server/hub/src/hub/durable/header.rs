@@ -1,4 +1,4 @@
-//! The beginning of a run, as its journal has it.
+//! The inputs of a run, as its journal has them.
 
 use super::INTERPRETER;
 use crate::hub::{Hub, Principal};

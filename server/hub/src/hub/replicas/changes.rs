@@ -1,7 +1,7 @@
-//! Changes of which the clients of all replicas are notified: of the tools, and those that upstreams send.
+//! Changes of which the clients of all replicas are notified: of the tools, and notifications of upstreams.
 //!
-//! Each replica has connections of its own to MCP servers. So what one of them sees, such as a change of a server on its
-//! machine, is told to the others, unless they have seen it too.
+//! Each replica has connections of its own to MCP servers. So one of them tells the others of a change that it sees,
+//! such as that of a server on its machine, unless they have seen it too.
 
 use super::{Incoming, Replicas};
 use crate::hub::LiveHub;

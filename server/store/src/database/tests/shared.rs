@@ -1,4 +1,5 @@
-//! Data that the servers of a database share: the id of the master key, approvals of tools, tokens, what is known of servers, vectors.
+//! Data that the servers of a database share: the id of the master key, approvals of tools, tokens, records of servers,
+//! vectors.
 
 use super::*;
 use crate::sealed::KeySource;

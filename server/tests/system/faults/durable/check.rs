@@ -1,5 +1,5 @@
-//! Violations after an attempt: runs that are lost, payments that were made twice, runs that do not end, outcomes and rows
-//! of the history that are not true.
+//! Violations after an attempt: runs that are lost, payments that were made twice, runs that do not end, false outcomes
+//! and rows of the history.
 
 use super::bank::{Call, describe};
 use super::workload::Run;

@@ -1,4 +1,4 @@
-//! A small encoder whose weights follow a formula. What it must give was computed with NumPy, from the paper's formulas
+//! A small encoder whose weights follow a formula. The expected values were computed with NumPy, from the paper's formulas
 //! and with the exact error function.
 
 use super::*;
