@@ -1,5 +1,5 @@
-//! Measures the history of runs: its cost for a run, the bytes of a recorded run, and the time of filters among 100,000
-//! of them (`CODECALL_RUNS`).
+//! Measures the history of runs: its cost for a run, the bytes of a row, and the time of filters among 100,000 of them
+//! (`CODECALL_RUNS`).
 //!
 //! `cargo bench -p codecall-benches --bench history` prints tables. With the path of a program in
 //! `CODECALL_PROGRAM` its page and its command line answer the filters too.

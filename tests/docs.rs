@@ -418,7 +418,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for line in text.lines() {
         is_code ^= line.starts_with("```");
-        let Some(heading) = line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#') && !is_code)
+        let Some(heading) =
+            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#') && !is_code)
         else {
             continue;
         };

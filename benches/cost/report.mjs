@@ -101,7 +101,7 @@ function summary(groups) {
 const sizes = existsSync(join(WORK, 'sizes.json')) ? read('sizes.json') : undefined;
 const sizesSection = () => `## Sizes
 
-The columns are tokens of the list with the default configuration, with an index of 2,000 tokens, without an index, and for a host that defers tools. The last one has tokens of the answers of a search (median/p95 of 60 searches). The tools are those of ${sizes.servers} real servers.
+The columns are tokens of the list by default, with an index of 2,000 tokens, without an index, and for a host that defers tools. The last one has tokens of the answers of a search (median/p95 of 60 searches). The tools are those of ${sizes.servers} real servers.
 
 ${table(['tools', 'servers', 'direct', '`codecall`', 'index of 2,000', 'no index', '`lean`', 'one query', 'three queries'], sizes.lists.map((row) => row.map((cell) => (typeof cell === 'number' ? thousands(cell) : cell))))}
 
@@ -117,7 +117,7 @@ Does an agent ever need more requests or tokens with CodeCall than with its tool
 \`node benches/cost/run.mjs\` writes it; [benches/cost](../../benches/cost/README.md) says how.
 
 In short: ${summary(GROUPS)}
-On sets held out of all tuning: ${summary(HELD_OUT)}
+On sets held out of tuning: ${summary(HELD_OUT)}
 
 ## Method
 

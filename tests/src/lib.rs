@@ -1,4 +1,4 @@
-//! Code that the tests share: the corpus and its comparison, a host that answers from fixtures in virtual time, a
+//! Code of several tests: the corpus and its comparison, a host with fixtures in virtual time, a
 //! printer of syntax trees, and the sweep.
 
 pub mod compare;

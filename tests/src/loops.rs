@@ -1,7 +1,7 @@
 //! Scripts that make one kind of value, or let one grow, in a loop until a limit ends them.
 //!
-//! Built-ins come from the interpreter's own tables. The value of a turn is kept, dropped, or given to the next turn;
-//! the expressions of [`FORMS`] also wait: in promises, frames, generators and closures. Then [`AFTER`] comes an
+//! Built-ins come from the interpreter's own tables. The value of a turn is kept, dropped, or given to the next turn.
+//! The expressions of [`FORMS`] also wait: in promises, frames, generators and closures. Then [`AFTER`] comes an
 //! operation on
 //! all that was kept. Nothing here calls a tool.
 

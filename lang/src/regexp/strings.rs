@@ -1,5 +1,5 @@
-//! Sets of strings in patterns with the flag `v`: the properties of strings (ECMAScript, table 69), and the
-//! alternatives that match the longest of many strings.
+//! Sets of strings in patterns with the flag `v`: the properties of strings (ECMAScript, table 69), and alternatives
+//! that match the longest string.
 
 use super::parse::{Parser, Result};
 use super::property::property;

@@ -5,7 +5,7 @@
 //! dictionary, its unpacked and its packed size. Then follow the packed chunks (raw deflate). The first, without a
 //! name, has the
 //! keys in order: their number, and each as a text. Each other one is a language. It has the number of its locales, and
-//! for each, in order of the tags, its tag and the tag of the locale that it inherits from. Then follow the number of
+//! for each, in order of the tags, its tag and the tag of its parent. Then follow the number of
 //! its entries, the numbers of their keys in ascending order as differences, the lengths of their values, and the
 //! values. An empty value
 //! says that there is none although the parent has one. The preset dictionary of a chunk is the chunk of a similar

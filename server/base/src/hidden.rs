@@ -1,4 +1,4 @@
-//! Text of others that people do not see as models do: escape sequences of terminals, invisible characters, overrides
+//! Text that people do not see as models do: escape sequences of terminals, invisible characters, overrides
 //! of the direction of text, comments of HTML. Also names that look like others.
 //!
 //! Such text is removed from what tools say of themselves. Results of tools are data of scripts and stay as they are.

@@ -4,7 +4,7 @@
 //! largest freed block, at most 64 MB. With an arena for each thread, that adds up to a gigabyte after some large
 //! scripts.
 //! Other allocators (mimalloc, jemalloc) copy a large block when it grows or shrinks, so a run would need twice its
-//! limit for a moment. glibc lets the kernel move its pages.
+//! limit for a moment. Here glibc lets the kernel move its pages.
 //!
 //! This file has the only `unsafe` of the repository: two functions of glibc that any thread may call at any time.
 

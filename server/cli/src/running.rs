@@ -207,9 +207,7 @@ mod socket {
                     Err(CommandError::new("the running server reads its configuration again; repeat the command"))
                 }
                 Err(error) => {
-                    output::notice(&format!(
-                        "the running server did not answer: {error}. Its effects are not known"
-                    ));
+                    output::notice(&format!("the running server did not answer: {error}. Its effects are not known"));
                     Ok(None)
                 }
             }

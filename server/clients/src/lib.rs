@@ -1,5 +1,5 @@
-//! Configuration files of MCP clients: their places, their servers, the same servers in our own configuration, and the
-//! change of a file that starts CodeCall instead.
+//! Configuration files of MCP clients: their places, their servers, the same servers in our own configuration, and
+//! changes that start CodeCall instead.
 //!
 //! ```text
 //! Surroundings ─find─▶ Found (a file of a client) ─convert─▶ Server or Skipped ─merge─▶ Plan ─write─▶ codecall.toml

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The runs that go on after the end of their server: with another server on the same store, or with the same one after
-/// its restart. They need a store.
+/// The runs that go on after the end of their server: with another one on the same store, or after its restart. They
+/// need a store.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct DurableConfig {

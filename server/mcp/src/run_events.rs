@@ -1,4 +1,4 @@
-//! The events of a run, forwarded to the client: progress if it has given a token, log messages if it wants them, and
+//! The events of a run, forwarded to the client: progress if it has given a token, wanted log messages, and
 //! notifications of the script.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 

@@ -223,7 +223,7 @@ async fn configurations() {
 
     let explained = codecall(&["config", "explain", "pool.maxRuns"]).await;
     let expected = "pool.maxRuns\n  type: whole number, 1 to 100000\n  default: 32\n  \
-                    environment: CODECALL_POOL_MAX_RUNS\n  Scripts that run at the same time, beside those that wait for tools, timers or people. Clients share them.\n";
+                    environment: CODECALL_POOL_MAX_RUNS\n  Scripts that run at the same time, beside scripts in wait for tools, timers or people. Clients share them.\n";
     assert_eq!((explained.code, explained.stdout.as_str()), (Some(0), expected));
     let section = codecall(&["config", "explain", "mcpServers.github"]).await;
     for part in ["mcpServers.NAME.command\n", "mcpServers.NAME.url\n", "other names: serverUrl, httpUrl\n"] {

@@ -1,5 +1,5 @@
-//! HTTP services with OpenAPI descriptions as upstreams: a service of these tests that echoes requests, the example of
-//! the documentation, and a service of another project.
+//! HTTP services with OpenAPI descriptions as upstreams: a service that echoes requests, the example of the
+//! documentation, and a service of another project.
 
 mod tokens;
 

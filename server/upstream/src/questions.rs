@@ -1,6 +1,5 @@
-//! Questions of an MCP server to the client of a call: requests of a server with a session, and results that require
-//! input of one
-//! without.
+//! Questions of an MCP server to the client of a call: requests of a server with a session, results that require input
+//! of another.
 //!
 //! A request over standard input and output does not say which call it belongs to. [`Attribution`] says how that is
 //! decided. A question whose client is not known is refused.

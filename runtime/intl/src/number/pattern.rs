@@ -1,4 +1,4 @@
-//! From a number and the options of a formatter to typed parts, as in ICU: the digits, the modifiers around them, and
+//! From a number and the options of a formatter to typed parts: the digits, the modifiers around them, and
 //! the trimming of spaces.
 //!
 //! charged: by the callers, by the width of the numbers

@@ -1,5 +1,5 @@
 //! Calls that are refused because there were too many. They are made again at the time that the error says, if the tool
-//! does no harm by that, and within the time of the run. Calls of a tool that has refused one take turns in the run.
+//! does no harm, and within the time of the run. Calls of a tool that has refused one take turns in the run.
 
 use super::approval::is_repeatable;
 use super::{Before, Hook, HookCall, Passing, Pipeline};

@@ -1,7 +1,7 @@
 //! Changes of which the clients of all replicas are notified: of the tools, and notifications of upstreams.
 //!
 //! Each replica has connections of its own to MCP servers. So one of them tells the others of a change that it sees,
-//! such as that of a server on its machine, unless they have seen it too.
+//! such as that of a server on its machine.
 
 use super::{Incoming, Replicas};
 use crate::hub::LiveHub;
