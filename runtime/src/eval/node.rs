@@ -1,8 +1,8 @@
 //! Executable code: trees of specialised nodes, and lists of operations where code can suspend.
 //!
 //! An expression or statement that cannot suspend is one tree, evaluated by ordinary calls of Rust.
-//! A node that can suspend is an operation of a list: an `await`, a call of a function of the script, a loop, which may
-//! pause. Its operands are trees. So no function of the script is on the native stack,
+//! A node that can suspend is an operation of a list: an `await`, a call of a function of the script, a loop. Its
+//! operands are trees. So no function of the script is on the native stack,
 //! except leaves, which call nothing.
 
 mod call;

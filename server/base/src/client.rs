@@ -1,4 +1,4 @@
-//! The client of a call or a run, and the questions of tools to it: input of a person, a message of its model, its roots.
+//! The client of a call or a run, and questions of tools to it: input of a person, a message of its model, roots.
 //!
 //! Here a question is data of MCP. How it reaches the client, and what is checked before, is not known here.
 

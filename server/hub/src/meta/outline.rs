@@ -1,5 +1,4 @@
-//! The outline of a long result, for a client that gets its beginning: its shape, the lengths of its lists, and a way
-//! to select a part.
+//! The outline of a long result, for a client that gets its beginning: shape, lengths of lists, and a way to select a part.
 
 use agentscript::declarations::name;
 use agentscript::text_form::{self, Form, Reading};
