@@ -1,6 +1,6 @@
 //! Operators and texts of BigInts (ECMAScript 6.1.6.2).
 //!
-//! Work is charged before it is done, by the number of 64-bit limbs: a product costs in proportion to its size, so
+//! Work is charged before it is done, by the number of 64-bit limbs. A product costs in proportion to its size, so
 //! that no power stalls a run. Operations of more than some milliseconds are done in pieces ([`large`]).
 
 mod large;
