@@ -21,9 +21,8 @@ pub mod escape;
 pub mod function;
 pub mod generator;
 pub mod global;
-#[cfg(test)]
-mod guard;
 pub mod headers;
+mod hooks;
 pub mod inspect;
 #[cfg(feature = "intl")]
 pub mod intl;

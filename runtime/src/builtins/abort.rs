@@ -124,17 +124,16 @@ impl InternalSlots for SignalState {
 /// Returns how Node prints a signal, its controller or its event.
 pub fn inspected(vm: &Vm, object: Value) -> String {
     let state = |signal: Value| vm.signal_state(signal);
-    // bounded: names of ours, and a number
     if let Some(&AbortController(signal)) = vm.heap.slots(object) {
         let aborted = state(signal).is_some_and(|state| state.aborted);
-        format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}")
+        format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}") // bounded: names of ours
     } else if let Some(&AbortEvent(signal)) = vm.heap.slots(object) {
         let time = number_text(state(signal).map_or(0.0, |state| state.time));
         let fields = "type: 'abort',\n  defaultPrevented: false,\n  cancelable: false";
-        format!("Event {{\n  {fields},\n  timeStamp: {time}\n}}")
+        format!("Event {{\n  {fields},\n  timeStamp: {time}\n}}") // bounded: names of ours, and a number
     } else {
         let aborted = state(object).is_some_and(|state| state.aborted);
-        format!("AbortSignal {{ aborted: {aborted} }}")
+        format!("AbortSignal {{ aborted: {aborted} }}") // bounded: names of ours
     }
 }
 

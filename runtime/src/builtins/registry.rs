@@ -4,9 +4,7 @@
 
 use super::*;
 use crate::eval::prelude::Prelude;
-use crate::eval::registry::{Hooks, Registry, Tables};
-use crate::eval::vm::Vm;
-use crate::heap::Yields;
+use crate::eval::registry::{Registry, Tables};
 use crate::value::atom::{Atom, known};
 use crate::value::family::Family;
 use std::sync::LazyLock;
@@ -139,16 +137,6 @@ fn tables() -> Tables {
             response::INTRINSICS,
             url::params::INTRINSICS,
         ],
-        hooks: Hooks {
-            next_item: iterator::next_item,
-            iterate_bytes: |vm, value| bytes::iterator(vm, value, Yields::Values),
-            inherited_names: Vm::inherited_names,
-            inspect: |vm, value, limit| vm.inspect(value, inspect::Options { limit, ..inspect::Options::default() }),
-            input: Vm::context_value,
-            tool_member: Vm::tool_member,
-            missing_tool: Vm::missing_tool,
-            call_tool: Vm::call_tool_value,
-            call_host_function: Vm::call_host_function,
-        },
+        hooks: hooks::HOOKS,
     }
 }

@@ -4,12 +4,15 @@
 //! reads one by a method of [`Heap`] whose name begins with `charged_`. It charges fuel in proportion *before* it gives
 //! the data, so the limits of time and steps are checked before the work.
 //! `Heap::bytes`, `Heap::items` and the like charge nothing: they are for the interpreter itself, and for built-ins
-//! that have charged otherwise. The test in `builtins/guard.rs` refuses them in built-ins unless a comment gives the reason.
+//! that have charged otherwise. The test in `charge/guard.rs` refuses them in built-ins unless a comment gives the reason.
 //!
 //! **Growing.** Data that grows with data of a script grows in a [`Buffer`]: it counts before it allocates, and stops at
 //! the limit. When it becomes a string or an array ([`Heap::string_of`], [`Heap::array_of`]) its memory is handed over;
 //! when it is dropped it is given back at once. Memory of another form, whose size is known before, is counted by a
 //! [`Hold`] beside it ([`Heap::hold`]). Live data, garbage and held data never pass [`Meter::most_bytes`].
+
+#[cfg(test)]
+mod guard;
 
 use super::Heap;
 use crate::meter::Meter;

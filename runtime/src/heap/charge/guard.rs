@@ -75,7 +75,7 @@ fn misses(name: &str, text: &str) -> Vec<String> {
             let refused =
                 REFUSED.iter().filter(|(what, _)| line.contains(what) && !(is_message && *what == "format!("));
             found.extend(refused.map(|(what, instead)| {
-                format!("{name}:{}: `{what}`: use {instead}, or say why not (see builtins/guard.rs)", number + 1)
+                format!("{name}:{}: `{what}`: use {instead}, or say why not (see heap/charge/guard.rs)", number + 1)
             }));
         }
         above = line;
