@@ -28,7 +28,7 @@ pub struct Code {
     pub iterated: Vec<Span>,
     /// One more than the highest number of an object literal.
     pub object_sites: u32,
-    /// What gives the result.
+    /// The statement or value that gives the result of the script.
     pub result: ResultSource,
     /// Whether values of the script may be iterable: see [`Program::iterables`](agentscript_lang::program::Program).
     pub iterables: bool,
@@ -64,7 +64,7 @@ pub struct Function {
     pub captures_only: bool,
     /// Whether the same is true and nothing in it can suspend.
     pub is_direct: bool,
-    /// What is executed.
+    /// The body: a tree, or the operations in `ops`.
     pub body: Body,
     /// The operations, where the body is no tree.
     pub ops: Vec<Op>,

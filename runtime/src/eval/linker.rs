@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The functions whose names an app, or a tool that is a function, takes over.
 const YIELDING: &[&str] = &["parseText"];
 
-/// What a script sees of its host: the functions of a dialect, and those that an embedder adds.
+/// The functions of a host that a script sees: those of a dialect, and those that an embedder adds.
 ///
 /// Cheap to clone. Two linkers are equal if one is an unchanged clone of the other: functions cannot be compared.
 #[derive(Clone)]
@@ -37,11 +37,11 @@ pub struct Row {
     pub name: Box<str>,
     /// The `length` of the function object.
     pub length: u8,
-    /// What a call does.
+    /// The effect of a call.
     pub binding: Binding,
 }
 
-/// What a call of a host function does.
+/// The effect of a call of a host function.
 #[derive(Clone)]
 pub enum Binding {
     /// It calls a built-in of the dialect, by its number in the registry.

@@ -100,9 +100,9 @@ pub struct Global {
     pub name: &'static str,
     /// The `length` of the function object.
     pub length: u8,
-    /// What a call does.
+    /// The effect of a call.
     pub call: Body,
-    /// What `new` does, where that is allowed.
+    /// The effect of `new`; absent if it is refused.
     pub construct: Option<Body>,
     /// Static functions.
     pub functions: &'static [Row],

@@ -22,9 +22,9 @@ pub struct Native {
     pub name: &'static str,
     /// The `length` of the function object.
     pub length: u8,
-    /// What a call does.
+    /// The effect of a call.
     pub call: Body,
-    /// What `new` does.
+    /// The effect of `new`; absent if it is refused.
     pub construct: Option<Body>,
     /// The fast path that is tried before a function of the prelude is called.
     pub direct: Option<DirectFn>,

@@ -35,7 +35,7 @@ impl FunctionRef {
     }
 }
 
-/// What happens to the value that a frame returns.
+/// The use of the value that a frame returns.
 #[derive(Clone, Copy, Debug)]
 pub enum After {
     /// The caller goes on with it.
@@ -72,7 +72,7 @@ pub enum Waiter {
     Nobody,
     /// The caller.
     Caller,
-    /// What [`After::Job`] resolves.
+    /// The promise that [`After::Job`] resolves.
     Job(Value),
 }
 
@@ -85,7 +85,7 @@ pub struct Frame<S> {
     pub pc: u32,
     /// The slot of the value it waits for.
     pub dst: Slot,
-    /// What happens to its result.
+    /// The use of its result.
     pub after: After,
     /// Parameters, variables, captures, temporaries.
     pub slots: S,

@@ -102,7 +102,7 @@ impl Class {
 /// A plain object or an error.
 pub struct Object {
     shape: u16,
-    /// What it is.
+    /// Its class.
     pub class: Class,
     /// The flags of this module.
     pub flags: u8,
@@ -114,7 +114,7 @@ pub struct Object {
 
 /// The slots behind the inline ones of an object that has no more than these.
 pub type Far = [Value; FAR];
-/// What they take.
+/// The bytes that far slots take.
 pub(super) const FAR_COST: usize = slab_cost::<Far>();
 
 /// Properties that do not fit into the object and its far slots.

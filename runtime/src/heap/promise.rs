@@ -102,7 +102,7 @@ pub enum Reaction {
         fulfilled: Value,
         /// Called with the reason.
         rejected: Value,
-        /// What the result resolves.
+        /// The promise that the result of the handler resolves.
         derived: Value,
     },
 }
@@ -116,7 +116,7 @@ pub enum Job {
     Adopt {
         /// The promise.
         promise: Value,
-        /// What it was resolved with.
+        /// The value that the promise was resolved with.
         thenable: Value,
         /// Its method.
         then: Value,

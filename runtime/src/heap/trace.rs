@@ -14,11 +14,11 @@ pub struct Trace {
     pub open: Option<u32>,
     /// The tool call whose failure this error is.
     pub call: Option<Box<Failed>>,
-    /// What was not found, for hints.
+    /// The name that was not found, for hints.
     pub missing: Option<Missing>,
 }
 
-/// What does not exist.
+/// A name or thing of the script that does not exist.
 #[derive(Clone, Debug)]
 pub enum Missing {
     /// A name that nothing declares.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a run knows of time.
+/// The clock, slice and limits of time of a run.
 pub struct Timer {
     /// The clock of the host.
     pub clock: Arc<dyn Clock>,

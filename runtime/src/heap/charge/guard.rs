@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-/// What is refused, and what to write instead.
+/// Refused calls, each with the call to write instead.
 const REFUSED: &[(&str, &str)] = &[
     ("heap.bytes(", "Heap::charged_bytes"),
     ("heap.text(", "Heap::charged_text"),
@@ -33,7 +33,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("format!(", "text of bounded parts"),
 ];
 
-/// What formats a message of an error or a failure. Everything that prints a value there cuts it:
+/// Beginnings of lines that format a message of an error or a failure. Everything that prints a value there cuts it:
 /// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Heap::atom_text`, `Vm::callable_name`.
 /// Nothing else gives text without a charge.
 const MESSAGES: &[&str] = &["_error(&format!(", "let message = format!("];

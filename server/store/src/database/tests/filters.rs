@@ -4,7 +4,7 @@ use super::*;
 
 /// 100,000 runs: run it with `--ignored --nocapture` to see the figures.
 #[tokio::test]
-#[ignore = "it takes half a minute without optimisation"]
+#[ignore = "SKIPPED: it takes half a minute without optimisation: cargo test --release -p codecall-store --lib -- --ignored filters"]
 #[expect(clippy::print_stdout, reason = "figures for people")]
 async fn filters_are_quick_in_100_000_runs() {
     let folder = Folder::new("many");
