@@ -1,5 +1,8 @@
 //! A run: one execution of one script, as a state machine.
 
+use crate::builtins::timer;
+use crate::builtins::tool::fetch;
+use crate::builtins::tool::settle;
 use crate::eval::execute::{Exit, stopped};
 use crate::eval::stress::Stress;
 use crate::eval::vm::Vm;
@@ -293,7 +296,7 @@ impl Run {
     /// Let the next timer fire, if it is due.
     fn fire(&mut self) -> Result<bool, Box<Failure>> {
         let Some(timer) = self.vm.take_due_timer().map_err(failure_of)? else { return Ok(false) };
-        let exit = self.vm.run_timer(timer);
+        let exit = timer::run_timer(&mut self.vm, timer);
         self.yields = self.halted(exit)?;
         Ok(true)
     }
@@ -335,7 +338,7 @@ impl Run {
     /// Process an event.
     fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
         match event {
-            Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
+            Event::Settled { id, result } => settle::settle_call(&mut self.vm, id, result).map_err(failure_of),
             Event::Time(ms) => {
                 self.vm.schedule.reach(ms);
                 Ok(())
@@ -456,7 +459,7 @@ impl Run {
         if let Some(call) = trace.as_ref().and_then(|trace| trace.call.as_deref()) {
             let (code, message) = match code {
                 Some(code) => (code, message),
-                None => vm.with_cause(value, message),
+                None => fetch::with_cause(vm, value, message),
             };
             let mut failure = Failure::new(Status::ToolError, code, message);
             failure.tool_name = Some(cut_text(&call.tool, MAX_NAME_BYTES));

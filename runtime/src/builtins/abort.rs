@@ -4,7 +4,11 @@
 use super::timer::start;
 use super::url::coded;
 use super::{Body, Global, Row, arg, getter, native, prelude};
+use crate::builtins::dom_exception;
 use crate::builtins::registry::registry;
+use crate::builtins::timer;
+use crate::builtins::tool::settle;
+use crate::builtins::url::params;
 use crate::eval::calls::{Open, Style};
 use crate::eval::execute::Exit;
 use crate::eval::schedule::Action;
@@ -123,7 +127,7 @@ impl InternalSlots for SignalState {
 
 /// Returns how Node prints a signal, its controller or its event.
 pub fn inspected(vm: &Vm, object: Value) -> String {
-    let state = |signal: Value| vm.signal_state(signal);
+    let state = |signal: Value| signal_state(vm, signal);
     if let Some(&AbortController(signal)) = vm.heap.slots(object) {
         let aborted = state(signal).is_some_and(|state| state.aborted);
         format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}") // bounded: names of ours
@@ -215,15 +219,15 @@ fn abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let signals = arg(arguments, 0);
     if !signals.is(Kind::Array) {
-        let received = vm.received(signals)?;
+        let received = params::received(vm, signals)?;
         // bounded: by what is shown of a value
         let message = format!("The \"signals\" argument must be an instance of Array. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     let signals = vm.heap.charged_items_copy(signals)?;
     for (index, &signal) in signals.iter().enumerate() {
-        if vm.signal_state(signal).is_none() {
-            let received = vm.received(signal)?;
+        if signal_state(vm, signal).is_none() {
+            let received = params::received(vm, signal)?;
             // bounded: by what is shown of a value
             let message =
                 format!("The \"signals[{index}]\" argument must be an instance of AbortSignal. Received {received}"); // bounded: as above
@@ -231,7 +235,7 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
     }
     vm.work(signals.len())?;
-    let aborted = signals.iter().find_map(|&signal| vm.signal_state(signal).filter(|state| state.aborted));
+    let aborted = signals.iter().find_map(|&signal| signal_state(vm, signal).filter(|state| state.aborted));
     if let Some(SignalState { reason, .. }) = aborted {
         let reason = *reason;
         return Ok(make(vm, SignalState { aborted: true, reason, ..SignalState::default() }));
@@ -239,7 +243,7 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let result = make(vm, SignalState::default());
     for &signal in &*signals {
         vm.heap.meter.add_bytes(2 * size_of::<Value>());
-        if let Some(state) = vm.signal_state_mut(signal) {
+        if let Some(state) = signal_state_mut(vm, signal) {
             state.dependents.push(result);
         }
     }
@@ -250,7 +254,7 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn timeout(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let delay = arg(arguments, 0);
     if !delay.is_number() {
-        let received = vm.received(delay)?;
+        let received = params::received(vm, delay)?;
         // bounded: by what is shown of a value
         let message = format!("The \"delay\" argument must be of type number. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
@@ -266,7 +270,7 @@ fn timeout(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.heap.add_flags(error, CODED);
         return Err(Thrown::value(error));
     }
-    vm.check_timers()?;
+    timer::check_timers(vm)?;
     let signal = make(vm, SignalState::default());
     start(vm, ms.max(1.0) as u64, Action::Abort(signal), false)?;
     Ok(signal)
@@ -301,7 +305,7 @@ fn set_on_abort(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let is_function = vm.type_of(listener) == "function";
     let known = state(vm, this)?.listeners.contains(&Listener::OnAbort);
     if is_function && !known {
-        vm.listen(this, Listener::OnAbort);
+        listen(vm, this, Listener::OnAbort);
     }
     let state = state(vm, this)?;
     if !is_function {
@@ -323,7 +327,7 @@ fn add_event_listener(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = state(vm, this)?.listeners.len();
     vm.work(length / 8)?;
     if is_abort && !state(vm, this)?.listeners.contains(&Listener::Callback(listener)) {
-        vm.listen(this, Listener::Callback(listener));
+        listen(vm, this, Listener::Callback(listener));
     }
     Ok(Value::UNDEFINED)
 }
@@ -350,7 +354,7 @@ fn listener(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<(boo
         return Ok(None);
     }
     if !listener.is_object() {
-        let received = vm.received(listener)?;
+        let received = params::received(vm, listener)?;
         // bounded: by what is shown of a value
         let message = format!("The \"listener\" argument must be an instance of EventListener. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
@@ -371,7 +375,7 @@ fn event_target(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn event_time(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let signal = event_target(vm, this, &[])?;
-    Ok(Value::number(vm.signal_state(signal).map_or(0.0, |state| state.time)))
+    Ok(Value::number(signal_state(vm, signal).map_or(0.0, |state| state.time)))
 }
 
 /// `$abort_target(controller)`: its signal.
@@ -382,7 +386,7 @@ fn target(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$abort_reason(reason)`: the reason, or an `AbortError`.
 fn default_reason(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match arg(arguments, 0) {
-        Value::UNDEFINED => Ok(vm.new_exception("AbortError", "This operation was aborted")),
+        Value::UNDEFINED => Ok(dom_exception::new_exception(vm, "AbortError", "This operation was aborted")),
         reason => Ok(reason),
     }
 }
@@ -405,14 +409,14 @@ fn begin_abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut rest = Buffer::new();
     for listener in listeners {
         match listener {
-            Listener::Call(id) => vm.cancel_call(id, reason),
+            Listener::Call(id) => cancel_call(vm, id, reason),
             Listener::Callback(_) | Listener::OnAbort => rest.push(vm, listener)?,
         }
     }
     // The first one is taken from the end.
     rest.reverse();
     let rest = rest.into_vec();
-    if let Some(state) = vm.signal_state_mut(signal) {
+    if let Some(state) = signal_state_mut(vm, signal) {
         state.listeners = rest;
     }
     let dependents = vm.heap.new_array(dependents);
@@ -441,7 +445,7 @@ fn make(vm: &mut Vm, state: SignalState) -> Value {
 }
 
 fn state(vm: &mut Vm, this: Value) -> Result<&mut SignalState> {
-    if vm.signal_state(this).is_none() {
+    if signal_state(vm, this).is_none() {
         let what = vm.describe(this);
         let message = format!("Value of \"this\" must be of type AbortSignal: {what}");
         return Err(coded(vm, "ERR_INVALID_THIS", &message));
@@ -452,56 +456,54 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut SignalState> {
     }
 }
 
-impl Vm {
-    /// The state of a signal.
-    pub(super) fn signal_state(&self, signal: Value) -> Option<&SignalState> {
-        self.heap.slots(signal)
-    }
+/// The state of a signal.
+pub(super) fn signal_state(vm: &Vm, signal: Value) -> Option<&SignalState> {
+    vm.heap.slots(signal)
+}
 
-    fn signal_state_mut(&mut self, signal: Value) -> Option<&mut SignalState> {
-        self.heap.slots_mut(signal)
-    }
+fn signal_state_mut(vm: &mut Vm, signal: Value) -> Option<&mut SignalState> {
+    vm.heap.slots_mut(signal)
+}
 
-    /// Add a listener to a signal that is not aborted. Those of calls that have ended are forgotten before the list
-    /// grows.
-    pub(super) fn listen(&mut self, signal: Value, listener: Listener) {
-        let calls = &self.host.calls;
-        let Some(state) = self.heap.slots_mut::<SignalState>(signal) else { return };
-        if state.aborted {
-            return;
-        }
-        let before = state.listeners.capacity();
-        if state.listeners.len() == before {
-            state.listeners.retain(|listener| !matches!(listener, Listener::Call(id) if !calls.is_open(*id)));
-        }
-        state.listeners.push(listener);
-        let grown = (state.listeners.capacity() - before) * size_of::<Listener>();
-        self.heap.meter.add_bytes(grown);
+/// Add a listener to a signal that is not aborted. Those of calls that have ended are forgotten before the list
+/// grows.
+pub(super) fn listen(vm: &mut Vm, signal: Value, listener: Listener) {
+    let calls = &vm.host.calls;
+    let Some(state) = vm.heap.slots_mut::<SignalState>(signal) else { return };
+    if state.aborted {
+        return;
     }
-
-    /// Cancel a call that has no answer: its promise is rejected with the reason of the signal.
-    fn cancel_call(&mut self, id: CallId, reason: Value) {
-        let Some(call) = self.host.calls.cancel(id) else { return };
-        self.heap.meter.release_bytes(call.cost());
-        let Open { tool, promise, style, .. } = call;
-        self.abort_call(promise, style, tool, reason);
+    let before = state.listeners.capacity();
+    if state.listeners.len() == before {
+        state.listeners.retain(|listener| !matches!(listener, Listener::Call(id) if !calls.is_open(*id)));
     }
+    state.listeners.push(listener);
+    let grown = (state.listeners.capacity() - before) * size_of::<Listener>();
+    vm.heap.meter.add_bytes(grown);
+}
 
-    /// Settle the promise of a call that was cancelled, or that is not made because its signal is aborted.
-    pub(super) fn abort_call(&mut self, promise: Value, style: Style, tool: Value, reason: Value) {
-        if style != Style::Success {
-            return self.reject_promise(promise, reason);
-        }
-        let answer = self.failed_answer(&ToolError::new(ErrorCode::ExecutionAborted, "The call was aborted"), tool);
-        self.settle_promise(promise, State::Fulfilled, answer);
+/// Cancel a call that has no answer: its promise is rejected with the reason of the signal.
+fn cancel_call(vm: &mut Vm, id: CallId, reason: Value) {
+    let Some(call) = vm.host.calls.cancel(id) else { return };
+    vm.heap.meter.release_bytes(call.cost());
+    let Open { tool, promise, style, .. } = call;
+    abort_call(vm, promise, style, tool, reason);
+}
+
+/// Settle the promise of a call that was cancelled, or that is not made because its signal is aborted.
+pub(super) fn abort_call(vm: &mut Vm, promise: Value, style: Style, tool: Value, reason: Value) {
+    if style != Style::Success {
+        return vm.reject_promise(promise, reason);
     }
+    let answer = settle::failed_answer(vm, &ToolError::new(ErrorCode::ExecutionAborted, "The call was aborted"), tool);
+    vm.settle_promise(promise, State::Fulfilled, answer);
+}
 
-    /// Abort a signal of `AbortSignal.timeout`.
-    pub(super) fn time_out_signal(&mut self, signal: Value) -> Exit {
-        let reason = self.new_exception("TimeoutError", "The operation was aborted due to timeout");
-        match registry().intrinsic("$abort") {
-            Some(abort) => self.call_back(Value::handle(Kind::Native, abort), &[signal, reason]),
-            None => Exit::Idle,
-        }
+/// Abort a signal of `AbortSignal.timeout`.
+pub(super) fn time_out_signal(vm: &mut Vm, signal: Value) -> Exit {
+    let reason = dom_exception::new_exception(vm, "TimeoutError", "The operation was aborted due to timeout");
+    match registry().intrinsic("$abort") {
+        Some(abort) => vm.call_back(Value::handle(Kind::Native, abort), &[signal, reason]),
+        None => Exit::Idle,
     }
 }

@@ -13,6 +13,7 @@ mod walk;
 pub use join::to_string;
 
 use super::{Body, Global, Row, arg, native, prelude};
+use crate::builtins::function;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::heap::Yields;
@@ -412,7 +413,7 @@ fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error(&format!("{name} called on null or undefined")));
     }
     let length = vm.length_of(this)?;
-    vm.check_callable(function)?;
+    function::check_callable(vm, function)?;
     Ok(Value::number(length))
 }
 

@@ -4,6 +4,7 @@ pub mod array_buffer;
 pub(crate) mod text;
 
 use super::{Body, Global, Row, arg, getter, native, prelude};
+use crate::builtins::function;
 use crate::eval::operator::MAX_STRING;
 use crate::eval::vm::Vm;
 use crate::heap::Yields;
@@ -420,7 +421,7 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `$view(self, fn, name)`: the length of a receiver, once it and the callback have been checked.
 fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let length = checked_length(vm, Value::UNDEFINED, &[arg(arguments, 0), arg(arguments, 2)])?;
-    vm.check_callable(arg(arguments, 1))?;
+    function::check_callable(vm, arg(arguments, 1))?;
     Ok(length)
 }
 
@@ -566,9 +567,7 @@ fn position_or_none(position: Option<usize>) -> Value {
     Value::number(position.map_or(-1.0, |position| position as f64))
 }
 
-impl Vm {
-    /// The bytes that an API of the web takes: a `Uint8Array` or an `ArrayBuffer`.
-    pub fn is_bytes(&self, value: Value) -> bool {
-        matches!(value.kind(), Kind::Uint8Array | Kind::ArrayBuffer)
-    }
+/// The bytes that an API of the web takes: a `Uint8Array` or an `ArrayBuffer`.
+pub fn is_bytes(value: Value) -> bool {
+    matches!(value.kind(), Kind::Uint8Array | Kind::ArrayBuffer)
 }

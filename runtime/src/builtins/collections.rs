@@ -93,7 +93,7 @@ fn new_map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             let entries = vm.iterate_to_list(source)?;
             vm.heap.map_reserve(map, entries.len());
             for entry in entries {
-                let (key, value) = vm.entry_of(entry)?;
+                let (key, value) = entry_of(vm, entry)?;
                 put(vm, map, key, value)?;
             }
         }
@@ -213,7 +213,7 @@ fn is_iterator(_: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$putEntry(map, entry)`
 fn put_entry(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let (key, value) = vm.entry_of(arg(arguments, 1))?;
+    let (key, value) = entry_of(vm, arg(arguments, 1))?;
     put(vm, arg(arguments, 0), key, value)?;
     Ok(Value::UNDEFINED)
 }
@@ -289,14 +289,12 @@ pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
     }
 }
 
-impl Vm {
-    /// Key and value of an entry of an iterable, for `new Map` and `Object.fromEntries`.
-    pub fn entry_of(&mut self, entry: Value) -> Result<(Value, Value)> {
-        if !entry.is_object() {
-            let what = self.describe(entry);
-            return Err(self.type_error(&format!("Iterator value {what} is not an entry object")));
-        }
-        let key = self.get_index(entry, Value::ZERO)?;
-        Ok((key, self.get_index(entry, Value::number(1.0))?))
+/// Key and value of an entry of an iterable, for `new Map` and `Object.fromEntries`.
+pub fn entry_of(vm: &mut Vm, entry: Value) -> Result<(Value, Value)> {
+    if !entry.is_object() {
+        let what = vm.describe(entry);
+        return Err(vm.type_error(&format!("Iterator value {what} is not an entry object")));
     }
+    let key = vm.get_index(entry, Value::ZERO)?;
+    Ok((key, vm.get_index(entry, Value::number(1.0))?))
 }

@@ -6,6 +6,8 @@ mod time;
 
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
+use crate::builtins::inspect;
+use crate::builtins::tool;
 use crate::eval::vm::Vm;
 use crate::heap::block;
 use crate::interface::error_code::ErrorCode;
@@ -55,88 +57,86 @@ const LOG: &str = "";
 const WARN: &str = "[warn] ";
 const ERROR: &str = "[error] ";
 
-impl Vm {
-    /// Add a line to the log.
-    fn log_line(&mut self, prefix: &str, text: &str) -> Result {
-        let indent = " ".repeat(self.output.console.indent);
-        let limits = &self.heap.meter.limits;
-        let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
-        self.heap.charge_bytes(text.len())?;
-        let lines = 1 + if indent.is_empty() { 0 } else { memchr::memchr_iter(b'\n', text.as_bytes()).count() };
-        let length = prefix.len() + text.len() + lines * indent.len();
-        self.output.log_bytes += length;
-        self.output.log_calls += 1;
-        if self.output.log_calls > max_calls {
-            return Err(Thrown::limit(
-                ErrorCode::ConsoleLimit,
-                // bounded: a number
-                format!("The script exceeded its console limit of {max_calls} calls; log less"),
-            ));
-        }
-        if self.output.log_bytes > max_bytes {
-            return Err(too_much(max_bytes));
-        }
-        self.work(1 + length / 16)?;
-        let _hold = self.heap.hold(2 * length)?;
-        // bounded: by what a script may log
-        let text = if lines == 1 { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
-        let line = format!("{prefix}{indent}{text}"); // bounded: the same
-        self.heap.meter.keep_bytes(size_of::<String>() + block(line.len()));
-        self.output.logs.push(line);
-        Ok(Value::UNDEFINED)
+/// Add a line to the log.
+fn log_line(vm: &mut Vm, prefix: &str, text: &str) -> Result {
+    let indent = " ".repeat(vm.output.console.indent);
+    let limits = &vm.heap.meter.limits;
+    let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
+    vm.heap.charge_bytes(text.len())?;
+    let lines = 1 + if indent.is_empty() { 0 } else { memchr::memchr_iter(b'\n', text.as_bytes()).count() };
+    let length = prefix.len() + text.len() + lines * indent.len();
+    vm.output.log_bytes += length;
+    vm.output.log_calls += 1;
+    if vm.output.log_calls > max_calls {
+        return Err(Thrown::limit(
+            ErrorCode::ConsoleLimit,
+            // bounded: a number
+            format!("The script exceeded its console limit of {max_calls} calls; log less"),
+        ));
     }
+    if vm.output.log_bytes > max_bytes {
+        return Err(too_much(max_bytes));
+    }
+    vm.work(1 + length / 16)?;
+    let _hold = vm.heap.hold(2 * length)?;
+    // bounded: by what a script may log
+    let text = if lines == 1 { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
+    let line = format!("{prefix}{indent}{text}"); // bounded: the same
+    vm.heap.meter.keep_bytes(size_of::<String>() + block(line.len()));
+    vm.output.logs.push(line);
+    Ok(Value::UNDEFINED)
+}
 
-    /// An error where text of so many bytes is more than a script may log.
-    fn check_line(&mut self, bytes: usize) -> Result<()> {
-        let limit = self.heap.meter.limits.max_console_bytes as usize;
-        if bytes > limit { Err(too_much(limit)) } else { self.heap.charge_bytes(bytes) }
-    }
+/// An error where text of so many bytes is more than a script may log.
+fn check_line(vm: &mut Vm, bytes: usize) -> Result<()> {
+    let limit = vm.heap.meter.limits.max_console_bytes as usize;
+    if bytes > limit { Err(too_much(limit)) } else { vm.heap.charge_bytes(bytes) }
+}
 
-    /// The text of a string that is logged; an error, before anything is read, where it is too long.
-    fn line_text(&mut self, string: Value) -> Result<String> {
-        let bytes = self.heap.str(string).bytes as usize;
-        self.check_line(bytes)?;
-        self.reserve(4 * bytes)?;
-        Ok(self.heap.text(string).into_owned()) // charged: above
-    }
+/// The text of a string that is logged; an error, before anything is read, where it is too long.
+fn line_text(vm: &mut Vm, string: Value) -> Result<String> {
+    let bytes = vm.heap.str(string).bytes as usize;
+    check_line(vm, bytes)?;
+    vm.reserve(4 * bytes)?;
+    Ok(vm.heap.text(string).into_owned()) // charged: above
+}
 
-    /// How `console` prints objects.
-    fn console_options(&self) -> Options {
-        Options { limit: self.heap.meter.limits.max_console_bytes as usize, ..Options::default() }
-    }
+/// How `console` prints objects.
+fn console_options(vm: &Vm) -> Options {
+    Options { limit: vm.heap.meter.limits.max_console_bytes as usize, ..Options::default() }
 }
 
 fn log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let text = vm.format(arguments)?;
-    vm.log_line(LOG, &text)
+    let text = format::format(vm, arguments)?;
+    log_line(vm, LOG, &text)
 }
 
 fn warn(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let text = vm.format(arguments)?;
-    vm.log_line(WARN, &text)
+    let text = format::format(vm, arguments)?;
+    log_line(vm, WARN, &text)
 }
 
 fn error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let text = vm.format(arguments)?;
-    vm.log_line(ERROR, &text)
+    let text = format::format(vm, arguments)?;
+    log_line(vm, ERROR, &text)
 }
 
 /// `console.trace(...)`, without the call stack.
 fn trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let text = vm.format(arguments)?;
+    let text = format::format(vm, arguments)?;
     // bounded: by what a script may log
     let text = if text.is_empty() { "Trace".to_owned() } else { format!("Trace: {text}") };
-    vm.log_line(ERROR, &text)
+    log_line(vm, ERROR, &text)
 }
 
 /// `console.dir(value, {depth, showHidden, breakLength})`
 fn dir(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let mut options = vm.console_options();
+    let mut options = console_options(vm);
     let given = arg(arguments, 1);
     if given.is(Kind::Object) {
-        let depth = vm.option(given, "depth")?;
-        let hidden = vm.option(given, "showHidden")?;
-        let columns = vm.option(given, "breakLength")?;
+        let depth = tool::option(vm, given, "depth")?;
+        let hidden = tool::option(vm, given, "showHidden")?;
+        let columns = tool::option(vm, given, "breakLength")?;
         match depth.kind() {
             Kind::Null => options.depth = usize::MAX,
             Kind::Number => options.depth = depth.as_number() as usize,
@@ -147,13 +147,13 @@ fn dir(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             options.columns = (columns.as_number() as usize).max(1);
         }
     }
-    let text = vm.inspect(arg(arguments, 0), options)?;
-    vm.log_line(LOG, &text)
+    let text = inspect::inspect(vm, arg(arguments, 0), options)?;
+    log_line(vm, LOG, &text)
 }
 
 fn table(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    match vm.table(arg(arguments, 0), arg(arguments, 1))? {
-        Some(text) => vm.log_line(LOG, &text),
+    match table::table(vm, arg(arguments, 0), arg(arguments, 1))? {
+        Some(text) => log_line(vm, LOG, &text),
         None => log(vm, this, &[arg(arguments, 0)]),
     }
 }
@@ -168,11 +168,11 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if let Some(first) = rest.first_mut() {
         text.push_str(": ");
         let shown = vm.to_string(*first)?;
-        text.push_str(&vm.line_text(shown)?);
+        text.push_str(&line_text(vm, shown)?);
         *first = vm.heap.string(&text);
-        text = vm.format(&rest)?;
+        text = format::format(vm, &rest)?;
     }
-    vm.log_line(WARN, &text)
+    log_line(vm, WARN, &text)
 }
 
 /// A function whose effect needs a terminal or an inspector: here it has none.
@@ -202,9 +202,10 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let count = *count;
     vm.heap.meter.keep_bytes((vm.output.console.counts.len() - labels) * ENTRY);
     let text = format!(": {count}"); // bounded: a number
-    vm.check_line(vm.heap.atoms.text(label).len())?;
+    let bytes = vm.heap.atoms.text(label).len();
+    check_line(vm, bytes)?;
     let text = crate::text::wtf8::lossy(vm.heap.atoms.text(label)).into_owned() + &text; // charged: above
-    vm.log_line(LOG, &text)
+    log_line(vm, LOG, &text)
 }
 
 fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -212,9 +213,10 @@ fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let is_text = arguments.first().is_none_or(|label| label.is_undefined() || label.is_string());
     let label = label(vm, arguments)?;
     if !is_text || vm.output.console.counts.remove(&label).is_none() {
-        vm.check_line(vm.heap.atoms.text(label).len())?;
+        let bytes = vm.heap.atoms.text(label).len();
+        check_line(vm, bytes)?;
         let text = format!("Count for '{}' does not exist", crate::text::wtf8::lossy(vm.heap.atoms.text(label))); // bounded: above
-        return vm.log_line(WARN, &text);
+        return log_line(vm, WARN, &text);
     }
     Ok(Value::UNDEFINED)
 }

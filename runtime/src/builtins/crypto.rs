@@ -4,6 +4,8 @@
 use super::global::webidl_error;
 use super::url::coded;
 use super::{Body, Global, Row, arg, native, prelude};
+use crate::builtins::bytes;
+use crate::builtins::dom_exception;
 use crate::eval::vm::Vm;
 use crate::meter::buffer::Buffer;
 use crate::value::atom::known;
@@ -43,11 +45,15 @@ const MAX_RANDOM_BYTES: usize = 65_536;
 fn get_random_values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let view = arg(arguments, 0);
     if !view.is(Kind::Uint8Array) {
-        return Err(vm.exception("TypeMismatchError", "The data argument must be an integer-type TypedArray"));
+        return Err(dom_exception::exception(
+            vm,
+            "TypeMismatchError",
+            "The data argument must be an integer-type TypedArray",
+        ));
     }
     let length = vm.heap.view_length(view);
     if length > MAX_RANDOM_BYTES {
-        return Err(vm.exception("QuotaExceededError", "The requested length exceeds 65,536 bytes"));
+        return Err(dom_exception::exception(vm, "QuotaExceededError", "The requested length exceeds 65,536 bytes"));
     }
     vm.work(1 + length / 8)?;
     let Vm { heap, random, .. } = vm;
@@ -88,7 +94,7 @@ fn digest(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("Failed to execute 'digest' on 'SubtleCrypto': {only}");
         return Err(webidl_error(vm, "ERR_MISSING_ARGS", &message));
     };
-    if !vm.is_bytes(data) {
+    if !bytes::is_bytes(data) {
         let message = "Failed to execute 'digest' on 'SubtleCrypto': 2nd argument is not instance of ArrayBuffer, \
                        Buffer, TypedArray, or DataView.";
         return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", message));
@@ -104,7 +110,7 @@ fn digest(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     } else if is("SHA-512") {
         digest_of::<Sha512>(vm, data)
     } else {
-        return Err(vm.exception("NotSupportedError", "Unrecognized algorithm name"));
+        return Err(dom_exception::exception(vm, "NotSupportedError", "Unrecognized algorithm name"));
     }?;
     Ok(vm.heap.new_byte_buffer(digest.into_vec(), None))
 }

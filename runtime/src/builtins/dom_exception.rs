@@ -120,16 +120,14 @@ fn new(vm: &mut Vm, name: Value, message: Value) -> Value {
     exception
 }
 
-impl Vm {
-    /// A new `DOMException`.
-    pub fn new_exception(&mut self, name: &str, message: &str) -> Value {
-        let (name, message) = (self.heap.string(name), self.heap.string(message));
-        new(self, name, message)
-    }
+/// A new `DOMException`.
+pub fn new_exception(vm: &mut Vm, name: &str, message: &str) -> Value {
+    let (name, message) = (vm.heap.string(name), vm.heap.string(message));
+    new(vm, name, message)
+}
 
-    /// Throw one.
-    #[cold]
-    pub fn exception(&mut self, name: &str, message: &str) -> Thrown {
-        Thrown::value(self.new_exception(name, message))
-    }
+/// Throw one.
+#[cold]
+pub fn exception(vm: &mut Vm, name: &str, message: &str) -> Thrown {
+    Thrown::value(new_exception(vm, name, message))
 }

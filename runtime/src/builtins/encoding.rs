@@ -5,6 +5,8 @@ mod legacy;
 use self::legacy::{Decoded, Legacy};
 use super::url::{coded, natively_coded};
 use super::{Body, Global, Row, arg, getter, native};
+use crate::builtins::bytes;
+use crate::builtins::url::params;
 use crate::eval::vm::Vm;
 use crate::heap::object::CODED;
 use crate::heap::{Class, InternalSlots};
@@ -236,7 +238,7 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 #[cold]
 fn wrong_type(vm: &mut Vm, what: &str, value: Value) -> Thrown {
-    match vm.received(value) {
+    match params::received(vm, value) {
         // bounded: what is shown of a value is cut
         Ok(received) => coded(vm, "ERR_INVALID_ARG_TYPE", &format!("{what}. Received {received}")),
         Err(thrown) => thrown,
@@ -304,7 +306,7 @@ fn check_input(vm: &mut Vm, this: Value, source: Value, options: Value, stream: 
             "\"input\" argument must be an instance of SharedArrayBuffer, ArrayBuffer or"
         }
     };
-    if source.is_undefined() || vm.is_bytes(source) {
+    if source.is_undefined() || bytes::is_bytes(source) {
         return Ok(());
     }
     // bounded: one of three texts

@@ -41,7 +41,7 @@ const fn constructor(name: &'static str, body: Body) -> Global {
 /// `Error(message, {cause})`
 fn error<const CLASS: u8>(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let class = Class::ERRORS.iter().copied().find(|&class| class as u8 == CLASS).unwrap_or(Class::Error);
-    vm.construct_error(class, arg(arguments, 0), arg(arguments, 1))
+    construct_error(vm, class, arg(arguments, 0), arg(arguments, 1))
 }
 
 /// `Error.isError(value)`
@@ -85,33 +85,31 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// `$aggregate_error(errors, message, options)` with an array of errors.
 fn aggregate_error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let error = vm.construct_error(Class::AggregateError, arg(arguments, 1), arg(arguments, 2))?;
-    vm.set_errors(error, arg(arguments, 0));
+    let error = construct_error(vm, Class::AggregateError, arg(arguments, 1), arg(arguments, 2))?;
+    set_errors(vm, error, arg(arguments, 0));
     Ok(error)
 }
 
-impl Vm {
-    /// The common part of the constructors of errors (ECMAScript 20.5.1.1).
-    fn construct_error(&mut self, class: Class, message: Value, options: Value) -> Result {
-        let message = if message.is_undefined() { None } else { Some(self.to_string(message)?) };
-        let error = self.heap.new_of_class(class);
-        if let Some(message) = message {
-            self.heap.set_own(error, known::MESSAGE, message);
-            self.heap.add_flags(error, HIDDEN_MESSAGE);
-        }
-        if options.is_object()
-            && !options.is(Kind::App)
-            && let Some(cause) = self.own_property(options, PropertyKey::Name(known::CAUSE))?
-        {
-            self.heap.set_own(error, known::CAUSE, cause);
-            self.heap.add_flags(error, HIDDEN_CAUSE);
-        }
-        Ok(error)
+/// The common part of the constructors of errors (ECMAScript 20.5.1.1).
+fn construct_error(vm: &mut Vm, class: Class, message: Value, options: Value) -> Result {
+    let message = if message.is_undefined() { None } else { Some(vm.to_string(message)?) };
+    let error = vm.heap.new_of_class(class);
+    if let Some(message) = message {
+        vm.heap.set_own(error, known::MESSAGE, message);
+        vm.heap.add_flags(error, HIDDEN_MESSAGE);
     }
+    if options.is_object()
+        && !options.is(Kind::App)
+        && let Some(cause) = vm.own_property(options, PropertyKey::Name(known::CAUSE))?
+    {
+        vm.heap.set_own(error, known::CAUSE, cause);
+        vm.heap.add_flags(error, HIDDEN_CAUSE);
+    }
+    Ok(error)
+}
 
-    /// Make an array the `errors` of an `AggregateError`.
-    pub(super) fn set_errors(&mut self, error: Value, errors: Value) {
-        self.heap.set_own(error, known::ERRORS, errors);
-        self.heap.add_flags(error, HIDDEN_ERRORS);
-    }
+/// Make an array the `errors` of an `AggregateError`.
+pub(super) fn set_errors(vm: &mut Vm, error: Value, errors: Value) {
+    vm.heap.set_own(error, known::ERRORS, errors);
+    vm.heap.add_flags(error, HIDDEN_ERRORS);
 }

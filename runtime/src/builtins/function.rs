@@ -62,20 +62,18 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(vm.heap.string(&text))
 }
 
-impl Vm {
-    /// A `TypeError` unless the value can be called.
-    pub fn check_callable(&mut self, value: Value) -> Result<()> {
-        if self.type_of(value) == "function" {
-            return Ok(());
-        }
-        let what = self.describe(value);
-        Err(self.type_error(&format!("{what} is not a function")))
+/// A `TypeError` unless the value can be called.
+pub fn check_callable(vm: &mut Vm, value: Value) -> Result<()> {
+    if vm.type_of(value) == "function" {
+        return Ok(());
     }
+    let what = vm.describe(value);
+    Err(vm.type_error(&format!("{what} is not a function")))
 }
 
 /// An error unless the argument can be called.
 pub fn callable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    vm.check_callable(arg(arguments, 0))?;
+    check_callable(vm, arg(arguments, 0))?;
     Ok(Value::UNDEFINED)
 }
 

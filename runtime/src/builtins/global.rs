@@ -2,6 +2,8 @@
 
 use super::url::coded;
 use super::{Global, native};
+use crate::builtins::dom_exception;
+use crate::builtins::url;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::heap::charge::BYTES_A_STEP;
@@ -56,7 +58,7 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let padding = length - digits.len();
     let has_padding_inside = digits.contains(&b'=');
     if !is_base64 || has_padding_inside || padding > 2 || padding > 0 && !length.is_multiple_of(4) {
-        return Err(vm.exception("InvalidCharacterError", "Invalid character"));
+        return Err(dom_exception::exception(vm, "InvalidCharacterError", "Invalid character"));
     }
     let mut text = Buffer::new();
     // bounded: a piece
@@ -65,7 +67,7 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.work(PIECE / BYTES_A_STEP * 4)?;
         let Ok(length) = FORGIVING.decode_slice(piece, &mut decoded) else {
             let message = "The string to be decoded is not correctly encoded.";
-            return Err(vm.exception("InvalidCharacterError", message));
+            return Err(dom_exception::exception(vm, "InvalidCharacterError", message));
         };
         for &byte in decoded.iter().take(length) {
             text.extend_from_slice(vm, char::from(byte).encode_utf8(&mut [0; 2]).as_bytes())?;
@@ -97,7 +99,7 @@ fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     drop(points);
     if count < units {
-        return Err(vm.exception("InvalidCharacterError", "Invalid character"));
+        return Err(dom_exception::exception(vm, "InvalidCharacterError", "Invalid character"));
     }
     Ok(vm.heap.string_of(encoded))
 }
@@ -216,7 +218,7 @@ impl Cloner {
             Kind::InternalSlots => match vm.heap.internal_slots_of(value).and_then(|slots| slots.structured_clone()) {
                 Some(slots) => vm.heap.new_with_boxed_slots(slots),
                 // Node clones these as plain objects without properties.
-                None if !vm.inherited_names(value).is_empty() => vm.heap.new_object(),
+                None if !url::inherited_names(vm, value).is_empty() => vm.heap.new_object(),
                 None => return Err(not_cloned(vm, value)),
             },
             Kind::ArrayBuffer => {
@@ -361,5 +363,5 @@ fn not_cloned(vm: &mut Vm, value: Value) -> Thrown {
 
 #[cold]
 fn clone_error(vm: &mut Vm, message: &str) -> Thrown {
-    vm.exception("DataCloneError", message)
+    dom_exception::exception(vm, "DataCloneError", message)
 }

@@ -3,6 +3,8 @@
 use super::url::coded;
 use super::url::params::text_of;
 use super::{Body, Global, Row, arg, native, object, prelude};
+use crate::builtins::inspect;
+use crate::builtins::url::params;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::heap::{InternalSlots, Yields, block};
@@ -159,10 +161,10 @@ pub fn of_pairs(vm: &mut Vm, pairs: Value) -> Result {
 pub fn to_pairs(vm: &mut Vm, headers: Value) -> Result {
     let mut pairs = Buffer::new();
     for position in 0.. {
-        let bytes = vm.pair_bytes(headers, position);
+        let bytes = params::pair_bytes(vm, headers, position);
         vm.work(1 + bytes / 16)?;
         vm.reserve(4 * bytes)?;
-        let Some((name, value)) = vm.pair_at(headers, position) else { break };
+        let Some((name, value)) = params::pair_at(vm, headers, position) else { break };
         let pair = vm.heap.new_array(vec![name, value]); // bounded: two
         pairs.push(vm, pair)?;
     }
@@ -245,7 +247,7 @@ fn new_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         _ if vm.is_iterable(init) => {
             for (index, pair) in vm.iterate_to_list(init)?.into_iter().enumerate() {
                 if !pair.is_object() || !vm.is_iterable(pair) {
-                    let shown = vm.inspect(pair, super::inspect::Options::default())?;
+                    let shown = inspect::inspect(vm, pair, inspect::Options::default())?;
                     let shown = if pair.is_string() { format!("\"{}\"", vm.short_text(pair, 100)?) } else { shown }; // bounded: cut
                     let shown = crate::interface::outcome::cut_text(&shown, 200);
                     let message = format!("Headers contructor: init[{index}] ({shown}) is not iterable."); // bounded: cut above
@@ -425,7 +427,7 @@ fn get(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         if position > first {
             text.extend_from_slice(vm, b", ")?;
         }
-        let bytes = vm.pair_bytes(this, position);
+        let bytes = params::pair_bytes(vm, this, position);
         vm.work(1 + bytes / 16)?;
         let _hold = vm.heap.hold(bytes)?;
         let value = receiver(vm, this)?.list[position].value.clone();
@@ -465,7 +467,7 @@ fn set(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn get_set_cookie(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let mut items = Buffer::new();
     for position in receiver(vm, this)?.range(SET_COOKIE) {
-        let bytes = vm.pair_bytes(this, position);
+        let bytes = params::pair_bytes(vm, this, position);
         vm.work(1 + bytes / 16)?;
         vm.reserve(2 * bytes)?;
         let value = receiver(vm, this)?.list[position].value.clone();

@@ -52,13 +52,11 @@ impl Default for Options {
     }
 }
 
-impl Vm {
-    /// `util.inspect(value, options)`
-    pub fn inspect(&mut self, value: Value, options: Options) -> Result<String> {
-        let options = Options { depth: options.depth.min(DEEPEST), ..options };
-        let (seen, circular) = (Vec::new(), Vec::new()); // bounded: by DEEPEST
-        Inspector { vm: self, options, seen, circular, indent: 0, deepest: 0, printed: 0 }.value(value, 0)
-    }
+/// `util.inspect(value, options)`
+pub fn inspect(vm: &mut Vm, value: Value, options: Options) -> Result<String> {
+    let options = Options { depth: options.depth.min(DEEPEST), ..options };
+    let (seen, circular) = (Vec::new(), Vec::new()); // bounded: by DEEPEST
+    Inspector { vm: vm, options, seen, circular, indent: 0, deepest: 0, printed: 0 }.value(value, 0)
 }
 
 struct Inspector<'a> {

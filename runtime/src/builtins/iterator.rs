@@ -3,6 +3,7 @@
 
 use super::url::coded;
 use super::{Row, native, prelude};
+use crate::builtins::url::params;
 use crate::eval::vm::Vm;
 use crate::heap::{Iterator, Yields};
 use crate::value::atom::{Atom, known};
@@ -177,9 +178,9 @@ pub fn next_item(vm: &mut Vm, source: Value, yields: Yields, position: usize) ->
     if super::intl::segmenter::is_segments(vm, source) {
         return Ok(super::intl::segmenter::at(vm, source, position)?.map(|segment| (segment, position + 1)));
     }
-    let bytes = vm.pair_bytes(source, position);
+    let bytes = params::pair_bytes(vm, source, position);
     vm.work(bytes / 16)?;
     vm.reserve(4 * bytes)?;
-    let pair = vm.pair_at(source, position);
+    let pair = params::pair_at(vm, source, position);
     Ok(pair.map(|(name, value)| (vm.yielded(yields, name, value), position + 1)))
 }

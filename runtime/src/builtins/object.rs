@@ -5,6 +5,7 @@
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, iterating, native, prelude};
+use crate::builtins::collections;
 use crate::eval::property::{PropertyKey, counted_pairs};
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
@@ -153,7 +154,7 @@ fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let result = vm.heap.new_object();
     for entry in vm.iterate_to_list(source)? {
-        let (key, value) = vm.entry_of(entry)?;
+        let (key, value) = collections::entry_of(vm, entry)?;
         let key = vm.to_property_key(key)?;
         vm.define(result, key, value);
         vm.work(1)?;
@@ -284,7 +285,7 @@ fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// `$defineEntry(object, entry)`
 fn define_entry(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let (key, value) = vm.entry_of(arg(arguments, 1))?;
+    let (key, value) = collections::entry_of(vm, arg(arguments, 1))?;
     let key = vm.to_property_key(key)?;
     vm.define(arg(arguments, 0), key, value);
     Ok(Value::UNDEFINED)

@@ -7,6 +7,7 @@
 use super::registry::registry;
 use super::{Body, Global, Row, arg, either, native, prelude};
 use crate::builtins::ClosureFn;
+use crate::builtins::error;
 use crate::eval::property::PropertyKey;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
@@ -125,7 +126,7 @@ fn then(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         let receiver = vm.receiver_text(this);
         return Err(vm.type_error(&format!("Method Promise.prototype.then called on incompatible receiver {receiver}")));
     }
-    Ok(vm.then(this, arg(arguments, 0), arg(arguments, 1)))
+    Ok(perform_then(vm, this, arg(arguments, 0), arg(arguments, 1)))
 }
 
 /// `promise.catch(onRejected)` of a promise without a `then` of its own.
@@ -186,7 +187,7 @@ fn promise_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$then(promise, onFulfilled, onRejected)`
 fn intrinsic_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Ok(vm.then(arg(arguments, 0), arg(arguments, 1), arg(arguments, 2)))
+    Ok(perform_then(vm, arg(arguments, 0), arg(arguments, 1), arg(arguments, 2)))
 }
 
 /// `$finally_receiver(value)`: throws unless it is an object.
@@ -246,7 +247,7 @@ fn method(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$combinator()`: the state of a combinator that gets its items one by one. One value is missing until the end.
 fn combinator(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let result = vm.promise_of_call(false);
-    let (resolves, rejects) = vm.combinator_functions(result);
+    let (resolves, rejects) = combinator_functions(vm, result);
     let collected = vm.heap.new_array(vec![]); // bounded: empty
     Ok(vm.heap.new_array(vec![result, collected, Value::number(1.0), resolves, rejects])) // bounded: five
 }
@@ -257,7 +258,7 @@ fn combinator_part(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let collected = vm.heap.at(state, COLLECTED).unwrap_or(Value::UNDEFINED);
     let index = vm.heap.length(collected);
     vm.heap.push(collected, Value::HOLE);
-    vm.add_missing(state, 1.0);
+    add_missing(vm, state, 1.0);
     let resolving = [RESOLVES, REJECTS].map(|part| vm.heap.at(state, part).unwrap_or(Value::UNDEFINED));
     let (fulfilled, rejected) = kind.handlers(vm, (state, index), resolving);
     Ok(vm.heap.new_array(vec![fulfilled, rejected])) // bounded: two
@@ -266,7 +267,7 @@ fn combinator_part(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$combinator_end(state, kind)`: there are no further items.
 fn combinator_end(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (state, kind) = (arg(arguments, 0), Combinator::numbered(arg(arguments, 1)));
-    if vm.add_missing(state, -1.0) == 0.0 {
+    if add_missing(vm, state, -1.0) == 0.0 {
         let [result, collected] = [RESULT, COLLECTED].map(|part| vm.heap.at(state, part).unwrap_or(Value::UNDEFINED));
         kind.finish(vm, result, collected);
     }
@@ -308,9 +309,9 @@ impl Combinator {
     /// The reactions to an item, from the state and its index, and the functions of the promise of the combinator.
     fn handlers(self, vm: &mut Vm, part: (Value, usize), [resolves, rejects]: [Value; 2]) -> (Value, Value) {
         match self {
-            Self::All => (vm.part(&RESOLVE_ELEMENT, part), rejects),
-            Self::AllSettled => (vm.part(&SETTLE_FULFILLED, part), vm.part(&SETTLE_REJECTED, part)),
-            Self::Any => (resolves, vm.part(&REJECT_ELEMENT, part)),
+            Self::All => (new_part(vm, &RESOLVE_ELEMENT, part), rejects),
+            Self::AllSettled => (new_part(vm, &SETTLE_FULFILLED, part), new_part(vm, &SETTLE_REJECTED, part)),
+            Self::Any => (resolves, new_part(vm, &REJECT_ELEMENT, part)),
             Self::Race => (resolves, rejects),
         }
     }
@@ -318,8 +319,8 @@ impl Combinator {
     /// Settle the promise: no value is missing.
     fn finish(self, vm: &mut Vm, result: Value, collected: Value) {
         match self {
-            Self::All | Self::AllSettled => vm.resolve_once(result, collected),
-            Self::Any => vm.reject_with_all(result, collected),
+            Self::All | Self::AllSettled => resolve_once(vm, result, collected),
+            Self::Any => reject_with_all(vm, result, collected),
             Self::Race => {}
         }
     }
@@ -339,14 +340,14 @@ fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
     }
     let collected = vm.heap.array_of(collected);
     // The same for all items: only the first use counts.
-    let (resolves, rejects) = vm.combinator_functions(result);
+    let (resolves, rejects) = combinator_functions(vm, result);
     let missing = Value::number(items.len() as f64);
     let state = vm.heap.new_array(vec![result, collected, missing, resolves, rejects]); // bounded: five
     for (index, &item) in items.iter().enumerate() {
         vm.work(1)?;
         let item = vm.promise_of(item);
         let (fulfilled, rejected) = kind.handlers(vm, (state, index), [resolves, rejects]);
-        vm.then(item, fulfilled, rejected);
+        perform_then(vm, item, fulfilled, rejected);
     }
     if items.is_empty() {
         kind.finish(vm, result, collected);
@@ -354,72 +355,70 @@ fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
     Ok(result)
 }
 
-impl Vm {
-    /// `promise.then(fulfilled, rejected)` for a promise.
-    fn then(&mut self, promise: Value, fulfilled: Value, rejected: Value) -> Value {
-        let handler = |value: Value| if value.is_callable() { value } else { Value::UNDEFINED };
-        let derived = self.heap.new_promise();
-        let (fulfilled, rejected) = (handler(fulfilled), handler(rejected));
-        self.react(promise, Reaction::Then { fulfilled, rejected, derived });
-        derived
-    }
+/// `promise.then(fulfilled, rejected)` for a promise.
+fn perform_then(vm: &mut Vm, promise: Value, fulfilled: Value, rejected: Value) -> Value {
+    let handler = |value: Value| if value.is_callable() { value } else { Value::UNDEFINED };
+    let derived = vm.heap.new_promise();
+    let (fulfilled, rejected) = (handler(fulfilled), handler(rejected));
+    vm.react(promise, Reaction::Then { fulfilled, rejected, derived });
+    derived
+}
 
-    /// A reaction to one item of a combinator.
-    fn part(&mut self, native: &'static ClosureFn, (state, index): (Value, usize)) -> Value {
-        let result = self.heap.at(state, 0).unwrap_or(Value::UNDEFINED);
-        self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), result])
-    }
+/// A reaction to one item of a combinator.
+fn new_part(vm: &mut Vm, native: &'static ClosureFn, (state, index): (Value, usize)) -> Value {
+    let result = vm.heap.at(state, 0).unwrap_or(Value::UNDEFINED);
+    vm.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), result])
+}
 
-    /// The resolving functions of the promise of a combinator. As in all its reactions, their last value is that
-    /// promise: once it is settled, what they react to has lost.
-    fn combinator_functions(&mut self, result: Value) -> (Value, Value) {
-        let (resolve, reject) = self.resolving_functions(result);
-        for function in [resolve, reject] {
-            self.heap.native_closures[function.index()].data[2] = result;
-        }
-        (resolve, reject)
+/// The resolving functions of the promise of a combinator. As in all its reactions, their last value is that
+/// promise: once it is settled, what they react to has lost.
+fn combinator_functions(vm: &mut Vm, result: Value) -> (Value, Value) {
+    let (resolve, reject) = vm.resolving_functions(result);
+    for function in [resolve, reject] {
+        vm.heap.native_closures[function.index()].data[2] = result;
     }
+    (resolve, reject)
+}
 
-    /// Store the value of an item, the first time; gives the promise and values if it was the last one.
-    fn collect_part(&mut self, function: Value, value: Value) -> Option<(Value, Value)> {
-        let [state, index, _] = self.heap.native_closures[function.index()].data;
-        if state.is_undefined() {
-            return None;
-        }
-        self.heap.native_closures[function.index()].data[0] = Value::UNDEFINED;
-        let [result, collected, ..] = *self.heap.items(state) else { return None }; // bounded: five
-        if self.heap.at(collected, index.as_number() as usize) != Some(Value::HOLE) {
-            // Both functions of an item of `allSettled` were called.
-            return None;
-        }
-        self.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
-        (self.add_missing(state, -1.0) == 0.0).then_some((result, collected))
+/// Store the value of an item, the first time; gives the promise and values if it was the last one.
+fn collect_part(vm: &mut Vm, function: Value, value: Value) -> Option<(Value, Value)> {
+    let [state, index, _] = vm.heap.native_closures[function.index()].data;
+    if state.is_undefined() {
+        return None;
     }
+    vm.heap.native_closures[function.index()].data[0] = Value::UNDEFINED;
+    let [result, collected, ..] = *vm.heap.items(state) else { return None }; // bounded: five
+    if vm.heap.at(collected, index.as_number() as usize) != Some(Value::HOLE) {
+        // Both functions of an item of `allSettled` were called.
+        return None;
+    }
+    vm.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
+    (add_missing(vm, state, -1.0) == 0.0).then_some((result, collected))
+}
 
-    /// Change the number of missing values of a combinator; gives it.
-    fn add_missing(&mut self, state: Value, change: f64) -> f64 {
-        let missing = self.heap.at(state, MISSING).map_or(0.0, Value::as_number) + change;
-        self.heap.with_items(state, |items| items[MISSING] = Value::number(missing));
-        missing
-    }
+/// Change the number of missing values of a combinator; gives it.
+fn add_missing(vm: &mut Vm, state: Value, change: f64) -> f64 {
+    let missing = vm.heap.at(state, MISSING).map_or(0.0, Value::as_number) + change;
+    vm.heap.with_items(state, |items| items[MISSING] = Value::number(missing));
+    missing
+}
 
-    /// `{status, value}` or `{status, reason}`
-    fn settlement(&mut self, status: &str, name: Atom, value: Value) -> Value {
-        let status = self.heap.intern_text(status);
-        let status = self.heap.atom_string(status);
-        let object = self.heap.new_object();
-        self.heap.set_own(object, known::STATUS, status);
-        self.heap.set_own(object, name, value);
-        object
-    }
+/// `{status, value}` or `{status, reason}`
+fn settlement(vm: &mut Vm, status: &str, name: Atom, value: Value) -> Value {
+    let status = vm.heap.intern_text(status);
+    let status = vm.heap.atom_string(status);
+    let object = vm.heap.new_object();
+    vm.heap.set_own(object, known::STATUS, status);
+    vm.heap.set_own(object, name, value);
+    object
 }
 
 static RESOLVE_ELEMENT: ClosureFn = ClosureFn { length: 1, call: resolve_element };
 
 /// Takes the value of an item of `Promise.all`.
 fn resolve_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
-        vm.resolve_once(result, collected);
+    if let Some((result, collected)) = collect_part(vm, this, arg(arguments, 0)) {
+        resolve_once(vm, result, collected);
     }
     Ok(Value::UNDEFINED)
 }
@@ -428,7 +427,7 @@ static SETTLE_FULFILLED: ClosureFn = ClosureFn { length: 1, call: settle_fulfill
 
 /// Takes the value of an item of `Promise.allSettled`.
 fn settle_fulfilled(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let settled = vm.settlement("fulfilled", known::VALUE, arg(arguments, 0));
+    let settled = settlement(vm, "fulfilled", known::VALUE, arg(arguments, 0));
     resolve_element(vm, this, &[settled])
 }
 
@@ -436,7 +435,7 @@ static SETTLE_REJECTED: ClosureFn = ClosureFn { length: 1, call: settle_rejected
 
 /// Takes the reason of an item of `Promise.allSettled`.
 fn settle_rejected(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let settled = vm.settlement("rejected", known::REASON, arg(arguments, 0));
+    let settled = settlement(vm, "rejected", known::REASON, arg(arguments, 0));
     resolve_element(vm, this, &[settled])
 }
 
@@ -444,24 +443,22 @@ static REJECT_ELEMENT: ClosureFn = ClosureFn { length: 1, call: reject_element }
 
 /// Takes the reason of an item of `Promise.any`.
 fn reject_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
-        vm.reject_with_all(result, collected);
+    if let Some((result, collected)) = collect_part(vm, this, arg(arguments, 0)) {
+        reject_with_all(vm, result, collected);
     }
     Ok(Value::UNDEFINED)
 }
 
-impl Vm {
-    fn resolve_once(&mut self, promise: Value, value: Value) {
-        if self.heap.promises[promise.index()].state == crate::heap::promise::State::Pending {
-            self.resolve_promise(promise, value);
-        }
+fn resolve_once(vm: &mut Vm, promise: Value, value: Value) {
+    if vm.heap.promises[promise.index()].state == crate::heap::promise::State::Pending {
+        vm.resolve_promise(promise, value);
     }
+}
 
-    fn reject_with_all(&mut self, promise: Value, errors: Value) {
-        if self.heap.promises[promise.index()].state == crate::heap::promise::State::Pending {
-            let error = self.new_error(Class::AggregateError, "All promises were rejected");
-            self.set_errors(error, errors);
-            self.reject_promise(promise, error);
-        }
+fn reject_with_all(vm: &mut Vm, promise: Value, errors: Value) {
+    if vm.heap.promises[promise.index()].state == crate::heap::promise::State::Pending {
+        let error = vm.new_error(Class::AggregateError, "All promises were rejected");
+        error::set_errors(vm, error, errors);
+        vm.reject_promise(promise, error);
     }
 }

@@ -3,6 +3,7 @@
 
 use super::url::coded;
 use super::{Row, arg, getter, headers, native, prelude};
+use crate::builtins::tool;
 use crate::eval::vm::Vm;
 use crate::heap::InternalSlots;
 use crate::interface::error_code::ErrorCode;
@@ -68,18 +69,18 @@ impl ResponseState {
 
 /// The response of an answer of the host; `None` if it is none.
 pub fn of_answer(vm: &mut Vm, answer: Value) -> Result<Option<Value>> {
-    let status = vm.option(answer, "status")?;
+    let status = tool::option(vm, answer, "status")?;
     if !status.is_number() || !(100.0..1000.0).contains(&status.as_number()) {
         return Ok(None);
     }
     let mut text = |name| {
-        let text = vm.option(answer, name)?;
+        let text = tool::option(vm, answer, name)?;
         Ok(if text.is_string() { text } else { vm.heap.string("") })
     };
     let (status_text, url) = (text("statusText")?, text("url")?);
-    let redirected = vm.option(answer, "redirected")? == Value::TRUE;
-    let body = vm.option(answer, "body")?;
-    let encoded = vm.option(answer, "bodyBase64")?;
+    let redirected = tool::option(vm, answer, "redirected")? == Value::TRUE;
+    let body = tool::option(vm, answer, "body")?;
+    let encoded = tool::option(vm, answer, "bodyBase64")?;
     let body = if body.is_string() {
         body
     } else if encoded.is_string() {
@@ -93,7 +94,7 @@ pub fn of_answer(vm: &mut Vm, answer: Value) -> Result<Option<Value>> {
     } else {
         Value::NULL
     };
-    let pairs = vm.option(answer, "headers")?;
+    let pairs = tool::option(vm, answer, "headers")?;
     let headers = headers::of_pairs(vm, pairs)?;
     let status = status.as_number() as u16;
     let state = ResponseState { status, status_text, url, redirected, headers, body, is_used: false };

@@ -4,6 +4,9 @@
 
 use super::url::coded;
 use super::{Body, Global, Row, arg, native, prelude};
+use crate::builtins::abort;
+use crate::builtins::tool::waiting;
+use crate::builtins::url::params;
 use crate::eval::execute::{Exit, stopped};
 use crate::eval::schedule::{Action, MAX_TIMERS, Timer};
 use crate::eval::vm::Vm;
@@ -117,7 +120,7 @@ fn sleep(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$sleep_now(ms)`: the same for `sleep` of the synchronous dialect, which waits for it.
 fn sleep_now(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    vm.check_waiting("sleep")?;
+    waiting::check_waiting(vm, "sleep")?;
     sleep(vm, this, arguments)
 }
 
@@ -163,7 +166,7 @@ fn check_callback(vm: &mut Vm, callback: Value) -> Result<()> {
     if vm.type_of(callback) == "function" {
         return Ok(());
     }
-    let received = vm.received(callback)?;
+    let received = params::received(vm, callback)?;
     // bounded: by what is shown of a value
     let message = format!("The \"callback\" argument must be of type function. Received {received}");
     Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message))
@@ -193,31 +196,29 @@ pub fn start(vm: &mut Vm, delay: u64, action: Action, repeats: bool) -> Result<u
     }
 }
 
-impl Vm {
-    /// An error where the policy allows no timers.
-    pub(super) fn check_timers(&self) -> Result<()> {
-        if self.schedule.is_allowed() {
-            return Ok(());
-        }
-        let message = "'AbortSignal.timeout' is not allowed in AgentScript here: the policy of this run has no timers";
-        Err(Thrown::illegal(ErrorCode::ValidationError, Refusal::DisallowedGlobal, message))
+/// An error where the policy allows no timers.
+pub(super) fn check_timers(vm: &Vm) -> Result<()> {
+    if vm.schedule.is_allowed() {
+        return Ok(());
     }
+    let message = "'AbortSignal.timeout' is not allowed in AgentScript here: the policy of this run has no timers";
+    Err(Thrown::illegal(ErrorCode::ValidationError, Refusal::DisallowedGlobal, message))
+}
 
-    /// Let a timer fire.
-    pub(crate) fn run_timer(&mut self, timer: Timer) -> Exit {
-        if let Err(thrown) = self.work(TIMER_WORK) {
-            return stopped(thrown);
+/// Let a timer fire.
+pub(crate) fn run_timer(vm: &mut Vm, timer: Timer) -> Exit {
+    if let Err(thrown) = vm.work(TIMER_WORK) {
+        return stopped(thrown);
+    }
+    match timer.action {
+        Action::Call(callback, arguments) => {
+            vm.begin_timer(timer);
+            vm.run_callback(callback, arguments)
         }
-        match timer.action {
-            Action::Call(callback, arguments) => {
-                self.begin_timer(timer);
-                self.run_callback(callback, arguments)
-            }
-            Action::Resolve(promise) => {
-                self.settle_promise(promise, State::Fulfilled, Value::UNDEFINED);
-                Exit::Idle
-            }
-            Action::Abort(signal) => self.time_out_signal(signal),
+        Action::Resolve(promise) => {
+            vm.settle_promise(promise, State::Fulfilled, Value::UNDEFINED);
+            Exit::Idle
         }
+        Action::Abort(signal) => abort::time_out_signal(vm, signal),
     }
 }

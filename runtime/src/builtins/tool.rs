@@ -1,17 +1,18 @@
 //! Functions of the host in every run: tool calls, messages, and running several in parallel.
 //!
-//! Nothing here runs a tool. A call is queued for the host and gives a promise, which [`Vm::settle_call`] settles with
+//! Nothing here runs a tool. A call is queued for the host and gives a promise, which [`settle::settle_call`] settles with
 //! the host's answer.
 
 pub mod fetch;
-mod function;
+pub(in crate::builtins) mod function;
 mod parse_text;
-mod settle;
-mod waiting;
+pub(crate) mod settle;
+pub(in crate::builtins) mod waiting;
 
 use super::abort::Listener;
 use super::registry::registry;
 use super::{Row, arg, native, prelude};
+use crate::builtins::abort;
 use crate::eval::calls::{Open, Style};
 use crate::eval::json::LEVELS;
 use crate::eval::vm::Vm;
@@ -29,7 +30,7 @@ use crate::value::{Kind, Value};
 use agentscript_lang::Refusal;
 
 /// The functions that the host has in every run, by dialect. The input of the run is no function: see
-/// [`Vm::context_value`].
+/// [`context_value`].
 pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
     (
         Dialect::Async,
@@ -79,27 +80,27 @@ const WIDEST: f64 = 20.0;
 fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let name = arg(arguments, 0);
     if !name.is_string() {
-        let what = vm.what(name);
+        let what = what(vm, name);
         let error = vm.type_error(&format!("callTool expects the name of a tool as a string, not {what}"));
-        return vm.as_rejection(Err(error));
+        return as_rejection(vm, Err(error));
     }
-    let call = vm.start_call(name, arg(arguments, 1), arg(arguments, 2));
-    vm.as_rejection(call)
+    let call = start_call(vm, name, arg(arguments, 1), arg(arguments, 2));
+    as_rejection(vm, call)
 }
 
 /// `getTool(name)`
 fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let name = arg(arguments, 0);
     if !name.is_string() {
-        let what = vm.what(name);
+        let what = what(vm, name);
         return Err(vm.type_error(&format!("getTool expects the name of a tool as a string, not {what}")));
     }
-    let name = vm.tool_name(name)?;
+    let name = tool_name(vm, name)?;
     match vm.host.tools.describe(&name) {
         Some(text) => vm.parse_json(text, 0),
         None => {
-            let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name)); // bounded: by MAX_NAME
-            Err(vm.tool_not_found(&message, &name))
+            let message = format!("Tool '{name}' was not found{}", suggestion(vm, &name)); // bounded: by MAX_NAME
+            Err(tool_not_found(vm, &message, &name))
         }
     }
 }
@@ -121,7 +122,7 @@ fn mcp_log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         },
     };
     let length = level.len() + message.len() + metadata.as_ref().map_or(0, String::len);
-    vm.send(length, Message::Log { level, message, metadata })
+    send(vm, length, Message::Log { level, message, metadata })
 }
 
 /// `mcpNotify(event, payload)`
@@ -129,7 +130,7 @@ fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut hold = Hold::NONE;
     let event = message_text(vm, arg(arguments, 0), &mut hold)?;
     let payload = vm.json_text(arg(arguments, 1))?.unwrap_or_else(|| "null".into());
-    vm.send(event.len() + payload.len(), Message::Notify { event, payload })
+    send(vm, event.len() + payload.len(), Message::Notify { event, payload })
 }
 
 /// The text of a part of a message, charged and counted.
@@ -143,7 +144,7 @@ fn message_text(vm: &mut Vm, value: Value, hold: &mut Hold) -> Result<String> {
 fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (items, worker) = (arg(arguments, 0), arg(arguments, 1));
     if !items.is(Kind::Array) {
-        let what = vm.what(items);
+        let what = what(vm, items);
         let message = format!("parallel expects an array of functions, or an array and a function, not {what}");
         return Err(vm.type_error(&message));
     }
@@ -155,7 +156,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !worker.is_callable()
         && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
     {
-        let what = vm.what(item);
+        let what = what(vm, item);
         let message = format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
         return Err(vm.type_error(&message));
     }
@@ -164,7 +165,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$parallel_width(options, count)`: how many jobs run at a time.
 fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let width = vm.option(arg(arguments, 0), "maxConcurrency")?;
+    let width = option(vm, arg(arguments, 0), "maxConcurrency")?;
     let width = if width.is_number() { width.as_number() } else { PARALLEL };
     let width = if width.is_nan() { PARALLEL } else { width.floor().clamp(1.0, WIDEST) };
     Ok(Value::number(width.min(arg(arguments, 1).as_number())))
@@ -186,7 +187,7 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     // bounded: two numbers
     let start = format!("{} of {} parallel operations failed:", failures.len(), results.len());
     text.extend_from_slice(vm, start.as_bytes())?;
-    for (index, message, count) in vm.equal_failures(&failures)? {
+    for (index, message, count) in equal_failures(vm, &failures)? {
         let start = if count == 1 { format!("\n  [{index}]: ") } else { format!("\n  {count} × ") }; // bounded: a number
         text.extend_from_slice(vm, start.as_bytes())?;
         vm.heap.charged_append(message, &mut text)?;
@@ -198,7 +199,7 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.heap.string_of(text);
     vm.heap.set_own(error, known::MESSAGE, text);
     if let Some(&(.., first)) = failures.first() {
-        vm.describe_as(error, first)?;
+        settle::describe_as(vm, error, first)?;
     }
     if failures.len() < results.len() {
         for &(index, ..) in &failures {
@@ -207,302 +208,299 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             }
         }
         let results = vm.heap.array_of(results);
-        vm.add_results(error, results)?;
+        add_results(vm, error, results)?;
     }
     Ok(error)
 }
 
-impl Vm {
-    /// The failures with different messages: the first index, the message, and how many there are.
-    fn equal_failures(&mut self, failures: &[(usize, Value, Value)]) -> Result<Vec<(usize, Value, usize)>> {
-        let mut groups: Vec<(usize, Value, usize)> = Vec::new(); // bounded: by MAX_PARALLEL
-        for &(index, message, _) in failures {
-            let mut known = None;
-            for (at, &(_, other, _)) in groups.iter().enumerate() {
-                self.work(1)?;
-                if self.strict_equals(message, other)? {
-                    known = Some(at);
-                    break;
-                }
-            }
-            match known {
-                Some(at) => groups[at].2 += 1,
-                None => groups.push((index, message, 1)),
+/// The failures with different messages: the first index, the message, and how many there are.
+fn equal_failures(vm: &mut Vm, failures: &[(usize, Value, Value)]) -> Result<Vec<(usize, Value, usize)>> {
+    let mut groups: Vec<(usize, Value, usize)> = Vec::new(); // bounded: by MAX_PARALLEL
+    for &(index, message, _) in failures {
+        let mut known = None;
+        for (at, &(_, other, _)) in groups.iter().enumerate() {
+            vm.work(1)?;
+            if vm.strict_equals(message, other)? {
+                known = Some(at);
+                break;
             }
         }
-        Ok(groups)
-    }
-
-    /// Add the results of the operations that did not fail to the details of an error.
-    fn add_results(&mut self, error: Value, results: Value) -> Result<()> {
-        let details = self.heap.new_object();
-        if let Some(own) = self.own(error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
-            self.copy_properties(own, details, &[])?;
-        }
-        let key = self.heap.intern_text("results");
-        self.heap.set_own(details, key, results);
-        self.heap.set_own(error, known::DETAILS, details);
-        Ok(())
-    }
-
-    /// The value of `codecallContext`, or of `input`.
-    pub fn context_value(&mut self) -> Result {
-        if let Some(context) = self.realm.input {
-            return Ok(context);
-        }
-        let text = self.host.input.clone().unwrap_or_else(|| "{}".into());
-        let is_frozen = self.realm.script.linker.dialect().input_is_frozen();
-        let context = self.given_data(text, if is_frozen { 0 } else { LEVELS })?;
-        self.realm.input = Some(context);
-        if !is_frozen {
-            return Ok(context);
-        }
-        let mut work = Buffer::new();
-        work.push(self, context)?;
-        while let Some(value) = work.pop() {
-            match value.kind() {
-                Kind::Array => self.heap.charged_append_items(value, &mut work)?,
-                Kind::Object => {
-                    let values = self.charged_properties(value)?.into_iter().map(|(_, value)| value);
-                    work.extend(self, values)?;
-                }
-                _ => continue,
-            }
-            self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
-        }
-        Ok(context)
-    }
-
-    /// The value of JSON text from the host; up to `levels` levels may be left unread.
-    fn given_data(&mut self, text: String, levels: u8) -> Result {
-        let before = self.heap.meter.bytes;
-        let value = self.parse_json(text, levels)?;
-        let meter = &mut self.heap.meter;
-        meter.give(meter.bytes.saturating_sub(before));
-        Ok(value)
-    }
-
-    /// A tool of an app as a function: `users.list`.
-    pub(crate) fn tool_member(&mut self, app: Value, name: Atom) -> Result {
-        let app = self.heap.atom_text(Atom(app.payload()));
-        if self.heap.atoms.text(name).len() <= MAX_NAME {
-            let tool = self.heap.atom_text(name);
-            if let Some(full) = self.host.tools.member(&app, &tool) {
-                let full = self.heap.string(&full);
-                return Ok(Value::handle(Kind::Tool, full.payload()));
-            }
-        }
-        let native = registry().method(Family::Object, name);
-        Ok(native.map_or(Value::UNDEFINED, |native| Value::handle(Kind::Native, native)))
-    }
-
-    /// What to call instead of a tool that an app does not have.
-    pub(crate) fn missing_tool(&self, tool: &str) -> String {
-        let suggestion = if tool.len() > MAX_NAME { String::default() } else { self.suggestion(tool) };
-        format!("there is no tool '{}'{suggestion}", cut_text(tool, MAX_NAME)) // bounded: by MAX_NAME
-    }
-
-    /// Call a tool that is a value: `users.list(input, options)`.
-    pub(crate) fn call_tool_value(&mut self, tool: Value, arguments: &[Value]) -> Result {
-        let name = Value::handle(Kind::String, tool.payload());
-        let input = self.named_input(name, arg(arguments, 0));
-        let call = self.start_call(name, input, arg(arguments, 1));
-        self.as_rejection(call)
-    }
-
-    /// A single plain argument as an input, under the property that the tool names for it.
-    fn named_input(&mut self, tool: Value, input: Value) -> Value {
-        if input.is_undefined() || input.is(Kind::Object) {
-            return input;
-        }
-        // bounded: a tool that there is
-        let Some(name) = self.host.tools.positional(&self.heap.text(tool)) else { return input };
-        let name = self.heap.intern_text(&name);
-        self.object_of(&[(name, input)])
-    }
-
-    /// The name of a tool; an error where it is too long.
-    pub(super) fn tool_name(&mut self, name: Value) -> Result<String> {
-        let bytes = self.heap.str(name).bytes as usize;
-        if bytes > MAX_NAME {
-            // Only the beginning is looked at.
-            let start: String =
-                crate::text::wtf8::lossy(&self.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
-            let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
-            let message = format!(
-                "Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"
-            ); // bounded: by SHOWN_NAME
-            return Err(self.tool_not_found(&message, start));
-        }
-        Ok(self.heap.charged_text(name)?.into_owned()) // bounded: by MAX_NAME
-    }
-
-    #[cold]
-    fn tool_not_found(&mut self, message: &str, name: &str) -> Thrown {
-        let error = self.new_error(Class::Error, message);
-        for (key, text) in [(known::CODE, ErrorCode::ToolNotFound.as_str()), (known::TOOL_NAME, name)] {
-            let text = self.heap.string(text);
-            self.heap.set_own(error, key, text);
-        }
-        Thrown::value(error)
-    }
-
-    fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
-        let text = self.tool_name(name)?;
-        if self.host.tools.is_reserved(&text) {
-            let message = format!("Tool '{text}' cannot be called from a script");
-            return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
-        }
-        let input = self.tool_input(name, input)?;
-        let (style, timeout_ms, signal) = self.call_options(options)?;
-        if let Some(state) = self.signal_state(signal)
-            && state.aborted
-        {
-            let (reason, promise) = (state.reason, self.heap.new_promise());
-            self.abort_call(promise, style, name, reason);
-            return Ok(promise);
-        }
-        self.work(input.len() / 16)?;
-        // The input is stored twice: for the host and for messages.
-        self.reserve(input.len().saturating_mul(2))?;
-        let promise = self.add_call((name, text), input, timeout_ms, style)?;
-        if let Some(id) = self.host.calls.last() {
-            self.listen(signal, Listener::Call(id));
-        }
-        Ok(promise)
-    }
-
-    /// Add a call of a tool or function, by its name; gives the promise of its result.
-    fn add_call(&mut self, (tool, name): (Value, String), input: String, timeout_ms: u64, style: Style) -> Result {
-        let limit = self.heap.meter.limits.max_tool_calls;
-        if limit > 0 && self.host.calls.made() >= limit {
-            let message =
-                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"); // bounded: a number
-            return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
-        }
-        let promise = self.promise_of_call(true);
-        let open = Open { tool, input: input.as_str().into(), promise, style, place: self.place() };
-        self.heap.meter.keep_bytes(open.cost());
-        self.host.calls.add(name, input, timeout_ms, open);
-        Ok(promise)
-    }
-
-    fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {
-        let name = match self.tool_name(name) {
-            Ok(name) => name,
-            Err(thrown) => return thrown,
-        };
-        let what = match input.kind() {
-            Kind::Object | Kind::App => "an object that has no JSON object as its text",
-            _ => self.what(input),
-        };
-        self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
-    }
-
-    /// The input of a call as JSON text of an object; `{}` where it is left out.
-    fn tool_input(&mut self, name: Value, input: Value) -> Result<String> {
-        if input.is_undefined() {
-            return Ok("{}".into());
-        }
-        if input.is(Kind::Object)
-            && let Some(text) = self.json_text(input)?
-            && text.starts_with('{')
-        {
-            return Ok(text);
-        }
-        Err(self.wrong_input(name, input))
-    }
-
-    /// The style of the answer, the timeout, and the signal that cancels the call; `undefined` where there is none.
-    fn call_options(&mut self, options: Value) -> Result<(Style, u64, Value)> {
-        let limit = self.heap.meter.limits.tool_timeout_ms;
-        if self.realm.script.linker.dialect() == Dialect::Sync {
-            return Ok((Style::Ok, limit, Value::UNDEFINED));
-        }
-        if options.is_nullish() {
-            return Ok((Style::Throws, limit, Value::UNDEFINED));
-        }
-        if !options.is(Kind::Object) {
-            let what = self.what(options);
-            return Err(self.type_error(&format!("The options of a tool call must be an object, not {what}")));
-        }
-        let throws = self.own(options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
-        let style = if throws { Style::Throws } else { Style::Success };
-        let signal = self.option(options, "signal")?;
-        if !signal.is_nullish() && self.signal_state(signal).is_none() {
-            let what = self.what(signal);
-            let message = format!("The option signal of a tool call must be an AbortSignal, not {what}");
-            return Err(self.type_error(&message));
-        }
-        let timeout = self.own(options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
-        if timeout.is_undefined() {
-            return Ok((style, limit, signal));
-        }
-        if !timeout.is_number() || timeout.as_number().is_nan() || timeout.as_number() <= 0.0 {
-            return Err(self.type_error("The option timeoutMs of a tool call must be a positive number"));
-        }
-        Ok((style, (timeout.as_number().ceil() as u64).min(limit), signal))
-    }
-
-    /// Turn an exception into a rejected promise, for functions that return promises.
-    fn as_rejection(&mut self, result: Result) -> Result {
-        result.or_else(|thrown| match *thrown.0 {
-            Cause::Value(reason) => {
-                let promise = self.heap.new_promise();
-                self.reject_promise(promise, reason);
-                Ok(promise)
-            }
-            Cause::Stop(failure) => Err(Thrown::stop(*failure)),
-        })
-    }
-
-    fn send(&mut self, length: usize, message: Message) -> Result {
-        self.work(MESSAGE_WORK + length)?;
-        let bytes = size_of::<Message>() + 64 + length;
-        self.reserve(bytes)?;
-        self.heap.meter.keep_bytes(bytes);
-        self.output.send(message, bytes);
-        Ok(Value::UNDEFINED)
-    }
-
-    /// `. Did you mean 'users:list'?`, or nothing.
-    fn suggestion(&self, name: &str) -> String {
-        // bounded: by three names of tools, here and below
-        let near = self.host.tools.similar(name);
-        match &near[..near.len().min(3)] {
-            [] => String::default(),
-            [one] => format!(". Did you mean '{one}'?"), // bounded: as above
-            [others @ .., last] => format!(". Did you mean '{}' or '{last}'?", others.join("', '")), // bounded: as above
+        match known {
+            Some(at) => groups[at].2 += 1,
+            None => groups.push((index, message, 1)),
         }
     }
+    Ok(groups)
+}
 
-    /// A property of an options object; `undefined` where there is none.
-    pub(super) fn option(&mut self, options: Value, name: &str) -> Result {
-        match self.heap.atoms.find(name.as_bytes()) {
-            Some(atom) if options.is(Kind::Object) => Ok(self.own(options, atom)?.unwrap_or(Value::UNDEFINED)),
-            Some(_) | None => Ok(Value::UNDEFINED),
-        }
+/// Add the results of the operations that did not fail to the details of an error.
+fn add_results(vm: &mut Vm, error: Value, results: Value) -> Result<()> {
+    let details = vm.heap.new_object();
+    if let Some(own) = vm.own(error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
+        vm.copy_properties(own, details, &[])?;
     }
+    let key = vm.heap.intern_text("results");
+    vm.heap.set_own(details, key, results);
+    vm.heap.set_own(error, known::DETAILS, details);
+    Ok(())
+}
 
-    /// What a value is, in a word, for messages.
-    fn what(&self, value: Value) -> &'static str {
+/// The value of `codecallContext`, or of `input`.
+pub fn context_value(vm: &mut Vm) -> Result {
+    if let Some(context) = vm.realm.input {
+        return Ok(context);
+    }
+    let text = vm.host.input.clone().unwrap_or_else(|| "{}".into());
+    let is_frozen = vm.realm.script.linker.dialect().input_is_frozen();
+    let context = given_data(vm, text, if is_frozen { 0 } else { LEVELS })?;
+    vm.realm.input = Some(context);
+    if !is_frozen {
+        return Ok(context);
+    }
+    let mut work = Buffer::new();
+    work.push(vm, context)?;
+    while let Some(value) = work.pop() {
         match value.kind() {
-            Kind::Number => "a number",
-            Kind::Undefined | Kind::Unread | Kind::Cell | Kind::Empty => "undefined",
-            Kind::Null => "null",
-            Kind::Boolean => "a boolean",
-            Kind::String => "a string",
-            Kind::BigInt => "a BigInt",
-            Kind::Array => "an array",
-            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "a function",
-            Kind::Map => "a Map",
-            Kind::Set => "a Set",
-            Kind::Promise => "a promise",
-            Kind::Iterator => "an iterator",
-            Kind::ArrayBuffer => "an ArrayBuffer",
-            Kind::Uint8Array => "a Uint8Array",
-            Kind::InternalSlots => self.heap.slots_class(value),
-            Kind::Object | Kind::App => "an object",
+            Kind::Array => vm.heap.charged_append_items(value, &mut work)?,
+            Kind::Object => {
+                let values = vm.charged_properties(value)?.into_iter().map(|(_, value)| value);
+                work.extend(vm, values)?;
+            }
+            _ => continue,
         }
+        vm.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
+    }
+    Ok(context)
+}
+
+/// The value of JSON text from the host; up to `levels` levels may be left unread.
+fn given_data(vm: &mut Vm, text: String, levels: u8) -> Result {
+    let before = vm.heap.meter.bytes;
+    let value = vm.parse_json(text, levels)?;
+    let meter = &mut vm.heap.meter;
+    meter.give(meter.bytes.saturating_sub(before));
+    Ok(value)
+}
+
+/// A tool of an app as a function: `users.list`.
+pub(crate) fn tool_member(vm: &mut Vm, app: Value, name: Atom) -> Result {
+    let app = vm.heap.atom_text(Atom(app.payload()));
+    if vm.heap.atoms.text(name).len() <= MAX_NAME {
+        let tool = vm.heap.atom_text(name);
+        if let Some(full) = vm.host.tools.member(&app, &tool) {
+            let full = vm.heap.string(&full);
+            return Ok(Value::handle(Kind::Tool, full.payload()));
+        }
+    }
+    let native = registry().method(Family::Object, name);
+    Ok(native.map_or(Value::UNDEFINED, |native| Value::handle(Kind::Native, native)))
+}
+
+/// What to call instead of a tool that an app does not have.
+pub(crate) fn missing_tool(vm: &Vm, tool: &str) -> String {
+    let suggestion = if tool.len() > MAX_NAME { String::default() } else { suggestion(vm, tool) };
+    format!("there is no tool '{}'{suggestion}", cut_text(tool, MAX_NAME)) // bounded: by MAX_NAME
+}
+
+/// Call a tool that is a value: `users.list(input, options)`.
+pub(crate) fn call_tool_value(vm: &mut Vm, tool: Value, arguments: &[Value]) -> Result {
+    let name = Value::handle(Kind::String, tool.payload());
+    let input = named_input(vm, name, arg(arguments, 0));
+    let call = start_call(vm, name, input, arg(arguments, 1));
+    as_rejection(vm, call)
+}
+
+/// A single plain argument as an input, under the property that the tool names for it.
+fn named_input(vm: &mut Vm, tool: Value, input: Value) -> Value {
+    if input.is_undefined() || input.is(Kind::Object) {
+        return input;
+    }
+    // bounded: a tool that there is
+    let Some(name) = vm.host.tools.positional(&vm.heap.text(tool)) else { return input };
+    let name = vm.heap.intern_text(&name);
+    settle::object_of(vm, &[(name, input)])
+}
+
+/// The name of a tool; an error where it is too long.
+pub(super) fn tool_name(vm: &mut Vm, name: Value) -> Result<String> {
+    let bytes = vm.heap.str(name).bytes as usize;
+    if bytes > MAX_NAME {
+        // Only the beginning is looked at.
+        let start: String =
+            crate::text::wtf8::lossy(&vm.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
+        let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
+        let message =
+            format!("Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"); // bounded: by SHOWN_NAME
+        return Err(tool_not_found(vm, &message, start));
+    }
+    Ok(vm.heap.charged_text(name)?.into_owned()) // bounded: by MAX_NAME
+}
+
+#[cold]
+fn tool_not_found(vm: &mut Vm, message: &str, name: &str) -> Thrown {
+    let error = vm.new_error(Class::Error, message);
+    for (key, text) in [(known::CODE, ErrorCode::ToolNotFound.as_str()), (known::TOOL_NAME, name)] {
+        let text = vm.heap.string(text);
+        vm.heap.set_own(error, key, text);
+    }
+    Thrown::value(error)
+}
+
+fn start_call(vm: &mut Vm, name: Value, input: Value, options: Value) -> Result {
+    let text = tool_name(vm, name)?;
+    if vm.host.tools.is_reserved(&text) {
+        let message = format!("Tool '{text}' cannot be called from a script");
+        return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
+    }
+    let input = tool_input(vm, name, input)?;
+    let (style, timeout_ms, signal) = call_options(vm, options)?;
+    if let Some(state) = abort::signal_state(vm, signal)
+        && state.aborted
+    {
+        let (reason, promise) = (state.reason, vm.heap.new_promise());
+        abort::abort_call(vm, promise, style, name, reason);
+        return Ok(promise);
+    }
+    vm.work(input.len() / 16)?;
+    // The input is stored twice: for the host and for messages.
+    vm.reserve(input.len().saturating_mul(2))?;
+    let promise = add_call(vm, (name, text), input, timeout_ms, style)?;
+    if let Some(id) = vm.host.calls.last() {
+        abort::listen(vm, signal, Listener::Call(id));
+    }
+    Ok(promise)
+}
+
+/// Add a call of a tool or function, by its name; gives the promise of its result.
+fn add_call(vm: &mut Vm, (tool, name): (Value, String), input: String, timeout_ms: u64, style: Style) -> Result {
+    let limit = vm.heap.meter.limits.max_tool_calls;
+    if limit > 0 && vm.host.calls.made() >= limit {
+        let message =
+            format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"); // bounded: a number
+        return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
+    }
+    let promise = vm.promise_of_call(true);
+    let open = Open { tool, input: input.as_str().into(), promise, style, place: vm.place() };
+    vm.heap.meter.keep_bytes(open.cost());
+    vm.host.calls.add(name, input, timeout_ms, open);
+    Ok(promise)
+}
+
+fn wrong_input(vm: &mut Vm, name: Value, input: Value) -> Thrown {
+    let name = match tool_name(vm, name) {
+        Ok(name) => name,
+        Err(thrown) => return thrown,
+    };
+    let what = match input.kind() {
+        Kind::Object | Kind::App => "an object that has no JSON object as its text",
+        _ => what(vm, input),
+    };
+    vm.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
+}
+
+/// The input of a call as JSON text of an object; `{}` where it is left out.
+fn tool_input(vm: &mut Vm, name: Value, input: Value) -> Result<String> {
+    if input.is_undefined() {
+        return Ok("{}".into());
+    }
+    if input.is(Kind::Object)
+        && let Some(text) = vm.json_text(input)?
+        && text.starts_with('{')
+    {
+        return Ok(text);
+    }
+    Err(wrong_input(vm, name, input))
+}
+
+/// The style of the answer, the timeout, and the signal that cancels the call; `undefined` where there is none.
+fn call_options(vm: &mut Vm, options: Value) -> Result<(Style, u64, Value)> {
+    let limit = vm.heap.meter.limits.tool_timeout_ms;
+    if vm.realm.script.linker.dialect() == Dialect::Sync {
+        return Ok((Style::Ok, limit, Value::UNDEFINED));
+    }
+    if options.is_nullish() {
+        return Ok((Style::Throws, limit, Value::UNDEFINED));
+    }
+    if !options.is(Kind::Object) {
+        let what = what(vm, options);
+        return Err(vm.type_error(&format!("The options of a tool call must be an object, not {what}")));
+    }
+    let throws = vm.own(options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
+    let style = if throws { Style::Throws } else { Style::Success };
+    let signal = option(vm, options, "signal")?;
+    if !signal.is_nullish() && abort::signal_state(vm, signal).is_none() {
+        let what = what(vm, signal);
+        let message = format!("The option signal of a tool call must be an AbortSignal, not {what}");
+        return Err(vm.type_error(&message));
+    }
+    let timeout = vm.own(options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
+    if timeout.is_undefined() {
+        return Ok((style, limit, signal));
+    }
+    if !timeout.is_number() || timeout.as_number().is_nan() || timeout.as_number() <= 0.0 {
+        return Err(vm.type_error("The option timeoutMs of a tool call must be a positive number"));
+    }
+    Ok((style, (timeout.as_number().ceil() as u64).min(limit), signal))
+}
+
+/// Turn an exception into a rejected promise, for functions that return promises.
+fn as_rejection(vm: &mut Vm, result: Result) -> Result {
+    result.or_else(|thrown| match *thrown.0 {
+        Cause::Value(reason) => {
+            let promise = vm.heap.new_promise();
+            vm.reject_promise(promise, reason);
+            Ok(promise)
+        }
+        Cause::Stop(failure) => Err(Thrown::stop(*failure)),
+    })
+}
+
+fn send(vm: &mut Vm, length: usize, message: Message) -> Result {
+    vm.work(MESSAGE_WORK + length)?;
+    let bytes = size_of::<Message>() + 64 + length;
+    vm.reserve(bytes)?;
+    vm.heap.meter.keep_bytes(bytes);
+    vm.output.send(message, bytes);
+    Ok(Value::UNDEFINED)
+}
+
+/// `. Did you mean 'users:list'?`, or nothing.
+fn suggestion(vm: &Vm, name: &str) -> String {
+    // bounded: by three names of tools, here and below
+    let near = vm.host.tools.similar(name);
+    match &near[..near.len().min(3)] {
+        [] => String::default(),
+        [one] => format!(". Did you mean '{one}'?"), // bounded: as above
+        [others @ .., last] => format!(". Did you mean '{}' or '{last}'?", others.join("', '")), // bounded: as above
+    }
+}
+
+/// A property of an options object; `undefined` where there is none.
+pub(super) fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
+    match vm.heap.atoms.find(name.as_bytes()) {
+        Some(atom) if options.is(Kind::Object) => Ok(vm.own(options, atom)?.unwrap_or(Value::UNDEFINED)),
+        Some(_) | None => Ok(Value::UNDEFINED),
+    }
+}
+
+/// What a value is, in a word, for messages.
+fn what(vm: &Vm, value: Value) -> &'static str {
+    match value.kind() {
+        Kind::Number => "a number",
+        Kind::Undefined | Kind::Unread | Kind::Cell | Kind::Empty => "undefined",
+        Kind::Null => "null",
+        Kind::Boolean => "a boolean",
+        Kind::String => "a string",
+        Kind::BigInt => "a BigInt",
+        Kind::Array => "an array",
+        Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "a function",
+        Kind::Map => "a Map",
+        Kind::Set => "a Set",
+        Kind::Promise => "a promise",
+        Kind::Iterator => "an iterator",
+        Kind::ArrayBuffer => "an ArrayBuffer",
+        Kind::Uint8Array => "a Uint8Array",
+        Kind::InternalSlots => vm.heap.slots_class(value),
+        Kind::Object | Kind::App => "an object",
     }
 }

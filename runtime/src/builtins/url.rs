@@ -399,42 +399,38 @@ fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     change_part(vm, this, arguments, Url::set_hash)
 }
 
-impl Vm {
-    /// The names of the properties that `for…in` gives of an object beside its own.
-    pub fn inherited_names(&self, object: Value) -> &'static [Row] {
-        match self.heap.internal_slots_of(object).map(|slots| slots.family()) {
-            Some(Family::Url) => METHODS,
-            Some(Family::Params) => params::METHODS,
-            Some(Family::TextEncoder) => super::encoding::ENCODER_METHODS,
-            Some(Family::TextDecoder) => super::encoding::DECODER_METHODS,
-            _ => &[],
-        }
+/// The names of the properties that `for…in` gives of an object beside its own.
+pub fn inherited_names(vm: &Vm, object: Value) -> &'static [Row] {
+    match vm.heap.internal_slots_of(object).map(|slots| slots.family()) {
+        Some(Family::Url) => METHODS,
+        Some(Family::Params) => params::METHODS,
+        Some(Family::TextEncoder) => super::encoding::ENCODER_METHODS,
+        Some(Family::TextDecoder) => super::encoding::DECODER_METHODS,
+        _ => &[],
     }
+}
 
-    /// Whether `console.log('%s', value)` shows the text of a value: of a URL, a query, or bytes.
-    pub fn has_shown_text(&self, value: Value) -> bool {
-        value.is(Kind::Uint8Array)
-            || self.heap.has_slots::<UrlState>(value)
-            || self.heap.has_slots::<ParamsState>(value)
-    }
+/// Whether `console.log('%s', value)` shows the text of a value: of a URL, a query, or bytes.
+pub fn has_shown_text(vm: &Vm, value: Value) -> bool {
+    value.is(Kind::Uint8Array) || vm.heap.has_slots::<UrlState>(value) || vm.heap.has_slots::<ParamsState>(value)
+}
 
-    /// The parts of a URL as `util.inspect` shows them; `None` for other values.
-    pub fn url_parts(&self, value: Value) -> Option<Vec<(&'static str, String)>> {
-        let url = &self.heap.slots::<UrlState>(value)?.url;
-        // bounded: twelve parts
-        Some(vec![
-            ("href", url.href()),
-            ("origin", url.origin()),
-            ("protocol", url.protocol()),
-            ("username", url.username().into()),
-            ("password", url.password().into()),
-            ("host", url.host()),
-            ("hostname", url.hostname().into()),
-            ("port", url.port()),
-            ("pathname", url.pathname().into()),
-            ("search", url.search()),
-            ("searchParams", String::default()),
-            ("hash", url.hash()),
-        ])
-    }
+/// The parts of a URL as `util.inspect` shows them; `None` for other values.
+pub fn url_parts(vm: &Vm, value: Value) -> Option<Vec<(&'static str, String)>> {
+    let url = &vm.heap.slots::<UrlState>(value)?.url;
+    // bounded: twelve parts
+    Some(vec![
+        ("href", url.href()),
+        ("origin", url.origin()),
+        ("protocol", url.protocol()),
+        ("username", url.username().into()),
+        ("password", url.password().into()),
+        ("host", url.host()),
+        ("hostname", url.hostname().into()),
+        ("port", url.port()),
+        ("pathname", url.pathname().into()),
+        ("search", url.search()),
+        ("searchParams", String::default()),
+        ("hash", url.hash()),
+    ])
 }

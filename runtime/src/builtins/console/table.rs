@@ -1,7 +1,10 @@
 //! `console.table`: rows and columns in a frame.
 
+use crate::builtins::console;
+use crate::builtins::inspect;
 use crate::builtins::inspect::{Options, too_much, width};
 use crate::builtins::url::coded;
+use crate::builtins::url::params;
 use crate::eval::vm::Vm;
 use crate::heap::atoms::array_index;
 use crate::heap::block;
@@ -20,131 +23,131 @@ type Entry = (String, Option<Value>, Value);
 /// A column: its name, and its cells with their rows.
 type Column = (String, Vec<(usize, String)>);
 
-impl Vm {
-    /// `console.table(data, columns)` as text; `None` where `data` is no object.
-    pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
-        let only = self.given_columns(only)?;
-        if !data.is_object() || data.is_callable() {
-            return Ok(None);
+/// `console.table(data, columns)` as text; `None` where `data` is no object.
+pub(super) fn table(vm: &mut Vm, data: Value, only: Value) -> Result<Option<String>> {
+    let only = given_columns(vm, only)?;
+    if !data.is_object() || data.is_callable() {
+        return Ok(None);
+    }
+    let mut texts = Texts::default();
+    let is_collection = matches!(data.kind(), Kind::Map | Kind::Set);
+    let rows = rows(vm, data, is_collection)?;
+    // charged: by `rows`, to the end
+    let (mut names, mut keys, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    let mut columns: IndexMap<String, Vec<(usize, String)>> = IndexMap::new();
+    for (row, (name, key, value)) in rows.into_iter().enumerate() {
+        texts.add(vm, name.len())?;
+        names.push((row, name));
+        if let Some(key) = key {
+            keys.push((row, cell(vm, key, &mut texts)?));
         }
-        let mut texts = Texts::default();
-        let is_collection = matches!(data.kind(), Kind::Map | Kind::Set);
-        let rows = self.rows(data, is_collection)?;
-        // charged: by `rows`, to the end
-        let (mut names, mut keys, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-        let mut columns: IndexMap<String, Vec<(usize, String)>> = IndexMap::new();
-        for (row, (name, key, value)) in rows.into_iter().enumerate() {
-            texts.add(self, name.len())?;
-            names.push((row, name));
-            if let Some(key) = key {
-                keys.push((row, self.cell(key, &mut texts)?));
-            }
-            if is_collection || only.is_none() && !value.is_object() {
-                plain.push((row, self.cell(value, &mut texts)?));
-                continue;
-            }
-            for (column, value) in self.cells(value, only.as_deref(), &mut texts)? {
-                let cells = columns.entry(column).or_default();
-                // A column may be asked for twice.
-                let is_there = cells.last().is_some_and(|&(last, _)| last == row);
-                if let Some(value) = value.filter(|_| !is_there) {
-                    let text = self.cell(value, &mut texts)?;
-                    cells.push((row, text));
-                }
+        if is_collection || only.is_none() && !value.is_object() {
+            plain.push((row, cell(vm, value, &mut texts)?));
+            continue;
+        }
+        for (column, value) in cells(vm, value, only.as_deref(), &mut texts)? {
+            let cells = columns.entry(column).or_default();
+            // A column may be asked for twice.
+            let is_there = cells.last().is_some_and(|&(last, _)| last == row);
+            if let Some(value) = value.filter(|_| !is_there) {
+                let text = cell(vm, value, &mut texts)?;
+                cells.push((row, text));
             }
         }
-        let heading = if is_collection { "(iteration index)" } else { "(index)" };
-        let mut all = vec![(heading.into(), names)]; // bounded: by the cells, which are counted
-        if data.is(Kind::Map) {
-            all.push(("Key".into(), keys));
-        }
-        // The columns are the keys of an object: array indices come first.
-        columns.sort_by_key(|name, _| array_index(name.as_bytes()).map_or(u64::MAX, u64::from));
-        all.extend(columns);
-        if is_collection || !plain.is_empty() {
-            all.push((VALUES.into(), plain));
-        }
-        self.drawn(&all).map(Some)
     }
+    let heading = if is_collection { "(iteration index)" } else { "(index)" };
+    let mut all = vec![(heading.into(), names)]; // bounded: by the cells, which are counted
+    if data.is(Kind::Map) {
+        all.push(("Key".into(), keys));
+    }
+    // The columns are the keys of an object: array indices come first.
+    columns.sort_by_key(|name, _| array_index(name.as_bytes()).map_or(u64::MAX, u64::from));
+    all.extend(columns);
+    if is_collection || !plain.is_empty() {
+        all.push((VALUES.into(), plain));
+    }
+    drawn(vm, &all).map(Some)
+}
 
-    /// The columns that a script asks for.
-    fn given_columns(&mut self, only: Value) -> Result<Option<Buffer<Value>>> {
-        if only.is_undefined() {
-            return Ok(None);
-        }
-        if !only.is(Kind::Array) {
-            let received = self.received(only)?;
-            // bounded: by what is shown of a value
-            let message = format!("The \"properties\" argument must be an instance of Array. Received {received}");
-            return Err(coded(self, "ERR_INVALID_ARG_TYPE", &message));
-        }
-        self.heap.charged_items_copy(only).map(Some)
+/// The columns that a script asks for.
+fn given_columns(vm: &mut Vm, only: Value) -> Result<Option<Buffer<Value>>> {
+    if only.is_undefined() {
+        return Ok(None);
     }
+    if !only.is(Kind::Array) {
+        let received = params::received(vm, only)?;
+        // bounded: by what is shown of a value
+        let message = format!("The \"properties\" argument must be an instance of Array. Received {received}");
+        return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
+    }
+    vm.heap.charged_items_copy(only).map(Some)
+}
 
-    /// The text of a table.
-    fn drawn(&mut self, columns: &[Column]) -> Result<String> {
-        let lines = 4 + columns.first().map_or(0, |(_, cells)| cells.len());
-        let across: usize = widths(columns).iter().map(|width| width + 1).sum();
-        // Lines are drawn in characters of three bytes.
-        let limit = self.console_options().limit;
-        if lines.saturating_mul(across) > limit {
-            return Err(too_much(limit));
-        }
-        self.work(lines * across / 16)?;
-        let _hold = self.heap.hold(3 * lines * across)?;
-        Ok(render(columns))
+/// The text of a table.
+fn drawn(vm: &mut Vm, columns: &[Column]) -> Result<String> {
+    let lines = 4 + columns.first().map_or(0, |(_, cells)| cells.len());
+    let across: usize = widths(columns).iter().map(|width| width + 1).sum();
+    // Lines are drawn in characters of three bytes.
+    let limit = console::console_options(vm).limit;
+    if lines.saturating_mul(across) > limit {
+        return Err(too_much(limit));
     }
+    vm.work(lines * across / 16)?;
+    let _hold = vm.heap.hold(3 * lines * across)?;
+    Ok(render(columns))
+}
 
-    /// The rows of a table.
-    fn rows(&mut self, data: Value, is_collection: bool) -> Result<Vec<Entry>> {
-        if !is_collection {
-            let pairs = self.enumerable_entries(data)?;
-            self.check_line(pairs.len().saturating_mul(LEAST_ROW))?;
-            let rows = pairs.into_iter().map(|(key, value)| (self.key_text(key), None, value));
-            return Ok(rows.collect()); // charged: above
-        }
-        self.check_line(self.heap.maps[data.index()].len().saturating_mul(LEAST_ROW))?;
-        self.work(self.heap.maps[data.index()].entry_count() / 8)?;
-        let is_map = data.is(Kind::Map);
-        let rows = self.heap.maps[data.index()].entries().enumerate();
-        let rows = rows
-            .map(|(index, (key, value))| (index.to_string(), is_map.then_some(key), if is_map { value } else { key }));
-        Ok(rows.collect()) // charged: above
+/// The rows of a table.
+fn rows(vm: &mut Vm, data: Value, is_collection: bool) -> Result<Vec<Entry>> {
+    if !is_collection {
+        let pairs = vm.enumerable_entries(data)?;
+        console::check_line(vm, pairs.len().saturating_mul(LEAST_ROW))?;
+        let rows = pairs.into_iter().map(|(key, value)| (vm.key_text(key), None, value));
+        return Ok(rows.collect()); // charged: above
     }
+    let bytes = vm.heap.maps[data.index()].len().saturating_mul(LEAST_ROW);
+    console::check_line(vm, bytes)?;
+    vm.work(vm.heap.maps[data.index()].entry_count() / 8)?;
+    let is_map = data.is(Kind::Map);
+    let rows = vm.heap.maps[data.index()].entries().enumerate();
+    let rows =
+        rows.map(|(index, (key, value))| (index.to_string(), is_map.then_some(key), if is_map { value } else { key }));
+    Ok(rows.collect()) // charged: above
+}
 
-    /// The cells of a row: its own properties, or those of the given names, and `None` where it has none.
-    fn cells(&mut self, row: Value, only: Option<&[Value]>, texts: &mut Texts) -> Result<Vec<(String, Option<Value>)>> {
-        let mut cells = Vec::new(); // charged: by `texts`
-        let Some(only) = only else {
-            for (key, value) in self.enumerable_entries(row)? {
-                self.work(1)?;
-                let column = self.key_text(key);
-                texts.add(self, column.len() + size_of::<(String, Option<Value>)>())?;
-                cells.push((column, Some(value)));
-            }
-            return Ok(cells);
-        };
-        for &name in only {
-            self.work(1)?;
-            let name = self.to_string(name)?;
-            let key = self.to_property_key(name)?;
-            let value = if row.is_object() { self.own_property(row, key)? } else { None };
-            let column = self.line_text(name)?;
-            texts.add(self, column.len() + size_of::<(String, Option<Value>)>())?;
-            cells.push((column, value));
+/// The cells of a row: its own properties, or those of the given names, and `None` where it has none.
+fn cells(vm: &mut Vm, row: Value, only: Option<&[Value]>, texts: &mut Texts) -> Result<Vec<(String, Option<Value>)>> {
+    let mut cells = Vec::new(); // charged: by `texts`
+    let Some(only) = only else {
+        for (key, value) in vm.enumerable_entries(row)? {
+            vm.work(1)?;
+            let column = vm.key_text(key);
+            texts.add(vm, column.len() + size_of::<(String, Option<Value>)>())?;
+            cells.push((column, Some(value)));
         }
-        Ok(cells)
+        return Ok(cells);
+    };
+    for &name in only {
+        vm.work(1)?;
+        let name = vm.to_string(name)?;
+        let key = vm.to_property_key(name)?;
+        let value = if row.is_object() { vm.own_property(row, key)? } else { None };
+        let column = console::line_text(vm, name)?;
+        texts.add(vm, column.len() + size_of::<(String, Option<Value>)>())?;
+        cells.push((column, value));
     }
+    Ok(cells)
+}
 
-    fn cell(&mut self, value: Value, texts: &mut Texts) -> Result<String> {
-        let text = if value.is(Kind::Object) && self.heap.own_len(value) > 2 {
-            "[Object]".into()
-        } else {
-            self.inspect(value, Options { depth: 0, items: 3, columns: usize::MAX / 8, ..self.console_options() })?
-        };
-        texts.add(self, text.len())?;
-        Ok(text)
-    }
+fn cell(vm: &mut Vm, value: Value, texts: &mut Texts) -> Result<String> {
+    let text = if value.is(Kind::Object) && vm.heap.own_len(value) > 2 {
+        "[Object]".into()
+    } else {
+        let options = Options { depth: 0, items: 3, columns: usize::MAX / 8, ..console::console_options(vm) };
+        inspect::inspect(vm, value, options)?
+    };
+    texts.add(vm, text.len())?;
+    Ok(text)
 }
 
 /// The texts of all cells: no more than may be logged, and counted.
@@ -157,7 +160,7 @@ struct Texts {
 impl Texts {
     fn add(&mut self, vm: &mut Vm, bytes: usize) -> Result<()> {
         self.bytes += bytes;
-        let limit = vm.console_options().limit;
+        let limit = console::console_options(vm).limit;
         if self.bytes > limit {
             return Err(too_much(limit));
         }

@@ -1,6 +1,8 @@
 //! `console.time`, `timeLog` and `timeEnd`. The time is that of the script, so that a replay logs the same.
 
 use super::{ENTRY, LOG, WARN, label};
+use crate::builtins::console;
+use crate::builtins::console::format;
 use crate::builtins::number::format::fixed;
 use crate::eval::vm::Vm;
 use crate::meter::buffer::Buffer;
@@ -47,15 +49,16 @@ fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
         values.push(vm, value)?;
     }
     values.extend_from_slice(vm, data)?;
-    let text = vm.format(&values)?;
-    vm.log_line(LOG, &text)
+    let text = format::format(vm, &values)?;
+    console::log_line(vm, LOG, &text)
 }
 
 /// A line on a label; Node warns on its standard error.
 fn warn(vm: &mut Vm, label: Atom, message: impl Fn(&str) -> String) -> Result {
-    vm.check_line(vm.heap.atoms.text(label).len())?;
+    let bytes = vm.heap.atoms.text(label).len();
+    console::check_line(vm, bytes)?;
     let text = message(&crate::text::wtf8::lossy(vm.heap.atoms.text(label)));
-    vm.log_line(WARN, &text)
+    console::log_line(vm, WARN, &text)
 }
 
 /// A duration as Node writes it: `1.234ms`, `1.500s`, `2:03.000 (m:ss.mmm)`.

@@ -2,6 +2,9 @@
 
 use super::Inspector;
 use crate::builtins::encoding::Decoding;
+use crate::builtins::inspect;
+use crate::builtins::url;
+use crate::builtins::url::params;
 use crate::builtins::url::params::ParamsState;
 use crate::heap::Yields;
 use crate::meter::buffer::Buffer;
@@ -45,8 +48,8 @@ impl Inspector<'_> {
 
     fn url(&mut self, url: Value) -> Result<String> {
         let mut lines = Vec::new(); // bounded: by the parts of a URL
-        let params = crate::builtins::url::params::for_url(self.vm, url)?;
-        for (name, text) in self.vm.url_parts(url).unwrap_or_default() {
+        let params = params::for_url(self.vm, url)?;
+        for (name, text) in url::url_parts(self.vm, url).unwrap_or_default() {
             let shown = if name == "searchParams" {
                 self.params(params)?.replace('\n', "\n  ")
             } else {
@@ -63,9 +66,9 @@ impl Inspector<'_> {
         let mut output = Vec::new(); // charged: by check, which asks for eight times the room
         let mut bytes = 0;
         loop {
-            bytes += self.vm.pair_bytes(params, output.len()) + 8;
+            bytes += params::pair_bytes(self.vm, params, output.len()) + 8;
             self.check(bytes)?;
-            let Some((name, value)) = self.vm.pair_at(params, output.len()) else { break };
+            let Some((name, value)) = params::pair_at(self.vm, params, output.len()) else { break };
             output.push(self.alone(name)? + " => " + &self.alone(value)?);
         }
         let length: usize = output.iter().map(|text| text.encode_utf16().count() + 2).sum();
@@ -81,9 +84,9 @@ impl Inspector<'_> {
         let mut items = Buffer::new();
         let mut bytes = 0;
         loop {
-            bytes += self.vm.pair_bytes(source, position + items.len()) + 8;
+            bytes += params::pair_bytes(self.vm, source, position + items.len()) + 8;
             self.check(bytes)?;
-            let Some((name, value)) = self.vm.pair_at(source, position + items.len()) else { break };
+            let Some((name, value)) = params::pair_at(self.vm, source, position + items.len()) else { break };
             let item = match yields {
                 Yields::Keys | Yields::ForIn | Yields::Matches => name,
                 Yields::Values | Yields::Script | Yields::Generator => value,
@@ -124,7 +127,7 @@ impl Inspector<'_> {
 
     /// A value as it is shown by itself.
     fn alone(&mut self, value: Value) -> Result<String> {
-        let text = self.vm.inspect(value, self.options)?;
+        let text = inspect::inspect(self.vm, value, self.options)?;
         self.print(text)
     }
 }

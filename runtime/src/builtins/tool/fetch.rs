@@ -2,7 +2,11 @@
 //!
 //! Nothing here sends a request, and which hosts may be reached is for the host to decide.
 
+use crate::builtins::abort;
 use crate::builtins::abort::Listener;
+use crate::builtins::bytes;
+use crate::builtins::tool;
+use crate::builtins::tool::settle;
 use crate::builtins::url::params::ParamsState;
 use crate::builtins::url::parse::parse;
 use crate::builtins::url::record::Url;
@@ -38,14 +42,14 @@ fn init_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("Request constructor: Expected {shown} to be one of: Null, Undefined, Object."); // bounded: cut
         return Err(vm.type_error(&message));
     }
-    vm.option(init, "headers")
+    tool::option(vm, init, "headers")
 }
 
 /// `$fetch(input, init, headers)`: notes the call, and gives the promise of the response.
 fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (input, init, headers) = (arg(arguments, 0), arg(arguments, 1), arg(arguments, 2));
-    let signal = vm.option(init, "signal")?;
-    if !signal.is_nullish() && vm.signal_state(signal).is_none() {
+    let signal = tool::option(vm, init, "signal")?;
+    if !signal.is_nullish() && abort::signal_state(vm, signal).is_none() {
         return Err(vm.type_error("Failed to construct 'Request': member signal is not of type AbortSignal."));
     }
     let url = address(vm, input)?;
@@ -70,7 +74,7 @@ fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.heap.set_own(request, name, value);
     }
     let name = vm.heap.string(FETCH);
-    if let Some(state) = vm.signal_state(signal)
+    if let Some(state) = abort::signal_state(vm, signal)
         && state.aborted
     {
         return Err(Thrown::value(state.reason));
@@ -80,9 +84,9 @@ fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     // The input is kept for the host and for messages.
     vm.reserve(input.len().saturating_mul(2))?;
     let timeout_ms = vm.heap.meter.limits.tool_timeout_ms;
-    let promise = vm.add_call((name, FETCH.into()), input, timeout_ms, Style::Fetch)?;
+    let promise = tool::add_call(vm, (name, FETCH.into()), input, timeout_ms, Style::Fetch)?;
     if let Some(id) = vm.host.calls.last() {
-        vm.listen(signal, Listener::Call(id));
+        abort::listen(vm, signal, Listener::Call(id));
     }
     Ok(promise)
 }
@@ -117,7 +121,7 @@ fn address(vm: &mut Vm, input: Value) -> Result<Url> {
 
 /// The method, in capitals where it is one of those that the standard writes so.
 fn method(vm: &mut Vm, init: Value) -> Result<String> {
-    let method = vm.option(init, "method")?;
+    let method = tool::option(vm, init, "method")?;
     if method.is_undefined() {
         return Ok("GET".into());
     }
@@ -137,7 +141,7 @@ fn method(vm: &mut Vm, init: Value) -> Result<String> {
 }
 
 fn redirect(vm: &mut Vm, init: Value) -> Result<&'static str> {
-    let mode = vm.option(init, "redirect")?;
+    let mode = tool::option(vm, init, "redirect")?;
     if mode.is_undefined() {
         return Ok("follow");
     }
@@ -156,7 +160,7 @@ fn redirect(vm: &mut Vm, init: Value) -> Result<&'static str> {
 /// Refuses options whose effect is not there. Those that only concern browsers have none in Node either.
 fn refuse_options(vm: &mut Vm, init: Value) -> Result<()> {
     for name in ["integrity", "dispatcher", "window"] {
-        let value = vm.option(init, name)?;
+        let value = tool::option(vm, init, name)?;
         if vm.truthy(value) {
             let message = format!("The option {name} of fetch is not available in AgentScript"); // bounded: a name of ours
             return Err(vm.type_error(&message));
@@ -167,7 +171,7 @@ fn refuse_options(vm: &mut Vm, init: Value) -> Result<()> {
 
 /// The body, under the name of its form, with the header of its type unless there is one.
 fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str, Value)>> {
-    let body = vm.option(init, "body")?;
+    let body = tool::option(vm, init, "body")?;
     if body.is_nullish() {
         return Ok(None);
     }
@@ -178,7 +182,7 @@ fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str
     if is_stream {
         return Err(vm.type_error("There are no streams in AgentScript; give fetch the body as a whole"));
     }
-    if vm.is_bytes(body) {
+    if bytes::is_bytes(body) {
         let bytes = vm.heap.charged_view(body)?;
         if std::str::from_utf8(bytes).is_ok() {
             let length = bytes.len();
@@ -188,7 +192,7 @@ fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str
         let length = bytes.len();
         let copy = vm.heap.charged_view_copy(body, 0..length)?;
         let view = vm.heap.bytes_of(copy);
-        let encoded = crate::builtins::bytes::text::to_base64(vm, view, &[])?;
+        let encoded = bytes::text::to_base64(vm, view, &[])?;
         return Ok(Some(("bodyBase64", encoded)));
     }
     let is_params = vm.heap.has_slots::<ParamsState>(body);
@@ -209,47 +213,45 @@ fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str
 fn unknown_scheme(vm: &mut Vm, scheme: &str) -> Thrown {
     let shown = cut_text(scheme, SHOWN);
     let message = format!("unknown scheme: fetch reaches addresses of http and https only, not of {shown}"); // bounded: cut
-    Thrown::value(vm.fetch_error(&ToolError::new(ErrorCode::FetchNotAllowed, message)))
+    Thrown::value(fetch_error(vm, &ToolError::new(ErrorCode::FetchNotAllowed, message)))
 }
 
-impl Vm {
-    /// `TypeError: fetch failed`, whose cause is the failure.
-    fn fetch_error(&mut self, failure: &ToolError) -> Value {
-        let error = self.new_error(Class::TypeError, "fetch failed");
-        let cause = self.new_error(Class::Error, &failure.message);
-        self.describe_failure(cause, failure, None);
-        self.heap.set_own(error, known::CAUSE, cause);
-        error
-    }
+/// `TypeError: fetch failed`, whose cause is the failure.
+fn fetch_error(vm: &mut Vm, failure: &ToolError) -> Value {
+    let error = vm.new_error(Class::TypeError, "fetch failed");
+    let cause = vm.new_error(Class::Error, &failure.message);
+    settle::describe_failure(vm, cause, failure, None);
+    vm.heap.set_own(error, known::CAUSE, cause);
+    error
+}
 
-    /// The code of the cause of an uncaught error, and the message with that of the cause.
-    pub(crate) fn with_cause(&mut self, error: Value, message: String) -> (String, String) {
-        let Ok(cause) = self.get(error, known::CAUSE) else { return (String::default(), message) };
-        let mut text = |name, most| {
-            let text = self.get(cause, name).ok()?;
-            if text.is_string() { self.short_text(text, most).ok() } else { None }
-        };
-        let is_error = cause.is(Kind::Object);
-        let code = if is_error { text(known::CODE, MAX_NAME_BYTES).unwrap_or_default() } else { String::default() };
-        match if is_error { text(known::MESSAGE, MAX_MESSAGE_BYTES / 2) } else { None } {
-            Some(why) => (code, format!("{message}: {why}")), // bounded: both are cut
-            None => (code, message),
-        }
+/// The code of the cause of an uncaught error, and the message with that of the cause.
+pub(crate) fn with_cause(vm: &mut Vm, error: Value, message: String) -> (String, String) {
+    let Ok(cause) = vm.get(error, known::CAUSE) else { return (String::default(), message) };
+    let mut text = |name, most| {
+        let text = vm.get(cause, name).ok()?;
+        if text.is_string() { vm.short_text(text, most).ok() } else { None }
+    };
+    let is_error = cause.is(Kind::Object);
+    let code = if is_error { text(known::CODE, MAX_NAME_BYTES).unwrap_or_default() } else { String::default() };
+    match if is_error { text(known::MESSAGE, MAX_MESSAGE_BYTES / 2) } else { None } {
+        Some(why) => (code, format!("{message}: {why}")), // bounded: both are cut
+        None => (code, message),
     }
+}
 
-    /// Reject the promise of a request that has failed.
-    pub(super) fn reject_fetch(
-        &mut self,
-        failure: &ToolError,
-        input: &str,
-        promise: Value,
-        place: Option<(FunctionRef, u32)>,
-    ) {
-        let error = self.fetch_error(failure);
-        let failed = Failed { tool: FETCH.into(), input: cut_json(input, MAX_TOOL_INPUT_BYTES).into() };
-        let trace = self.heap.traces.entry(error.payload()).or_default();
-        trace.call = Some(Box::new(failed));
-        trace.frames.extend(place);
-        self.reject_promise(promise, error);
-    }
+/// Reject the promise of a request that has failed.
+pub(super) fn reject_fetch(
+    vm: &mut Vm,
+    failure: &ToolError,
+    input: &str,
+    promise: Value,
+    place: Option<(FunctionRef, u32)>,
+) {
+    let error = fetch_error(vm, failure);
+    let failed = Failed { tool: FETCH.into(), input: cut_json(input, MAX_TOOL_INPUT_BYTES).into() };
+    let trace = vm.heap.traces.entry(error.payload()).or_default();
+    trace.call = Some(Box::new(failed));
+    trace.frames.extend(place);
+    vm.reject_promise(promise, error);
 }

@@ -4,6 +4,8 @@
 //! that nearly has it costs no memory.
 
 use super::super::arg;
+use crate::builtins::tool;
+use crate::builtins::tool::settle;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::meter::buffer::Buffer;
@@ -24,7 +26,7 @@ const REASON_BYTES: usize = 160;
 pub fn parse_text(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let given = arg(arguments, 0);
     if !given.is_string() {
-        let what = vm.what(given);
+        let what = tool::what(vm, given);
         let more = if given.is(Kind::Object) || given.is(Kind::Array) { "; it is data already" } else { "" };
         return Err(vm.type_error(&format!("parseText expects a text, not {what}{more}")));
     }
@@ -62,23 +64,23 @@ fn options(vm: &mut Vm, options: Value) -> Result<(Option<Form>, Option<bool>)> 
         return Ok((None, None));
     }
     if !options.is(Kind::Object) {
-        let what = vm.what(options);
+        let what = tool::what(vm, options);
         return Err(vm.type_error(&format!("The options of parseText must be an object, not {what}")));
     }
-    let format = vm.option(options, "format")?;
+    let format = tool::option(vm, options, "format")?;
     let form = if format.is_string() { Form::of_name(&vm.short_text(format, SHOWN_CHARS)?) } else { None };
     if form.is_none() && !format.is_nullish() {
         let names = Form::ALL.map(Form::name).join("', '"); // bounded: by the number of forms
         return Err(vm.type_error(&format!("The option format of parseText must be one of '{names}'")));
     }
-    let header = vm.option(options, "header")?;
+    let header = tool::option(vm, options, "header")?;
     Ok((form, (!header.is_nullish()).then(|| header == Value::TRUE)))
 }
 
 /// `{format, data}`, and `rest` if there is text around a table.
 fn answer(vm: &mut Vm, form: Form, data: Value, rest: Option<&str>) -> Result {
     let format = (vm.heap.intern_text("format"), vm.heap.string(form.name()));
-    let object = vm.object_of(&[format, (known::DATA, data)]);
+    let object = settle::object_of(vm, &[format, (known::DATA, data)]);
     if let Some(rest) = rest {
         vm.reserve(rest.len())?;
         let rest = (vm.heap.intern_text("rest"), vm.heap.string(rest));

@@ -2,6 +2,7 @@
 //! waiting itself is an operation of the prelude, so that they can be used wherever frames can.
 
 use crate::builtins::arg;
+use crate::builtins::tool;
 use crate::eval::vm::Vm;
 use crate::meter::buffer::Buffer;
 use crate::value::thrown::Result;
@@ -22,11 +23,12 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut calls = Buffer::with_capacity(vm, items.len())?;
     for (index, item) in items.into_iter().enumerate() {
         if !item.is(Kind::Object) {
-            let what = vm.what(item);
+            let what = tool::what(vm, item);
             let message = format!("call_tools expects {{server, tool, args}}, but item {index} is {what}");
             return Err(vm.type_error(&message));
         }
-        let call = [vm.option(item, "server")?, vm.option(item, "tool")?, vm.option(item, "args")?];
+        let call =
+            [tool::option(vm, item, "server")?, tool::option(vm, item, "tool")?, tool::option(vm, item, "args")?];
         named(vm, "call_tools", &call)?;
         vm.work(1)?;
         calls.push(vm, call)?;
@@ -41,37 +43,35 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// Make a call: the promise of its answer.
 fn begin(vm: &mut Vm, function: &str, call: [Value; 3]) -> Result {
-    vm.check_waiting(function)?;
+    check_waiting(vm, function)?;
     let name = named(vm, function, &call)?;
-    vm.start_call(name, call[2], Value::UNDEFINED)
+    tool::start_call(vm, name, call[2], Value::UNDEFINED)
 }
 
-impl Vm {
-    /// An error where nothing could go on with an answer: then the host is not called either.
-    pub(in crate::builtins) fn check_waiting(&mut self, function: &str) -> Result<()> {
-        if self.heap.meter.nesting == 0 {
-            return Ok(());
-        }
-        // bounded: the name of a function of the host
-        let message = format!(
-            "{function} cannot be used inside of an implicit conversion (toString, valueOf, toJSON); call it before"
-        );
-        Err(self.type_error(&message))
+/// An error where nothing could go on with an answer: then the host is not called either.
+pub(in crate::builtins) fn check_waiting(vm: &mut Vm, function: &str) -> Result<()> {
+    if vm.heap.meter.nesting == 0 {
+        return Ok(());
     }
+    // bounded: the name of a function of the host
+    let message = format!(
+        "{function} cannot be used inside of an implicit conversion (toString, valueOf, toJSON); call it before"
+    );
+    Err(vm.type_error(&message))
 }
 
 /// The full name of the tool of a call.
 fn named(vm: &mut Vm, function: &str, &[server, tool, _]: &[Value; 3]) -> Result {
     for (value, role) in [(server, "server"), (tool, "tool")] {
         if !value.is_string() {
-            let what = vm.what(value);
+            let what = tool::what(vm, value);
             let message = format!(
                 "{function} expects the name of a {role} as a string, not {what}; write call_tool(server, tool, args)"
             );
             return Err(vm.type_error(&message));
         }
     }
-    let (server, tool) = (vm.tool_name(server)?, vm.tool_name(tool)?);
+    let (server, tool) = (tool::tool_name(vm, server)?, tool::tool_name(vm, tool)?);
     // A tool that belongs to no app has only its own name.
     let name = if server.is_empty() { tool } else { format!("{server}:{tool}") }; // bounded: by the names
     Ok(vm.heap.string(&name))

@@ -8,6 +8,7 @@ mod decode;
 use self::decode::decoded;
 use super::{coded, state};
 use crate::builtins::headers::HeadersState;
+use crate::builtins::inspect;
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
@@ -435,7 +436,7 @@ fn fits(pair: &Pair, name: &str, value: Option<&str>) -> bool {
 fn get(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name] = texts(vm, this, arguments)?;
     let found = receiver(vm, this)?.pairs.iter().position(|pair| pair.0 == name);
-    let bytes = found.map_or(0, |at| vm.pair_bytes(this, at));
+    let bytes = found.map_or(0, |at| pair_bytes(vm, this, at));
     vm.work(bytes / 16)?;
     vm.reserve(2 * bytes)?;
     let found = found.and_then(|at| receiver(vm, this).ok()?.pairs.get(at).map(|pair| pair.1.clone()));
@@ -530,70 +531,68 @@ fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if vm.type_of(function) == "function" {
         return Ok(Value::UNDEFINED);
     }
-    let received = vm.received(function)?;
+    let received = received(vm, function)?;
     // bounded: by what is shown of a value
     let message = format!("The \"callback\" argument must be of type function. Received {received}");
     Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message))
 }
 
-impl Vm {
-    /// An argument of the wrong type as Node's messages describe it.
-    pub fn received(&mut self, value: Value) -> Result<String> {
-        if value.is_nullish() {
-            return Ok(self.to_text_lossy(value));
-        }
-        if value.is_callable() {
-            return Ok(format!("function {}", self.callable_name(value))); // bounded: the name is cut
-        }
-        if value.is_object() {
-            return Ok(format!("an instance of {}", self.class_name(value))); // bounded: a class of ours
-        }
-        if value.is_string() {
-            return Ok(self.received_text(value));
-        }
-        let mut text = self.inspect(value, crate::builtins::inspect::Options::default())?;
-        if text.chars().count() > 28 {
-            text = text.chars().take(25).chain("...".chars()).collect(); // bounded: 28 characters
-        }
-        // bounded: the same
-        Ok(format!("type {} ({text})", self.type_of(value)))
+/// An argument of the wrong type as Node's messages describe it.
+pub fn received(vm: &mut Vm, value: Value) -> Result<String> {
+    if value.is_nullish() {
+        return Ok(vm.to_text_lossy(value));
     }
-
-    /// The same of a string.
-    fn received_text(&mut self, text: Value) -> String {
-        let is_long = self.heap.str(text).units > 28;
-        let text = self.to_text_lossy(text);
-        let mut units = 0;
-        let fits = |letter: &char| {
-            units += letter.len_utf16();
-            !is_long || units <= 25
-        };
-        let mut shown: String = text.chars().take_while(fits).collect(); // bounded: 28 characters
-        if is_long {
-            shown.push_str("...");
-        }
-        if !shown.contains('\'') {
-            return format!("type string ('{shown}')"); // bounded: 28 characters
-        }
-        let mut quoted = String::default();
-        crate::text::quote::quote(&shown, &mut quoted);
-        format!("type string ({quoted})") // bounded: the same
+    if value.is_callable() {
+        return Ok(format!("function {}", vm.callable_name(value))); // bounded: the name is cut
     }
-
-    /// The pair at a position of a `URLSearchParams` or `Headers`; the caller has reserved [`Vm::pair_bytes`].
-    pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
-        let (name, value) = match self.heap.slots::<ParamsState>(params) {
-            Some(state) => state.pairs.get(position)?.clone(),
-            None => self.heap.slots::<HeadersState>(params)?.pair(position)?,
-        };
-        Some((self.heap.string(&name), self.heap.string(&value)))
+    if value.is_object() {
+        return Ok(format!("an instance of {}", vm.class_name(value))); // bounded: a class of ours
     }
+    if value.is_string() {
+        return Ok(received_text(vm, value));
+    }
+    let mut text = inspect::inspect(vm, value, inspect::Options::default())?;
+    if text.chars().count() > 28 {
+        text = text.chars().take(25).chain("...".chars()).collect(); // bounded: 28 characters
+    }
+    // bounded: the same
+    Ok(format!("type {} ({text})", vm.type_of(value)))
+}
 
-    /// How long the texts of a pair are.
-    pub fn pair_bytes(&self, params: Value, position: usize) -> usize {
-        match self.heap.slots::<ParamsState>(params) {
-            Some(state) => state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len()),
-            None => self.heap.slots::<HeadersState>(params).map_or(0, |state| state.pair_bytes(position)),
-        }
+/// The same of a string.
+fn received_text(vm: &mut Vm, text: Value) -> String {
+    let is_long = vm.heap.str(text).units > 28;
+    let text = vm.to_text_lossy(text);
+    let mut units = 0;
+    let fits = |letter: &char| {
+        units += letter.len_utf16();
+        !is_long || units <= 25
+    };
+    let mut shown: String = text.chars().take_while(fits).collect(); // bounded: 28 characters
+    if is_long {
+        shown.push_str("...");
+    }
+    if !shown.contains('\'') {
+        return format!("type string ('{shown}')"); // bounded: 28 characters
+    }
+    let mut quoted = String::default();
+    crate::text::quote::quote(&shown, &mut quoted);
+    format!("type string ({quoted})") // bounded: the same
+}
+
+/// The pair at a position of a `URLSearchParams` or `Headers`; the caller has reserved [`pair_bytes`].
+pub fn pair_at(vm: &mut Vm, params: Value, position: usize) -> Option<(Value, Value)> {
+    let (name, value) = match vm.heap.slots::<ParamsState>(params) {
+        Some(state) => state.pairs.get(position)?.clone(),
+        None => vm.heap.slots::<HeadersState>(params)?.pair(position)?,
+    };
+    Some((vm.heap.string(&name), vm.heap.string(&value)))
+}
+
+/// How long the texts of a pair are.
+pub fn pair_bytes(vm: &Vm, params: Value, position: usize) -> usize {
+    match vm.heap.slots::<ParamsState>(params) {
+        Some(state) => state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len()),
+        None => vm.heap.slots::<HeadersState>(params).map_or(0, |state| state.pair_bytes(position)),
     }
 }
