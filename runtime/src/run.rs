@@ -3,8 +3,16 @@
 use crate::builtins::timer;
 use crate::builtins::tool::fetch;
 use crate::builtins::tool::settle;
+use crate::eval::drain;
+use crate::eval::execute;
 use crate::eval::execute::{Exit, stopped};
+use crate::eval::idle;
+use crate::eval::job;
+use crate::eval::json;
 use crate::eval::stress::Stress;
+use crate::eval::suggest;
+use crate::eval::unawaited;
+use crate::eval::undefined_result;
 use crate::eval::vm::Vm;
 use crate::heap::promise::State;
 use crate::interface::error_code::ErrorCode;
@@ -120,7 +128,7 @@ impl Run {
         match progress {
             Ok(Some(progress)) => progress,
             Ok(None) => {
-                self.vm.enter_idle();
+                idle::enter_idle(&mut self.vm);
                 Progress::Calls(self.take_calls())
             }
             Err(failure) => self.failed(*failure),
@@ -188,7 +196,7 @@ impl Run {
     /// The calls without an answer, in order; queued ones included.
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        let open = self.vm.open_calls(|search, vm, promise| self.is_held() || search.is_needed(vm, promise));
+        let open = drain::open_calls(&self.vm, |search, vm, promise| self.is_held() || search.is_needed(vm, promise));
         open.into_iter().map(|(id, awaited)| OpenCall { id, awaited }).collect()
     }
 
@@ -245,7 +253,7 @@ impl Run {
         self.vm.heap.meter.check_time().map_err(failure_of)?;
         self.vm.heap.meter.timer.slice_over = false;
         if is_new {
-            let exit = self.vm.execute_main();
+            let exit = execute::execute_main(&mut self.vm);
             if self.halted(exit)? {
                 return Ok(Some(Progress::Yielded));
             }
@@ -263,14 +271,14 @@ impl Run {
                 continue;
             }
             if std::mem::take(&mut self.paused) {
-                let exit = self.vm.execute_paused();
+                let exit = execute::execute_paused(&mut self.vm);
                 if self.halted(exit)? {
                     return Ok(Some(Progress::Yielded));
                 }
                 continue;
             }
             if let Some(job) = self.vm.jobs.pop_front() {
-                let exit = self.vm.run_job(job);
+                let exit = job::run_job(&mut self.vm, job);
                 if self.halted(exit)? {
                     return Ok(Some(Progress::Yielded));
                 }
@@ -309,7 +317,7 @@ impl Run {
             return Ok(true);
         }
         let Some((due, _)) = self.vm.next_timer() else { return Ok(false) };
-        if self.vm.schedule.flow() != TimeFlow::Virtual || self.vm.needs_calls().map_err(failure_of)? {
+        if self.vm.schedule.flow() != TimeFlow::Virtual || drain::needs_calls(&mut self.vm).map_err(failure_of)? {
             return Ok(false);
         }
         self.vm.schedule.reach(due);
@@ -363,7 +371,7 @@ impl Run {
                     State::Fulfilled => {
                         self.stage = Stage::Result;
                         let value = promise.value;
-                        Some((value, self.vm.pending_promise_in(value).map_err(failure_of)?))
+                        Some((value, json::pending_promise_in(&mut self.vm, value).map_err(failure_of)?))
                     }
                     State::Pending | State::Rejected => None,
                 }
@@ -381,7 +389,7 @@ impl Run {
             }
             Some((value, None)) => {
                 let result = self.result_text(value)?;
-                self.is_undefined = self.vm.settled(value).is_undefined();
+                self.is_undefined = json::settled(&self.vm, value).is_undefined();
                 self.vm.heap.meter.keep_bytes(result.as_ref().map_or(0, |(json, _)| json.len()));
                 self.stage = Stage::Drain(result);
             }
@@ -390,16 +398,16 @@ impl Run {
         if !matches!(self.stage, Stage::Drain(_)) {
             return Ok(None);
         }
-        if self.vm.needs_more().map_err(failure_of)? {
+        if drain::needs_more(&mut self.vm).map_err(failure_of)? {
             self.is_early = true;
             return Ok(None);
         }
         let Stage::Drain(result) = std::mem::replace(&mut self.stage, Stage::Done) else { return Ok(None) };
         let (json, mut warnings) = result?;
         if self.is_undefined {
-            warnings.push(self.vm.undefined_result_text());
+            warnings.push(undefined_result::undefined_result_text(&self.vm));
         } else if self.is_early {
-            warnings.splice(0..0, self.vm.early_result_text());
+            warnings.splice(0..0, undefined_result::early_result_text(&self.vm));
         }
         Ok(Some(self.done(Ok(json), warnings)))
     }
@@ -420,7 +428,7 @@ impl Run {
     /// The JSON text of the result, or the failure of one that has none, which ends the run when nothing is left to do.
     /// `Err`: the run ends at once.
     fn result_text(&mut self, value: Value) -> Result<ResultText, Box<Failure>> {
-        match self.vm.result_text(value) {
+        match json::result_text(&mut self.vm, value) {
             Ok(result) => Ok(Ok(result)),
             Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => Ok(Err(Box::new(self.uncaught(reason)))),
@@ -444,7 +452,7 @@ impl Run {
         let thrown = vm.stack.thrown.filter(|(thrown, ..)| *thrown == value).map(|(_, code, offset)| (code, offset));
         let place = trace.as_ref().and_then(|trace| trace.frames.first().copied()).or(thrown);
         let location = place.and_then(|(code, offset)| vm.location(code, offset));
-        let is_error = vm.error_class(value).is_some();
+        let is_error = execute::error_class(vm, value).is_some();
         // Reading these can run functions of the script; if one throws, the text is left out.
         let mut text = |name, most| {
             let value = vm.get(value, name).ok()?;
@@ -467,7 +475,7 @@ impl Run {
             failure.location = location;
             let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
             if !details.is_undefined() {
-                failure.details = vm.json_within(details, MAX_DETAILS_BYTES).ok();
+                failure.details = json::to_json_within(vm, details, MAX_DETAILS_BYTES).ok();
             }
             return failure;
         }
@@ -476,9 +484,9 @@ impl Run {
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
         failure.stack = if is_error { vm.short_stack(value).ok() } else { None };
-        failure.hint = trace.and_then(|trace| vm.hint(trace.missing.as_ref()?)).or_else(|| {
+        failure.hint = trace.and_then(|trace| suggest::hint(vm, trace.missing.as_ref()?)).or_else(|| {
             let line = vm.realm.script.source().lines().nth(location?.line as usize - 1)?;
-            vm.hint_of_message(&failure.message, line)
+            suggest::hint_of_message(vm, &failure.message, line)
         });
         failure
     }
@@ -503,7 +511,7 @@ impl Run {
         if failure.status != Status::Timeout || !idle || self.open_calls().iter().any(|call| call.awaited) {
             return;
         }
-        let Some(timer) = self.vm.awaited_timer() else { return };
+        let Some(timer) = drain::awaited_timer(&self.vm) else { return };
         let location = timer.place.and_then(|(code, offset)| self.vm.location(code, offset));
         let line = location.map_or_else(String::new, |location| format!(" of line {}", location.line));
         let what = if timer.repeats {
@@ -527,10 +535,11 @@ impl Run {
     }
 
     fn done(&mut self, result: Result<String, Box<Failure>>, warnings: Vec<String>) -> Progress {
-        let unawaited = self.vm.unawaited_texts(result.is_ok());
+        let unawaited = unawaited::unawaited_texts(&mut self.vm, result.is_ok());
         let warnings = unawaited.into_iter().chain(warnings).collect();
         let (logs, stats) = (self.take_logs(), self.stats());
-        let awaited = self.vm.open_calls(|search, vm, promise| self.is_held() || search.is_awaited(vm, promise));
+        let awaited =
+            drain::open_calls(&self.vm, |search, vm, promise| self.is_held() || search.is_awaited(vm, promise));
         let unanswered = self.vm.host.calls.take_unanswered(MAX_UNANSWERED).into_iter().zip(awaited);
         let unanswered = unanswered.map(|((id, call, started), (_, awaited))| Unanswered {
             id,

@@ -11,6 +11,7 @@ use crate::builtins::tool::settle;
 use crate::builtins::url::params;
 use crate::eval::calls::{Open, Style};
 use crate::eval::execute::Exit;
+use crate::eval::job;
 use crate::eval::schedule::Action;
 use crate::eval::vm::Vm;
 use crate::heap::object::CODED;
@@ -503,7 +504,7 @@ pub(super) fn abort_call(vm: &mut Vm, promise: Value, style: Style, tool: Value,
 pub(super) fn time_out_signal(vm: &mut Vm, signal: Value) -> Exit {
     let reason = dom_exception::new_exception(vm, "TimeoutError", "The operation was aborted due to timeout");
     match registry().intrinsic("$abort") {
-        Some(abort) => vm.call_back(Value::handle(Kind::Native, abort), &[signal, reason]),
+        Some(abort) => job::call_back(vm, Value::handle(Kind::Native, abort), &[signal, reason]),
         None => Exit::Idle,
     }
 }

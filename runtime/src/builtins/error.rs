@@ -2,6 +2,7 @@
 
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::eval::property::PropertyKey;
+use crate::eval::property::refuse;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE};
@@ -58,11 +59,14 @@ fn capture_stack_trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("invalid_argument"));
     }
     if !error.is(Kind::Object) || !vm.heap.class(error).is_error() {
-        return Err(vm.refused(&Refused {
-            name: "Error.captureStackTrace",
-            refusal: Refusal::DisallowedProperty,
-            hint: "only errors have a stack: `const error = new Error(message)`, `Object.assign(new Error(message), {code})`",
-        }));
+        return Err(refuse::refused(
+            vm,
+            &Refused {
+                name: "Error.captureStackTrace",
+                refusal: Refusal::DisallowedProperty,
+                hint: "only errors have a stack: `const error = new Error(message)`, `Object.assign(new Error(message), {code})`",
+            },
+        ));
     }
     if vm.heap.flags(error) & NON_EXTENSIBLE != 0 {
         return Err(vm.type_error("Cannot define property stack, object is not extensible"));

@@ -4,6 +4,7 @@ use super::url::coded;
 use super::{Global, native};
 use crate::builtins::dom_exception;
 use crate::builtins::url;
+use crate::eval::json;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::heap::charge::BYTES_A_STEP;
@@ -324,11 +325,11 @@ impl Cloner {
     /// An error keeps its class, message, cause and stack.
     fn fill_error(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
         vm.heap.add_flags(clone, HIDDEN_MESSAGE | HIDDEN_CAUSE);
-        if let Some(message) = vm.own(source, known::MESSAGE)? {
+        if let Some(message) = json::own(vm, source, known::MESSAGE)? {
             let message = vm.to_string(message)?;
             vm.heap.set_own(clone, known::MESSAGE, message);
         }
-        if let Some(cause) = vm.own(source, known::CAUSE)? {
+        if let Some(cause) = json::own(vm, source, known::CAUSE)? {
             let cause = self.clone_of(vm, cause)?;
             vm.heap.set_own(clone, known::CAUSE, cause);
         }

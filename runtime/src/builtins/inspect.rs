@@ -12,7 +12,9 @@ pub use crate::text::quote::is_identifier;
 pub use text::width;
 
 use super::registry::registry;
+use crate::eval::json;
 use crate::eval::property::PropertyKey;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::object::NULL_PROTOTYPE;
@@ -286,7 +288,7 @@ impl Inspector<'_> {
             Kind::Map => plain("Map", format!("Map({}) {{", size(self.vm)), Parts::Map), // bounded: a number
             Kind::Set => plain("Set", format!("Set({}) {{", size(self.vm)), Parts::Set), // bounded: a number
             Kind::Promise => {
-                self.vm.note_use(object, PromiseUse::Log, None);
+                unawaited::note_use(self.vm, object, PromiseUse::Log, None);
                 plain("Promise", "Promise {".into(), Parts::Promise)
             }
             Kind::Iterator => {
@@ -378,7 +380,7 @@ impl Inspector<'_> {
         let mut hold = Hold::NONE;
         let mut properties: Vec<Property> = if object.is(Kind::Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
-            let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
+            let entries = named.map_or_else(|| Ok(Buffer::new()), |named| json::charged_properties(self.vm, named))?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             // The raw texts of a tagged template are not enumerable.
             let is_template = self.vm.realm.templates.contains(&object);
@@ -386,11 +388,11 @@ impl Inspector<'_> {
             entries.map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
         } else if object.is(Kind::Uint8Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
-            let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
+            let entries = named.map_or_else(|| Ok(Buffer::new()), |named| json::charged_properties(self.vm, named))?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             entries.into_iter().map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
         } else {
-            let entries = self.vm.enumerable_entries(object)?;
+            let entries = json::enumerable_entries(self.vm, object)?;
             self.vm.work(entries.len())?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             let symbols = self.vm.own_symbols(object)?.map(|(symbol, value)| (PropertyKey::Name(symbol), value));

@@ -1,6 +1,7 @@
 //! `JSON`.
 
 use super::{Body, Global, Row, arg, either, native};
+use crate::eval::json;
 use crate::eval::json::Layout;
 use crate::eval::vm::Vm;
 use crate::meter::buffer::Buffer;
@@ -45,17 +46,17 @@ fn stringify_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<O
 fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.to_string(arg(arguments, 0))?;
     vm.work(vm.heap.str(text).bytes as usize / 16)?;
-    vm.parse_json_string(text, 0)
+    json::parse_string(vm, text, 0)
 }
 
 /// `$json_stringify(value, list, space)`
 fn stringify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let allow = match arg(arguments, 1) {
-        list if list.is(Kind::Array) => Some(vm.allowed_keys(list)?),
+        list if list.is(Kind::Array) => Some(json::allowed_keys(vm, list)?),
         _ => None,
     };
     let indent = indent(vm, arg(arguments, 2))?;
-    let text = vm.stringify(arg(arguments, 0), Layout { indent: indent.as_deref(), allow: allow.as_deref() })?;
+    let text = json::stringify(vm, arg(arguments, 0), Layout { indent: indent.as_deref(), allow: allow.as_deref() })?;
     Ok(text.map_or(Value::UNDEFINED, |text| vm.heap.take_string(text)))
 }
 
@@ -103,7 +104,7 @@ fn define(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$json_to(value, key)`: the result of the `toJSON` of a value.
 fn to_json(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let key = vm.to_property_key(arg(arguments, 1))?;
-    Ok(vm.apply_to_json(arg(arguments, 0), key)?.0)
+    Ok(json::apply_to_json(vm, arg(arguments, 0), key)?.0)
 }
 
 /// `$json_cycle(path, keys, key, value)`: throws where `value` is on the path. `keys` are the keys that
@@ -121,6 +122,6 @@ fn cycle(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let key = vm.to_property_key(key)?;
         edges.push(vm, (container, Some(key)))?;
     }
-    let words = vm.cycle_text(&edges);
+    let words = json::cycle_text(vm, &edges);
     Err(vm.type_error(&words))
 }

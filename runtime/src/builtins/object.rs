@@ -6,7 +6,9 @@
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, iterating, native, prelude};
 use crate::builtins::collections;
+use crate::eval::property::refuse;
 use crate::eval::property::{PropertyKey, counted_pairs};
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
@@ -169,11 +171,14 @@ fn get_own_property_symbols(vm: &mut Vm, _: Value, arguments: &[Value]) -> Resul
     if vm.own_symbols(object)?.next().is_none() {
         return Ok(vm.heap.new_array(Vec::new())); // bounded: empty
     }
-    Err(vm.refused(&Refused {
-        name: "Object.getOwnPropertySymbols",
-        refusal: Refusal::DisallowedProperty,
-        hint: "symbols are no values; ask for the key: `Symbol.iterator in object`",
-    }))
+    Err(refuse::refused(
+        vm,
+        &Refused {
+            name: "Object.getOwnPropertySymbols",
+            refusal: Refusal::DisallowedProperty,
+            hint: "symbols are no values; ask for the key: `Symbol.iterator in object`",
+        },
+    ))
 }
 
 fn get_own_property_names(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -267,7 +272,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Map => "Map",
         Kind::Set => "Set",
         Kind::Promise => {
-            vm.note_use(this, PromiseUse::Text, None);
+            unawaited::note_use(vm, this, PromiseUse::Text, None);
             "Promise"
         }
         Kind::InternalSlots => vm.heap.slots_tag(this),
@@ -325,7 +330,7 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> 
     if value.is(Kind::Object) {
         vm.work(1 + vm.heap.own_len(value))?;
     } else if value.is(Kind::Promise) {
-        vm.note_use(value, PromiseUse::Properties, None);
+        unawaited::note_use(vm, value, PromiseUse::Properties, None);
     }
     counted_pairs(vm, value)
 }

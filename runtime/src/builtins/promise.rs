@@ -9,6 +9,7 @@ use super::{Body, Global, Row, arg, either, native, prelude};
 use crate::builtins::ClosureFn;
 use crate::builtins::error;
 use crate::eval::property::PropertyKey;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::promise::Reaction;
@@ -168,7 +169,7 @@ fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if vm.is_script_iterable(value) || vm.is_iterable(value) {
         return Ok(value);
     }
-    vm.note_use(value, PromiseUse::Iterate, None);
+    unawaited::note_use(vm, value, PromiseUse::Iterate, None);
     let what: Cow<'_, str> = match value.kind() {
         Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
         Kind::Null => "object null".into(),

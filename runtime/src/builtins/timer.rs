@@ -8,6 +8,7 @@ use crate::builtins::abort;
 use crate::builtins::tool::waiting;
 use crate::builtins::url::params;
 use crate::eval::execute::{Exit, stopped};
+use crate::eval::job;
 use crate::eval::schedule::{Action, MAX_TIMERS, Timer};
 use crate::eval::vm::Vm;
 use crate::heap::promise::{Job, State};
@@ -213,7 +214,7 @@ pub(crate) fn run_timer(vm: &mut Vm, timer: Timer) -> Exit {
     match timer.action {
         Action::Call(callback, arguments) => {
             vm.begin_timer(timer);
-            vm.run_callback(callback, arguments)
+            job::run_callback(vm, callback, arguments)
         }
         Action::Resolve(promise) => {
             vm.settle_promise(promise, State::Fulfilled, Value::UNDEFINED);

@@ -14,6 +14,7 @@ use super::registry::registry;
 use super::{Row, arg, native, prelude};
 use crate::builtins::abort;
 use crate::eval::calls::{Open, Style};
+use crate::eval::json;
 use crate::eval::json::LEVELS;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
@@ -97,7 +98,7 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let name = tool_name(vm, name)?;
     match vm.host.tools.describe(&name) {
-        Some(text) => vm.parse_json(text, 0),
+        Some(text) => json::parse(vm, text, 0),
         None => {
             let message = format!("Tool '{name}' was not found{}", suggestion(vm, &name)); // bounded: by MAX_NAME
             Err(tool_not_found(vm, &message, &name))
@@ -110,13 +111,13 @@ fn mcp_log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut hold = Hold::NONE;
     let level = message_text(vm, arg(arguments, 0), &mut hold)?;
     let message = match arg(arguments, 1) {
-        data if data.is_object() => vm.json_text(data)?.unwrap_or_default(),
+        data if data.is_object() => json::to_json(vm, data)?.unwrap_or_default(),
         text => message_text(vm, text, &mut hold)?,
     };
     hold.grow(vm, message.len())?;
     let metadata = match arg(arguments, 2) {
         data if data.is_nullish() => None,
-        data => match vm.json_text(data)? {
+        data => match json::to_json(vm, data)? {
             Some(text) if text.starts_with('{') => Some(text),
             Some(_) | None => return Err(vm.type_error("The metadata of mcpLog must be a JSON object")),
         },
@@ -129,7 +130,7 @@ fn mcp_log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut hold = Hold::NONE;
     let event = message_text(vm, arg(arguments, 0), &mut hold)?;
-    let payload = vm.json_text(arg(arguments, 1))?.unwrap_or_else(|| "null".into());
+    let payload = json::to_json(vm, arg(arguments, 1))?.unwrap_or_else(|| "null".into());
     send(vm, event.len() + payload.len(), Message::Notify { event, payload })
 }
 
@@ -236,7 +237,7 @@ fn equal_failures(vm: &mut Vm, failures: &[(usize, Value, Value)]) -> Result<Vec
 /// Add the results of the operations that did not fail to the details of an error.
 fn add_results(vm: &mut Vm, error: Value, results: Value) -> Result<()> {
     let details = vm.heap.new_object();
-    if let Some(own) = vm.own(error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
+    if let Some(own) = json::own(vm, error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
         vm.copy_properties(own, details, &[])?;
     }
     let key = vm.heap.intern_text("results");
@@ -263,7 +264,7 @@ pub fn context_value(vm: &mut Vm) -> Result {
         match value.kind() {
             Kind::Array => vm.heap.charged_append_items(value, &mut work)?,
             Kind::Object => {
-                let values = vm.charged_properties(value)?.into_iter().map(|(_, value)| value);
+                let values = json::charged_properties(vm, value)?.into_iter().map(|(_, value)| value);
                 work.extend(vm, values)?;
             }
             _ => continue,
@@ -276,7 +277,7 @@ pub fn context_value(vm: &mut Vm) -> Result {
 /// The value of JSON text from the host; up to `levels` levels may be left unread.
 fn given_data(vm: &mut Vm, text: String, levels: u8) -> Result {
     let before = vm.heap.meter.bytes;
-    let value = vm.parse_json(text, levels)?;
+    let value = json::parse(vm, text, levels)?;
     let meter = &mut vm.heap.meter;
     meter.give(meter.bytes.saturating_sub(before));
     Ok(value)
@@ -404,7 +405,7 @@ fn tool_input(vm: &mut Vm, name: Value, input: Value) -> Result<String> {
         return Ok("{}".into());
     }
     if input.is(Kind::Object)
-        && let Some(text) = vm.json_text(input)?
+        && let Some(text) = json::to_json(vm, input)?
         && text.starts_with('{')
     {
         return Ok(text);
@@ -425,7 +426,7 @@ fn call_options(vm: &mut Vm, options: Value) -> Result<(Style, u64, Value)> {
         let what = what(vm, options);
         return Err(vm.type_error(&format!("The options of a tool call must be an object, not {what}")));
     }
-    let throws = vm.own(options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
+    let throws = json::own(vm, options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
     let style = if throws { Style::Throws } else { Style::Success };
     let signal = option(vm, options, "signal")?;
     if !signal.is_nullish() && abort::signal_state(vm, signal).is_none() {
@@ -433,7 +434,7 @@ fn call_options(vm: &mut Vm, options: Value) -> Result<(Style, u64, Value)> {
         let message = format!("The option signal of a tool call must be an AbortSignal, not {what}");
         return Err(vm.type_error(&message));
     }
-    let timeout = vm.own(options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
+    let timeout = json::own(vm, options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
     if timeout.is_undefined() {
         return Ok((style, limit, signal));
     }
@@ -478,7 +479,7 @@ fn suggestion(vm: &Vm, name: &str) -> String {
 /// A property of an options object; `undefined` where there is none.
 pub(super) fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
     match vm.heap.atoms.find(name.as_bytes()) {
-        Some(atom) if options.is(Kind::Object) => Ok(vm.own(options, atom)?.unwrap_or(Value::UNDEFINED)),
+        Some(atom) if options.is(Kind::Object) => Ok(json::own(vm, options, atom)?.unwrap_or(Value::UNDEFINED)),
         Some(_) | None => Ok(Value::UNDEFINED),
     }
 }

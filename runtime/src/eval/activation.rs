@@ -1,7 +1,9 @@
 //! Calls: calling any callable value, and making the frames of functions.
 
 use crate::eval::code::Function;
+use crate::eval::execute;
 use crate::eval::execute::{Exit, function_of};
+use crate::eval::generator;
 use crate::eval::native::{Body as NativeBody, ClosureFn, arg};
 use crate::eval::node::{Body, Flow, Node};
 use crate::eval::stack::{Slots, new_slots};
@@ -67,29 +69,6 @@ impl Vm {
         self.pools.slots = Some(slots);
     }
 
-    /// Check and charge for many arguments, which may become the array of a rest parameter.
-    #[inline]
-    fn check_arguments(&mut self, arguments: &[Value]) -> Result<()> {
-        if arguments.len() > MANY_ARGUMENTS {
-            self.reserve(size_of_val(arguments))?;
-            self.work(arguments.len() / 8)?;
-        }
-        Ok(())
-    }
-
-    /// A frame of a function of the script, with its arguments.
-    fn frame(&mut self, function: &Function, closure: Value, arguments: &[Value], after: After) -> Waiting {
-        let slots = self.take_slots(function.slots);
-        let parameters = function.parameters as usize;
-        for (index, slot) in slots[..parameters].iter().enumerate() {
-            slot.set(arg(arguments, index));
-        }
-        let rest = function.rest.map(|_| arguments.get(parameters..).unwrap_or(&[]).to_vec());
-        self.enter(function, closure, &slots, rest);
-        let after = self.after(function, after);
-        Frame { code: self.heap.closures[closure.index()].code, pc: 0, dst: Slot(0), after, slots }
-    }
-
     /// Fill the slots of a frame behind its parameters, which are filled already.
     #[inline(always)]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
@@ -101,7 +80,7 @@ impl Vm {
         if !function.simple {
             self.pass_captures(function, closure, fp);
             if !function.captures_only {
-                self.arrange(function, closure, fp, rest);
+                arrange(self, function, closure, fp, rest);
             }
         }
     }
@@ -113,22 +92,6 @@ impl Vm {
         match &self.heap.closures[closure.index()].captures {
             Captures::One(capture) => slots[0].set(*capture),
             Captures::Many(captures) => slots.iter().zip(captures).for_each(|(slot, &capture)| slot.set(capture)),
-        }
-    }
-
-    /// The part of entering that few functions need: the array of a rest parameter, cells of captured parameters, the
-    /// function object itself.
-    #[inline(never)]
-    fn arrange(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
-        if let Some((slot, items)) = function.rest.zip(rest) {
-            fp[slot.0 as usize].set(self.heap.new_array(items));
-        }
-        for slot in &function.boxed {
-            let slot = &fp[slot.0 as usize];
-            slot.set(self.heap.new_cell(slot.get()));
-        }
-        if let Some(itself) = function.itself {
-            fp[itself.0 as usize].set(closure);
         }
     }
 
@@ -155,8 +118,8 @@ impl Vm {
                 let code = self.heap.closures[function.index()].code;
                 let target = function_of(&script.code, self.realm.prelude, code);
                 self.tick()?;
-                self.check_arguments(arguments)?;
-                let frame = self.frame(target, function, arguments, after);
+                check_arguments(self, arguments)?;
+                let frame = frame(self, target, function, arguments, after);
                 let called = self.begin(target, frame);
                 self.realm.return_script(script);
                 called
@@ -178,7 +141,7 @@ impl Vm {
                     }
                     NativeBody::Iterating(function, _) => function(self, this, arguments).map(Called::Value),
                     NativeBody::Resume(how, is_async) => {
-                        self.call_generator(how, is_async, this, arg(arguments, 0), after)
+                        generator::call_generator(self, how, is_async, this, arg(arguments, 0), after)
                     }
                     NativeBody::Namespace | NativeBody::Accessor { .. } => {
                         Err(self.type_error(&format!("{} is not a function", native.name)))
@@ -234,11 +197,11 @@ impl Vm {
         self.tick()?;
         let closure = self.prelude_function(code);
         let function = &self.realm.prelude.functions[code.index()];
-        self.check_arguments(arguments)?;
+        check_arguments(self, arguments)?;
         let mut all = Buffer::with_capacity(self, arguments.len() + 1)?;
         all.push(self, this)?;
         all.extend_from_slice(self, arguments)?;
-        let frame = self.frame(function, closure, &all, after);
+        let frame = frame(self, function, closure, &all, after);
         self.begin(function, frame)
     }
 
@@ -339,26 +302,65 @@ impl Vm {
         let above = std::mem::replace(&mut self.stack.nested_above, self.stack.frames.len());
         let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
             Called::Value(value) => Ok(value),
-            Called::Frame(frame) => self.execute_nested(frame),
+            Called::Frame(frame) => execute_nested(self, frame),
         });
         self.stack.nested_above = above;
         self.heap.meter.nesting -= 1;
         result
     }
+}
 
-    fn execute_nested(&mut self, frame: Waiting) -> Result {
-        let promise = match frame.after {
-            After::Async(promise, _) => Some(promise),
-            After::AsyncGenerator(generator, _) => Some(self.generator_promise(generator)),
-            After::Call | After::Job(_) | After::Nested | After::Generator(..) => None,
-        };
-        let caller = self.stack.current;
-        let exit = self.execute(frame);
-        self.stack.current = caller;
-        match exit {
-            Exit::Nested(result) => result,
-            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),
-            Exit::Idle | Exit::Paused | Exit::Blocked => Ok(promise.unwrap_or(Value::UNDEFINED)),
-        }
+/// Check and charge for many arguments, which may become the array of a rest parameter.
+#[inline]
+fn check_arguments(vm: &mut Vm, arguments: &[Value]) -> Result<()> {
+    if arguments.len() > MANY_ARGUMENTS {
+        vm.reserve(size_of_val(arguments))?;
+        vm.work(arguments.len() / 8)?;
+    }
+    Ok(())
+}
+
+/// A frame of a function of the script, with its arguments.
+fn frame(vm: &mut Vm, function: &Function, closure: Value, arguments: &[Value], after: After) -> Waiting {
+    let slots = vm.take_slots(function.slots);
+    let parameters = function.parameters as usize;
+    for (index, slot) in slots[..parameters].iter().enumerate() {
+        slot.set(arg(arguments, index));
+    }
+    let rest = function.rest.map(|_| arguments.get(parameters..).unwrap_or(&[]).to_vec());
+    vm.enter(function, closure, &slots, rest);
+    let after = vm.after(function, after);
+    Frame { code: vm.heap.closures[closure.index()].code, pc: 0, dst: Slot(0), after, slots }
+}
+
+/// The part of entering that few functions need: the array of a rest parameter, cells of captured parameters, the
+/// function object itself.
+#[inline(never)]
+fn arrange(vm: &mut Vm, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+    if let Some((slot, items)) = function.rest.zip(rest) {
+        fp[slot.0 as usize].set(vm.heap.new_array(items));
+    }
+    for slot in &function.boxed {
+        let slot = &fp[slot.0 as usize];
+        slot.set(vm.heap.new_cell(slot.get()));
+    }
+    if let Some(itself) = function.itself {
+        fp[itself.0 as usize].set(closure);
+    }
+}
+
+fn execute_nested(vm: &mut Vm, frame: Waiting) -> Result {
+    let promise = match frame.after {
+        After::Async(promise, _) => Some(promise),
+        After::AsyncGenerator(generator, _) => Some(generator::generator_promise(vm, generator)),
+        After::Call | After::Job(_) | After::Nested | After::Generator(..) => None,
+    };
+    let caller = vm.stack.current;
+    let exit = execute::execute(vm, frame);
+    vm.stack.current = caller;
+    match exit {
+        Exit::Nested(result) => result,
+        Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),
+        Exit::Idle | Exit::Paused | Exit::Blocked => Ok(promise.unwrap_or(Value::UNDEFINED)),
     }
 }

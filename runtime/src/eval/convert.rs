@@ -1,5 +1,6 @@
 //! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
 
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::text::wtf8::code_points;
@@ -51,81 +52,19 @@ impl Vm {
     /// ToBoolean.
     #[inline(always)]
     pub fn truthy(&self, value: Value) -> bool {
-        if value.is_bool() { value == Value::TRUE } else { self.truthy_slow(value) }
-    }
-
-    fn truthy_slow(&self, value: Value) -> bool {
-        match value.kind() {
-            Kind::Number => {
-                let number = value.as_number();
-                number != 0.0 && !number.is_nan()
-            }
-            Kind::String => self.heap.str(value).bytes != 0,
-            Kind::BigInt => self.heap.bigints[value.index()] != BigInt::ZERO,
-            Kind::Undefined | Kind::Null | Kind::Empty => false,
-            Kind::Promise => {
-                self.note_use(value, PromiseUse::Test, None);
-                true
-            }
-            _ => true,
-        }
+        if value.is_bool() { value == Value::TRUE } else { truthy_slow(self, value) }
     }
 
     /// To a string value.
     #[inline]
     pub fn to_string(&mut self, value: Value) -> Result {
-        if value.is_string() { Ok(value) } else { self.to_string_slow(value) }
-    }
-
-    fn to_string_slow(&mut self, value: Value) -> Result {
-        Ok(match value.kind() {
-            Kind::Number => {
-                let number = value.as_number();
-                let index = number as u32;
-                // Small integers are mostly property names, whose strings are cached.
-                if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
-                    return Ok(self.key_string(crate::eval::property::PropertyKey::Index(index)));
-                }
-                self.heap.new_ascii(NumberText::default().format(number).as_bytes())
-            }
-            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.heap.atom_string(known::UNDEFINED),
-            Kind::Null => self.heap.atom_string(known::NULL),
-            Kind::Boolean => self.heap.atom_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
-            Kind::BigInt => {
-                let text = crate::eval::bigint::text(self, value, 10)?;
-                self.heap.take_string(text.into_bytes())
-            }
-            Kind::String => value,
-            _ => {
-                let primitive = self.to_primitive(value, Hint::String)?;
-                self.to_string(primitive)?
-            }
-        })
+        if value.is_string() { Ok(value) } else { to_string_slow(self, value) }
     }
 
     /// To a number; a BigInt is a `TypeError`.
     #[inline]
     pub fn to_number(&mut self, value: Value) -> Result<f64> {
-        if value.is_number() { Ok(value.as_number()) } else { self.to_number_slow(value) }
-    }
-
-    fn to_number_slow(&mut self, value: Value) -> Result<f64> {
-        Ok(match value.kind() {
-            Kind::Number => value.as_number(),
-            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => f64::NAN,
-            Kind::Null => 0.0,
-            Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
-            Kind::String => match small_integer(self.heap.bytes(value)) {
-                Some(number) => number,
-                // Nothing with a lone surrogate is a number.
-                None => std::str::from_utf8(self.heap.charged_bytes(value)?).map_or(f64::NAN, text_number),
-            },
-            Kind::BigInt => return Err(self.type_error("Cannot convert a BigInt value to a number")),
-            _ => {
-                let primitive = self.to_primitive(value, Hint::Number)?;
-                self.to_number(primitive)?
-            }
-        })
+        if value.is_number() { Ok(value.as_number()) } else { to_number_slow(self, value) }
     }
 
     /// To a Number or BigInt value.
@@ -165,7 +104,7 @@ impl Vm {
             return Ok(primitive);
         }
         if value.is(Kind::Promise) {
-            self.note_use(value, PromiseUse::Primitive, None);
+            unawaited::note_use(self, value, PromiseUse::Primitive, None);
         }
         let order = match hint {
             // 21.4.4.45: the default hint of a date is string.
@@ -193,7 +132,7 @@ impl Vm {
         if left.is_number() && right.is_number() {
             return Ok(left.as_number() == right.as_number());
         }
-        Ok(left == right || self.same_content(left, right)?)
+        Ok(left == right || same_content(self, left, right)?)
     }
 
     /// `left === right`, or SameValueZero; the caller has charged.
@@ -207,49 +146,6 @@ impl Vm {
         }
         let integers = left.is(Kind::BigInt) && right.is(Kind::BigInt);
         left == right || integers && self.heap.bigints[left.index()] == self.heap.bigints[right.index()]
-    }
-
-    /// Whether two strings or two BigInts have the same content.
-    fn same_content(&mut self, left: Value, right: Value) -> Result<bool> {
-        if left.is_string() && right.is_string() {
-            let (a, b) = (self.heap.bytes(left), self.heap.bytes(right));
-            if a.len() <= SHORT || a.len() != b.len() {
-                return Ok(a == b);
-            }
-            return self.same_long_content(left, right);
-        }
-        if !left.is(Kind::BigInt) || !right.is(Kind::BigInt) {
-            if left.is(Kind::Promise) || right.is(Kind::Promise) {
-                self.note_compared(left, right, None);
-            }
-            return Ok(false);
-        }
-        let (a, b) = (&self.heap.bigints[left.index()], &self.heap.bigints[right.index()]);
-        if a.bits() != b.bits() {
-            return Ok(false);
-        }
-        self.heap.charged_bigint(left)?;
-        Ok(self.heap.bigints[left.index()] == self.heap.bigints[right.index()])
-    }
-
-    /// Whether two long strings of one length are the same.
-    #[inline(never)]
-    fn same_long_content(&mut self, left: Value, right: Value) -> Result<bool> {
-        let position = self.heap.buffer_position(left);
-        if position.is_some() && position == self.heap.buffer_position(right) {
-            return Ok(true);
-        }
-        let length = self.heap.bytes(left).len();
-        let mut at = 0;
-        while at < length {
-            let end = length.min(at + PIECE);
-            if self.heap.bytes(left)[at..end] != self.heap.bytes(right)[at..end] {
-                return Ok(false);
-            }
-            self.heap.charge_bytes(end - at)?;
-            at = end;
-        }
-        Ok(true)
     }
 
     /// `Object.is(left, right)`
@@ -279,24 +175,10 @@ impl Vm {
             return self.loose_equals(left, right);
         }
         match (a, b) {
-            (Kind::BigInt, _) => self.bigint_equals(left, right),
-            (_, Kind::BigInt) => self.bigint_equals(right, left),
+            (Kind::BigInt, _) => bigint_equals(self, left, right),
+            (_, Kind::BigInt) => bigint_equals(self, right, left),
             _ => Ok(self.to_number(left)? == self.to_number(right)?),
         }
-    }
-
-    fn bigint_equals(&mut self, bigint: Value, other: Value) -> Result<bool> {
-        if other.is_string() {
-            let parsed = crate::eval::bigint::parse(self, other)?;
-            return Ok(parsed.is_some_and(|parsed| parsed == self.heap.bigints[bigint.index()]));
-        }
-        let number = self.to_number(other)?;
-        self.heap.charged_bigint(bigint)?;
-        let exact = self.heap.bigints[bigint.index()].to_f64().unwrap_or(f64::NAN);
-        Ok(number.fract() == 0.0
-            && number == exact
-            && num_traits::FromPrimitive::from_f64(number)
-                .is_some_and(|n: BigInt| n == self.heap.bigints[bigint.index()]))
     }
 
     /// The order of two strings by UTF-16 code units.
@@ -331,6 +213,124 @@ impl Vm {
         }
         Ok(self.compare_strings(left, right))
     }
+}
+
+fn truthy_slow(vm: &Vm, value: Value) -> bool {
+    match value.kind() {
+        Kind::Number => {
+            let number = value.as_number();
+            number != 0.0 && !number.is_nan()
+        }
+        Kind::String => vm.heap.str(value).bytes != 0,
+        Kind::BigInt => vm.heap.bigints[value.index()] != BigInt::ZERO,
+        Kind::Undefined | Kind::Null | Kind::Empty => false,
+        Kind::Promise => {
+            unawaited::note_use(vm, value, PromiseUse::Test, None);
+            true
+        }
+        _ => true,
+    }
+}
+
+fn to_string_slow(vm: &mut Vm, value: Value) -> Result {
+    Ok(match value.kind() {
+        Kind::Number => {
+            let number = value.as_number();
+            let index = number as u32;
+            // Small integers are mostly property names, whose strings are cached.
+            if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
+                return Ok(vm.key_string(crate::eval::property::PropertyKey::Index(index)));
+            }
+            vm.heap.new_ascii(NumberText::default().format(number).as_bytes())
+        }
+        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => vm.heap.atom_string(known::UNDEFINED),
+        Kind::Null => vm.heap.atom_string(known::NULL),
+        Kind::Boolean => vm.heap.atom_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
+        Kind::BigInt => {
+            let text = crate::eval::bigint::text(vm, value, 10)?;
+            vm.heap.take_string(text.into_bytes())
+        }
+        Kind::String => value,
+        _ => {
+            let primitive = vm.to_primitive(value, Hint::String)?;
+            vm.to_string(primitive)?
+        }
+    })
+}
+
+fn to_number_slow(vm: &mut Vm, value: Value) -> Result<f64> {
+    Ok(match value.kind() {
+        Kind::Number => value.as_number(),
+        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => f64::NAN,
+        Kind::Null => 0.0,
+        Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
+        Kind::String => match small_integer(vm.heap.bytes(value)) {
+            Some(number) => number,
+            // Nothing with a lone surrogate is a number.
+            None => std::str::from_utf8(vm.heap.charged_bytes(value)?).map_or(f64::NAN, text_number),
+        },
+        Kind::BigInt => return Err(vm.type_error("Cannot convert a BigInt value to a number")),
+        _ => {
+            let primitive = vm.to_primitive(value, Hint::Number)?;
+            vm.to_number(primitive)?
+        }
+    })
+}
+
+/// Whether two strings or two BigInts have the same content.
+fn same_content(vm: &mut Vm, left: Value, right: Value) -> Result<bool> {
+    if left.is_string() && right.is_string() {
+        let (a, b) = (vm.heap.bytes(left), vm.heap.bytes(right));
+        if a.len() <= SHORT || a.len() != b.len() {
+            return Ok(a == b);
+        }
+        return same_long_content(vm, left, right);
+    }
+    if !left.is(Kind::BigInt) || !right.is(Kind::BigInt) {
+        if left.is(Kind::Promise) || right.is(Kind::Promise) {
+            unawaited::note_compared(vm, left, right, None);
+        }
+        return Ok(false);
+    }
+    let (a, b) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    if a.bits() != b.bits() {
+        return Ok(false);
+    }
+    vm.heap.charged_bigint(left)?;
+    Ok(vm.heap.bigints[left.index()] == vm.heap.bigints[right.index()])
+}
+
+/// Whether two long strings of one length are the same.
+#[inline(never)]
+fn same_long_content(vm: &mut Vm, left: Value, right: Value) -> Result<bool> {
+    let position = vm.heap.buffer_position(left);
+    if position.is_some() && position == vm.heap.buffer_position(right) {
+        return Ok(true);
+    }
+    let length = vm.heap.bytes(left).len();
+    let mut at = 0;
+    while at < length {
+        let end = length.min(at + PIECE);
+        if vm.heap.bytes(left)[at..end] != vm.heap.bytes(right)[at..end] {
+            return Ok(false);
+        }
+        vm.heap.charge_bytes(end - at)?;
+        at = end;
+    }
+    Ok(true)
+}
+
+fn bigint_equals(vm: &mut Vm, bigint: Value, other: Value) -> Result<bool> {
+    if other.is_string() {
+        let parsed = crate::eval::bigint::parse(vm, other)?;
+        return Ok(parsed.is_some_and(|parsed| parsed == vm.heap.bigints[bigint.index()]));
+    }
+    let number = vm.to_number(other)?;
+    vm.heap.charged_bigint(bigint)?;
+    let exact = vm.heap.bigints[bigint.index()].to_f64().unwrap_or(f64::NAN);
+    Ok(number.fract() == 0.0
+        && number == exact
+        && num_traits::FromPrimitive::from_f64(number).is_some_and(|n: BigInt| n == vm.heap.bigints[bigint.index()]))
 }
 
 /// Strings that are not longer are compared at once.

@@ -55,7 +55,7 @@ impl Search {
                 return true;
             }
             for reaction in data.reactions.as_slice() {
-                let Some(next) = vm.leads_to(*reaction) else { continue };
+                let Some(next) = leads_to(vm, *reaction) else { continue };
                 let is_pending = vm.heap.promises[next.index()].state == State::Pending;
                 if is_pending && !from.contains_key(&next.payload()) {
                     from.insert(next.payload(), Some(number));
@@ -71,7 +71,7 @@ impl Search {
     pub fn is_timer_needed(&mut self, vm: &Vm, timer: &Timer) -> bool {
         let settles = match timer.action {
             Action::Resolve(promise) => Some(promise),
-            Action::Call(callback, _) if !timer.repeats => vm.settled_by(callback),
+            Action::Call(callback, _) if !timer.repeats => settled_by(vm, callback),
             Action::Call(..) | Action::Abort(_) => None,
         };
         let is_pending = |promise: Value| vm.heap.promises[promise.index()].state == State::Pending;
@@ -79,85 +79,83 @@ impl Search {
     }
 }
 
-impl Vm {
-    /// The promise that a reaction leads to.
-    fn leads_to(&self, reaction: Reaction) -> Option<Value> {
-        match reaction {
-            Reaction::Await(number) => match self.stack.suspended[number as usize].as_ref()?.after {
-                After::Async(promise, _) => Some(promise),
-                After::AsyncGenerator(generator, _) => self.heap.slots::<Generator>(generator)?.oldest_request(),
-                After::Call | After::Job(_) | After::Nested | After::Generator(..) => None,
-            },
-            Reaction::Then { fulfilled, rejected, derived } => {
-                let handlers = [fulfilled, rejected].into_iter().filter(|handler| handler.is(Kind::NativeClosure));
-                let data = |handler: Value| self.heap.native_closures[handler.index()].data;
-                let combined = handlers.clone().map(|handler| data(handler)[2]).find(|result| result.is(Kind::Promise));
-                let adopting = || handlers.map(|handler| data(handler)[0]).find(|promise| promise.is(Kind::Promise));
-                combined.or(Some(derived).filter(|derived| derived.is(Kind::Promise))).or_else(adopting)
-            }
+/// The promise that a reaction leads to.
+fn leads_to(vm: &Vm, reaction: Reaction) -> Option<Value> {
+    match reaction {
+        Reaction::Await(number) => match vm.stack.suspended[number as usize].as_ref()?.after {
+            After::Async(promise, _) => Some(promise),
+            After::AsyncGenerator(generator, _) => vm.heap.slots::<Generator>(generator)?.oldest_request(),
+            After::Call | After::Job(_) | After::Nested | After::Generator(..) => None,
+        },
+        Reaction::Then { fulfilled, rejected, derived } => {
+            let handlers = [fulfilled, rejected].into_iter().filter(|handler| handler.is(Kind::NativeClosure));
+            let data = |handler: Value| vm.heap.native_closures[handler.index()].data;
+            let combined = handlers.clone().map(|handler| data(handler)[2]).find(|result| result.is(Kind::Promise));
+            let adopting = || handlers.map(|handler| data(handler)[0]).find(|promise| promise.is(Kind::Promise));
+            combined.or(Some(derived).filter(|derived| derived.is(Kind::Promise))).or_else(adopting)
         }
     }
+}
 
-    /// The promise that is all that a callback settles: a resolving function, or `() => reject(new Error('late'))`.
-    fn settled_by(&self, callback: Value) -> Option<Value> {
-        let function = match callback.kind() {
-            Kind::Function => {
-                let closure = &self.heap.closures[callback.index()];
-                match function_of(&self.realm.script.code, self.realm.prelude, closure.code).settles? {
-                    Outer::Captured(index) => *closure.captures.get(index as usize)?,
-                    Outer::Cell(index) => {
-                        let cell = closure.captures.get(index as usize).filter(|cell| cell.is(Kind::Cell))?;
-                        self.heap.cells[cell.index()]
-                    }
-                    Outer::Global(slot) => *self.realm.globals.get(slot as usize)?,
+/// The promise that is all that a callback settles: a resolving function, or `() => reject(new Error('late'))`.
+fn settled_by(vm: &Vm, callback: Value) -> Option<Value> {
+    let function = match callback.kind() {
+        Kind::Function => {
+            let closure = &vm.heap.closures[callback.index()];
+            match function_of(&vm.realm.script.code, vm.realm.prelude, closure.code).settles? {
+                Outer::Captured(index) => *closure.captures.get(index as usize)?,
+                Outer::Cell(index) => {
+                    let cell = closure.captures.get(index as usize).filter(|cell| cell.is(Kind::Cell))?;
+                    vm.heap.cells[cell.index()]
                 }
+                Outer::Global(slot) => *vm.realm.globals.get(slot as usize)?,
             }
-            _ => callback,
-        };
-        if !function.is(Kind::NativeClosure) {
-            return None;
         }
-        let [promise, used, _] = self.heap.native_closures[function.index()].data;
-        (promise.is(Kind::Promise) && used.is(Kind::Cell)).then_some(promise)
+        _ => callback,
+    };
+    if !function.is(Kind::NativeClosure) {
+        return None;
     }
+    let [promise, used, _] = vm.heap.native_closures[function.index()].data;
+    (promise.is(Kind::Promise) && used.is(Kind::Cell)).then_some(promise)
+}
 
-    /// The calls that the run waits for.
-    pub(crate) fn needs_calls(&mut self) -> Result<bool> {
-        if self.host.calls.is_empty() {
-            return Ok(false);
-        }
-        let mut search = Search::default();
-        let open = self.host.calls.open();
-        let needed = open.iter().any(|&(_, promise)| search.is_needed(self, promise));
-        self.work(open.len() / 8 + search.visits)?;
-        Ok(needed)
+/// The calls that the run waits for.
+pub(crate) fn needs_calls(vm: &mut Vm) -> Result<bool> {
+    if vm.host.calls.is_empty() {
+        return Ok(false);
     }
+    let mut search = Search::default();
+    let open = vm.host.calls.open();
+    let needed = open.iter().any(|&(_, promise)| search.is_needed(vm, promise));
+    vm.work(open.len() / 8 + search.visits)?;
+    Ok(needed)
+}
 
-    /// Whether there is anything that a run waits for whose main function has ended.
-    pub(crate) fn needs_more(&mut self) -> Result<bool> {
-        if self.needs_calls()? {
-            return Ok(true);
-        }
-        if self.schedule.is_empty() {
-            return Ok(false);
-        }
-        let mut search = Search::default();
-        let needed = self.schedule.pending().any(|(_, timer)| search.is_timer_needed(self, timer));
-        self.work(search.visits)?;
-        Ok(needed)
+/// Whether there is anything that a run waits for whose main function has ended.
+pub(crate) fn needs_more(vm: &mut Vm) -> Result<bool> {
+    if needs_calls(vm)? {
+        return Ok(true);
     }
+    if vm.schedule.is_empty() {
+        return Ok(false);
+    }
+    let mut search = Search::default();
+    let needed = vm.schedule.pending().any(|(_, timer)| search.is_timer_needed(vm, timer));
+    vm.work(search.visits)?;
+    Ok(needed)
+}
 
-    /// The calls without an answer, with what `holds` of their promises.
-    pub(crate) fn open_calls(&self, holds: impl Fn(&mut Search, &Self, Value) -> bool) -> Vec<(CallId, bool)> {
-        let mut search = Search::default();
-        self.host.calls.open().into_iter().map(|(id, promise)| (id, holds(&mut search, self, promise))).collect()
-    }
+/// The calls without an answer, with what `holds` of their promises.
+pub(crate) fn open_calls(vm: &Vm, holds: impl Fn(&mut Search, &Vm, Value) -> bool) -> Vec<(CallId, bool)> {
+    let mut search = Search::default();
+    vm.host.calls.open().into_iter().map(|(id, promise)| (id, holds(&mut search, vm, promise))).collect()
+}
 
-    /// The timer that a run waits for that has nothing else to wait for, an interval first.
-    pub(crate) fn awaited_timer(&self) -> Option<Timer> {
-        let mut search = Search::default();
-        let mut needed = self.schedule.pending().map(|(_, timer)| *timer);
-        let needed: Vec<Timer> = needed.by_ref().filter(|timer| search.is_timer_needed(self, timer)).collect();
-        needed.iter().find(|timer| timer.repeats).or(needed.first()).copied()
-    }
+/// The timer that a run waits for that has nothing else to wait for, an interval first.
+pub(crate) fn awaited_timer(vm: &Vm) -> Option<Timer> {
+    let mut search = Search::default();
+    let mut needed = vm.schedule.pending().map(|(_, timer)| *timer);
+    let needed: Vec<Timer> = needed.by_ref().filter(|timer| search.is_timer_needed(vm, timer)).collect();
+    needed.iter().find(|timer| timer.repeats).or(needed.first()).copied()
 }

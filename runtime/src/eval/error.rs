@@ -3,6 +3,8 @@
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
 //! run passes every `catch` and `finally`.
 
+use crate::eval::execute;
+use crate::eval::json;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::frame::FunctionRef;
@@ -27,7 +29,7 @@ impl Thrown {
     pub fn at(self, vm: &mut Vm, offset: u32) -> Self {
         match *self.0 {
             Cause::Value(value) => {
-                vm.locate_thrown(value, offset);
+                locate_thrown(vm, value, offset);
                 Self(Box::new(Cause::Value(value)))
             }
             Cause::Stop(mut failure) => {
@@ -81,7 +83,7 @@ impl Vm {
 
     /// Record where an error was made, unless that is recorded or the value is no error.
     pub fn locate(&mut self, error: Value, offset: u32) {
-        if self.error_class(error).is_none() {
+        if execute::error_class(self, error).is_none() {
             return;
         }
         if let Some(trace) = self.heap.traces.get(&error.payload())
@@ -132,17 +134,6 @@ impl Vm {
         }
     }
 
-    /// Record where a value is thrown, unless that is recorded; of an error, where it was made.
-    fn locate_thrown(&mut self, value: Value, offset: u32) {
-        if self.error_class(value).is_some() {
-            return self.locate(value, offset);
-        }
-        let code = self.stack.current;
-        if !code.is_prelude() && self.stack.thrown.is_none_or(|(thrown, ..)| thrown != value) {
-            self.stack.thrown = Some((value, code, offset));
-        }
-    }
-
     /// Record where a built-in was called that gives a new error or the promise of a tool call.
     pub fn locate_result(&mut self, value: Value, offset: u32) {
         if value.is(Kind::Promise) { self.locate_call(value, offset) } else { self.locate(value, offset) }
@@ -158,7 +149,7 @@ impl Vm {
         data.origin = Origin::call(offset, false);
         if let State::Rejected = data.state {
             let reason = data.value;
-            if self.error_class(reason).is_some() {
+            if execute::error_class(self, reason).is_some() {
                 self.locate(reason, offset);
             }
         } else if let Some(call) = self.host.calls.latest().filter(|call| call.promise == promise) {
@@ -199,23 +190,23 @@ impl Vm {
 
     /// The `stack` of an error, charged and counted: its text and the frames of the script.
     pub fn stack_string(&mut self, error: Value) -> Result {
-        let mut text = self.text_of_error(error)?;
-        let frames = self.frames_text(error);
+        let mut text = text_of_error(self, error)?;
+        let frames = frames_text(self, error);
         text.extend_from_slice(self, frames.as_bytes())?;
         Ok(self.heap.string_of(text))
     }
 
     /// The same for outcomes, where long texts are cut.
     pub fn short_stack(&mut self, error: Value) -> Result<String> {
-        Ok(self.short_error(error)? + &self.frames_text(error))
+        Ok(self.short_error(error)? + &frames_text(self, error))
     }
 
     /// The text of an error, where long parts of it are cut.
     pub fn short_error(&mut self, error: Value) -> Result<String> {
-        let name = self.part_of_error(error, known::NAME, "Error")?;
-        let message = self.part_of_error(error, known::MESSAGE, "")?;
+        let name = part_of_error(self, error, known::NAME, "Error")?;
+        let message = part_of_error(self, error, known::MESSAGE, "")?;
         if (self.heap.str(name).bytes + self.heap.str(message).bytes) as usize <= MAX_MESSAGE_BYTES {
-            return Ok(lossy(&self.text_of_error(error)?).into_owned());
+            return Ok(lossy(&text_of_error(self, error)?).into_owned());
         }
         let mut parts = vec![self.short_text(name, MAX_NAME_BYTES)?, self.short_text(message, MAX_MESSAGE_BYTES)?];
         parts.retain(|part| !part.is_empty());
@@ -226,22 +217,6 @@ impl Vm {
     pub fn short_text(&mut self, value: Value, most: usize) -> Result<String> {
         let string = self.to_string(value)?;
         Ok(cut_message_bytes(self.heap.bytes(string), most))
-    }
-
-    /// The frames of an error, each on a line of its own.
-    fn frames_text(&mut self, error: Value) -> String {
-        let mut text = String::new();
-        let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
-        let shown = if self.stress.hide_frames { &[][..] } else { &frames[..] };
-        for &(code, offset) in shown {
-            let Some(Location { line, column }) = self.location(code, offset) else { continue };
-            let name = self.function_name(code);
-            text.push_str(&match name.as_str() {
-                "" => format!("\n    at script:{line}:{column}"),
-                name => format!("\n    at {} (script:{line}:{column})", cut_text(name, MAX_NAME_BYTES)),
-            });
-        }
-        text
     }
 
     /// The message for a thrown value that is no error; strings as they are.
@@ -255,39 +230,66 @@ impl Vm {
 
     /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4), charged and counted.
     pub fn error_string(&mut self, error: Value) -> Result {
-        let text = self.text_of_error(error)?;
+        let text = text_of_error(self, error)?;
         Ok(self.heap.string_of(text))
     }
+}
 
-    fn text_of_error(&mut self, error: Value) -> Result<Buffer<u8>> {
-        let name = self.part_of_error(error, known::NAME, "Error")?;
-        let message = self.part_of_error(error, known::MESSAGE, "")?;
-        let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
-        let code = if is_coded { self.own(error, known::CODE)? } else { None };
-        let code = code.map(|code| self.to_string(code)).transpose()?;
-        let parts = [Some(name), code, Some(message)];
-        let bytes: usize = parts.iter().flatten().map(|&part| self.heap.str(part).bytes as usize).sum();
-        if bytes > UNCHARGED {
-            self.heap.charge_bytes(bytes)?;
-        }
-        let mut out = Buffer::with_capacity(self, bytes + " []: ".len())?;
-        out.extend_from_slice(self, self.heap.bytes(name))?;
-        if let Some(code) = code {
-            for part in [b" [", self.heap.bytes(code), b"]"] {
-                out.extend_from_slice(self, part)?;
-            }
-        }
-        if !out.is_empty() && self.heap.str(message).bytes > 0 {
-            out.extend_from_slice(self, b": ")?;
-        }
-        out.extend_from_slice(self, self.heap.bytes(message))?;
-        Ok(out)
+/// Record where a value is thrown, unless that is recorded; of an error, where it was made.
+fn locate_thrown(vm: &mut Vm, value: Value, offset: u32) {
+    if execute::error_class(vm, value).is_some() {
+        return vm.locate(value, offset);
     }
+    let code = vm.stack.current;
+    if !code.is_prelude() && vm.stack.thrown.is_none_or(|(thrown, ..)| thrown != value) {
+        vm.stack.thrown = Some((value, code, offset));
+    }
+}
 
-    fn part_of_error(&mut self, error: Value, key: Atom, default: &str) -> Result {
-        let part = self.get(error, key)?;
-        if part.is_undefined() { Ok(self.heap.string(default)) } else { self.to_string(part) }
+/// The frames of an error, each on a line of its own.
+fn frames_text(vm: &mut Vm, error: Value) -> String {
+    let mut text = String::new();
+    let frames = vm.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
+    let shown = if vm.stress.hide_frames { &[][..] } else { &frames[..] };
+    for &(code, offset) in shown {
+        let Some(Location { line, column }) = vm.location(code, offset) else { continue };
+        let name = vm.function_name(code);
+        text.push_str(&match name.as_str() {
+            "" => format!("\n    at script:{line}:{column}"),
+            name => format!("\n    at {} (script:{line}:{column})", cut_text(name, MAX_NAME_BYTES)),
+        });
     }
+    text
+}
+
+fn text_of_error(vm: &mut Vm, error: Value) -> Result<Buffer<u8>> {
+    let name = part_of_error(vm, error, known::NAME, "Error")?;
+    let message = part_of_error(vm, error, known::MESSAGE, "")?;
+    let is_coded = error.is(Kind::Object) && vm.heap.flags(error) & CODED != 0;
+    let code = if is_coded { json::own(vm, error, known::CODE)? } else { None };
+    let code = code.map(|code| vm.to_string(code)).transpose()?;
+    let parts = [Some(name), code, Some(message)];
+    let bytes: usize = parts.iter().flatten().map(|&part| vm.heap.str(part).bytes as usize).sum();
+    if bytes > UNCHARGED {
+        vm.heap.charge_bytes(bytes)?;
+    }
+    let mut out = Buffer::with_capacity(vm, bytes + " []: ".len())?;
+    out.extend_from_slice(vm, vm.heap.bytes(name))?;
+    if let Some(code) = code {
+        for part in [b" [", vm.heap.bytes(code), b"]"] {
+            out.extend_from_slice(vm, part)?;
+        }
+    }
+    if !out.is_empty() && vm.heap.str(message).bytes > 0 {
+        out.extend_from_slice(vm, b": ")?;
+    }
+    out.extend_from_slice(vm, vm.heap.bytes(message))?;
+    Ok(out)
+}
+
+fn part_of_error(vm: &mut Vm, error: Value, key: Atom, default: &str) -> Result {
+    let part = vm.get(error, key)?;
+    if part.is_undefined() { Ok(vm.heap.string(default)) } else { vm.to_string(part) }
 }
 
 #[cfg(test)]

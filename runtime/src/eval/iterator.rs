@@ -1,8 +1,11 @@
 //! Operations on iterators (ECMAScript 7.4), for `for…of`, spread and patterns.
 
 use crate::eval::activation::Called;
+use crate::eval::generator;
 use crate::eval::node::{Walker, Wrapping};
 use crate::eval::property::PropertyKey;
+use crate::eval::suggest;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::{Entry, Iterator, Yields};
@@ -43,7 +46,7 @@ impl Vm {
     pub fn is_script_iterable(&mut self, value: Value) -> bool {
         match self.script_method(value, known::SYMBOL_ITERATOR) {
             Ok(Some(method)) => method.is_callable(),
-            Ok(None) | Err(_) => self.is_generator(value),
+            Ok(None) | Err(_) => generator::is_generator(self, value),
         }
     }
 
@@ -57,7 +60,7 @@ impl Vm {
         if walker.is_async() {
             match self.script_method(value, known::SYMBOL_ASYNC_ITERATOR)? {
                 Some(method) if method.is_callable() => return Ok(IterationStart::Call { method, is_async: true }),
-                Some(method) if !method.is_nullish() => return Err(self.cannot_walk(value, walker)),
+                Some(method) if !method.is_nullish() => return Err(cannot_walk(self, value, walker)),
                 _ => {}
             }
             if self.family(value) == Family::AsyncGenerator {
@@ -66,10 +69,10 @@ impl Vm {
         }
         match self.script_method(value, known::SYMBOL_ITERATOR)? {
             Some(method) if method.is_callable() => return Ok(IterationStart::Call { method, is_async: false }),
-            Some(_) => return Err(self.cannot_walk(value, walker)),
+            Some(_) => return Err(cannot_walk(self, value, walker)),
             None => {}
         }
-        if self.is_generator(value) {
+        if generator::is_generator(self, value) {
             let own_next = self.own_property(value, PropertyKey::Name(known::NEXT))?.is_some();
             if walker.is_async() || own_next {
                 let wrapping = if walker.is_async() { Wrapping::AsyncFromSync } else { Wrapping::None };
@@ -78,7 +81,7 @@ impl Vm {
             return Ok(IterationStart::Record(self.heap.new_iterator(value, Yields::Generator)));
         }
         if !self.is_iterable(value) {
-            return Err(self.cannot_walk(value, walker));
+            return Err(cannot_walk(self, value, walker));
         }
         let iterator = self.iterate(value)?;
         match walker {
@@ -88,25 +91,6 @@ impl Vm {
             Walker::Loop(_) | Walker::AwaitLoop(_) | Walker::Pattern(..) | Walker::Delegate => {
                 Ok(IterationStart::Record(iterator))
             }
-        }
-    }
-
-    /// The error for a value that is not iterable.
-    #[cold]
-    fn cannot_walk(&mut self, value: Value, walker: Walker) -> Thrown {
-        match walker {
-            Walker::Loop(span) => self.not_iterable_at(value, span, Walk::Loop),
-            Walker::Pattern(Origin::Source(_), span) => self.not_iterable_at(value, span, Walk::Pattern),
-            Walker::Pattern(Origin::Item, _) => self.not_iterable_item(value),
-            Walker::AwaitLoop(span) => match self.begin_iteration(ForEach::AwaitOf, value, span) {
-                Err(thrown) => thrown,
-                Ok(_) => self.not_iterable(value),
-            },
-            Walker::AsyncDelegate if value.is_nullish() => {
-                self.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
-            }
-            Walker::AsyncDelegate => self.type_error("undefined is not a function"),
-            Walker::Pattern(Origin::Value | Origin::Part, _) | Walker::Delegate => self.not_iterable(value),
         }
     }
 
@@ -161,7 +145,7 @@ impl Vm {
     /// The error for a value that is not iterable, where its source text is not known.
     #[cold]
     pub fn not_iterable(&mut self, value: Value) -> Thrown {
-        self.note_use(value, PromiseUse::Iterate, None);
+        unawaited::note_use(self, value, PromiseUse::Iterate, None);
         let what = self.describe_typed(value);
         self.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
     }
@@ -184,59 +168,7 @@ impl Vm {
             self.heap.iterators[iterator.index()].position = position + 1;
             return Ok(Some(byte));
         }
-        self.iterator_step(iterator)
-    }
-
-    fn iterator_step(&mut self, iterator: Value) -> Result<Option<Value>> {
-        let &Iterator { source, yields, position, .. } = &self.heap.iterators[iterator.index()];
-        let item = match (source.kind(), yields) {
-            (Kind::Undefined, _) => return Ok(None),
-            (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
-            (Kind::String, Yields::Values) => self.next_character(source, position),
-            (Kind::Array, Yields::Matches) | (Kind::InternalSlots | Kind::Uint8Array, _) => {
-                (self.realm.registry.hooks.next_item)(self, source, yields, position)?
-            }
-            (Kind::Map | Kind::Set, _) => match self.heap.maps[source.index()].entry_from(position) {
-                None => None,
-                Some(Entry { key, value, behind, skipped }) => {
-                    self.work(skipped / 16)?;
-                    let value = if source.is(Kind::Set) { key } else { value };
-                    Some((self.yielded(yields, key, value), behind))
-                }
-            },
-            _ => {
-                let length = self.length_of(source)?;
-                let index = position as f64;
-                if index < length {
-                    let key = Value::number(index);
-                    let item = if yields == Yields::Keys { key } else { self.get_index(source, key)? };
-                    Some((self.yielded(yields, key, item), position + 1))
-                } else {
-                    None
-                }
-            }
-        };
-        let state = &mut self.heap.iterators[iterator.index()];
-        match item {
-            Some((item, behind)) => {
-                state.position = behind;
-                Ok(Some(item))
-            }
-            // Pairs may be added to these later.
-            None if state.source.is(Kind::InternalSlots) => Ok(None),
-            // It shows what it was made for, so it keeps an empty string or, behind all entries, the map.
-            // As in V8, the length of an array-like is read again.
-            None if matches!(state.source.kind(), Kind::Map | Kind::Set | Kind::Object | Kind::Function) => {
-                state.position = usize::MAX;
-                Ok(None)
-            }
-            None => {
-                let is_string = state.source.is_string();
-                let empty = if is_string { self.heap.atom_string(known::EMPTY) } else { Value::UNDEFINED };
-                self.heap.iterators[iterator.index()].source = empty;
-                Ok(None)
-            }
-        }
+        iterator_step(self, iterator)
     }
 
     /// Returns what an iterator yields of a key and a value.
@@ -246,27 +178,6 @@ impl Vm {
             Yields::Values | Yields::ForIn | Yields::Matches | Yields::Script | Yields::Generator => value,
             Yields::Entries => self.heap.new_array(vec![key, value]), // bounded: two
         }
-    }
-
-    /// The character at a byte position, and the position after it.
-    fn next_character(&mut self, string: Value, position: usize) -> Option<(Value, usize)> {
-        let (_, length) = first_code_point(self.heap.bytes(string).get(position..)?)?; // bounded: a character
-        let behind = position + length;
-        Some((self.heap.slice_bytes(string, position, behind), behind))
-    }
-
-    /// The first key from a position on that the object still has.
-    fn next_key(&mut self, keys: Value, mut position: usize) -> Result<Option<(Value, usize)>> {
-        let object = self.heap.at(keys, 0).unwrap_or(Value::UNDEFINED);
-        while let Some(key) = self.heap.at(keys, position + 1) {
-            position += 1;
-            let name = self.to_property_key(key)?;
-            if self.has_own(object, name) || object.is(Kind::InternalSlots) && self.has_property(object, name)? {
-                return Ok(Some((key, position)));
-            }
-            self.work(1)?;
-        }
-        Ok(None)
     }
 
     /// An iterator over the keys of a value, for `for…in`.
@@ -331,9 +242,101 @@ impl Vm {
             return Err(self.type_error("Cannot convert undefined or null to object"));
         }
         if this.is(Kind::Promise) {
-            self.note_use(this, PromiseUse::Iterate, None);
+            unawaited::note_use(self, this, PromiseUse::Iterate, None);
         }
         let length = self.get(this, known::LENGTH)?;
         Ok(self.to_integer(length)?.clamp(0.0, MAX_SAFE))
     }
+}
+
+/// The error for a value that is not iterable.
+#[cold]
+fn cannot_walk(vm: &mut Vm, value: Value, walker: Walker) -> Thrown {
+    match walker {
+        Walker::Loop(span) => vm.not_iterable_at(value, span, Walk::Loop),
+        Walker::Pattern(Origin::Source(_), span) => vm.not_iterable_at(value, span, Walk::Pattern),
+        Walker::Pattern(Origin::Item, _) => suggest::not_iterable_item(vm, value),
+        Walker::AwaitLoop(span) => match vm.begin_iteration(ForEach::AwaitOf, value, span) {
+            Err(thrown) => thrown,
+            Ok(_) => vm.not_iterable(value),
+        },
+        Walker::AsyncDelegate if value.is_nullish() => {
+            vm.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
+        }
+        Walker::AsyncDelegate => vm.type_error("undefined is not a function"),
+        Walker::Pattern(Origin::Value | Origin::Part, _) | Walker::Delegate => vm.not_iterable(value),
+    }
+}
+
+fn iterator_step(vm: &mut Vm, iterator: Value) -> Result<Option<Value>> {
+    let &Iterator { source, yields, position, .. } = &vm.heap.iterators[iterator.index()];
+    let item = match (source.kind(), yields) {
+        (Kind::Undefined, _) => return Ok(None),
+        (Kind::Array, Yields::ForIn) => next_key(vm, source, position)?,
+        (Kind::String, Yields::Values) => next_character(vm, source, position),
+        (Kind::Array, Yields::Matches) | (Kind::InternalSlots | Kind::Uint8Array, _) => {
+            (vm.realm.registry.hooks.next_item)(vm, source, yields, position)?
+        }
+        (Kind::Map | Kind::Set, _) => match vm.heap.maps[source.index()].entry_from(position) {
+            None => None,
+            Some(Entry { key, value, behind, skipped }) => {
+                vm.work(skipped / 16)?;
+                let value = if source.is(Kind::Set) { key } else { value };
+                Some((vm.yielded(yields, key, value), behind))
+            }
+        },
+        _ => {
+            let length = vm.length_of(source)?;
+            let index = position as f64;
+            if index < length {
+                let key = Value::number(index);
+                let item = if yields == Yields::Keys { key } else { vm.get_index(source, key)? };
+                Some((vm.yielded(yields, key, item), position + 1))
+            } else {
+                None
+            }
+        }
+    };
+    let state = &mut vm.heap.iterators[iterator.index()];
+    match item {
+        Some((item, behind)) => {
+            state.position = behind;
+            Ok(Some(item))
+        }
+        // Pairs may be added to these later.
+        None if state.source.is(Kind::InternalSlots) => Ok(None),
+        // It shows what it was made for, so it keeps an empty string or, behind all entries, the map.
+        // As in V8, the length of an array-like is read again.
+        None if matches!(state.source.kind(), Kind::Map | Kind::Set | Kind::Object | Kind::Function) => {
+            state.position = usize::MAX;
+            Ok(None)
+        }
+        None => {
+            let is_string = state.source.is_string();
+            let empty = if is_string { vm.heap.atom_string(known::EMPTY) } else { Value::UNDEFINED };
+            vm.heap.iterators[iterator.index()].source = empty;
+            Ok(None)
+        }
+    }
+}
+
+/// The character at a byte position, and the position after it.
+fn next_character(vm: &mut Vm, string: Value, position: usize) -> Option<(Value, usize)> {
+    let (_, length) = first_code_point(vm.heap.bytes(string).get(position..)?)?; // bounded: a character
+    let behind = position + length;
+    Some((vm.heap.slice_bytes(string, position, behind), behind))
+}
+
+/// The first key from a position on that the object still has.
+fn next_key(vm: &mut Vm, keys: Value, mut position: usize) -> Result<Option<(Value, usize)>> {
+    let object = vm.heap.at(keys, 0).unwrap_or(Value::UNDEFINED);
+    while let Some(key) = vm.heap.at(keys, position + 1) {
+        position += 1;
+        let name = vm.to_property_key(key)?;
+        if vm.has_own(object, name) || object.is(Kind::InternalSlots) && vm.has_property(object, name)? {
+            return Ok(Some((key, position)));
+        }
+        vm.work(1)?;
+    }
+    Ok(None)
 }

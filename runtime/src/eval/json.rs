@@ -11,9 +11,14 @@ mod stringify;
 mod unread;
 mod warnings;
 
+pub use parse::{parse, parse_string};
+pub use promises::pending_promise_in;
 pub use record::Records;
-pub use stringify::Layout;
-pub use unread::LEVELS;
+pub use stringify::cycle::{class_name, cycle_text};
+pub use stringify::{
+    Layout, allowed_keys, apply_to_json, enumerable_entries, result_text, settled, stringify, to_json, to_json_within,
+};
+pub use unread::{LEVELS, charged_properties, counted_properties, own, read_held};
 
 use crate::value::numeric::NumberText;
 

@@ -1,6 +1,7 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
 use crate::eval::convert::Hint;
+use crate::eval::generator;
 use crate::eval::vm::Vm;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Class, Str};
@@ -111,7 +112,7 @@ impl Vm {
         let numbers = left.is_number() && right.is_number();
         match operator {
             Binary::In => self.contains(left, right).map(Value::bool),
-            Binary::Instanceof => self.instance_of(left, right).map(Value::bool),
+            Binary::Instanceof => instance_of(self, left, right).map(Value::bool),
             _ if numbers => Ok(arithmetic(operator, left.as_number(), right.as_number())),
             Binary::Add => self.add(left, right),
             Binary::StrictEqual => self.strict_equals(left, right).map(Value::bool),
@@ -121,7 +122,7 @@ impl Vm {
             Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => {
                 self.compare(operator, left, right).map(Value::bool)
             }
-            _ => self.numeric(operator, left, right),
+            _ => numeric(self, operator, left, right),
         }
     }
 
@@ -136,7 +137,7 @@ impl Vm {
         if left.is_string() && right.is_number() {
             let mut text = NumberText::default();
             let text = text.format(right.as_number()).as_bytes();
-            self.check_concat(self.heap.str(left), text.len() as u32, text.len() as u32)?;
+            check_concat(self, left, text.len() as u32, text.len() as u32)?;
             return Ok(self.heap.concat_ascii(left, text));
         }
         if left.is_string() || right.is_string() {
@@ -144,46 +145,14 @@ impl Vm {
             let right = self.to_string(right)?;
             return self.concat(left, right);
         }
-        self.numeric(Binary::Add, left, right)
+        numeric(self, Binary::Add, left, right)
     }
 
     /// `left + right` for strings.
     pub fn concat(&mut self, left: Value, right: Value) -> Result {
         let Str { bytes, units, .. } = self.heap.str(right);
-        self.check_concat(self.heap.str(left), bytes, units)?;
+        check_concat(self, left, bytes, units)?;
         Ok(self.heap.concat(left, right))
-    }
-
-    /// Check the maximum length and the memory limit for a string that gets longer.
-    #[inline]
-    fn check_concat(&mut self, left: Str, bytes: u32, units: u32) -> Result<()> {
-        if u64::from(left.units) + u64::from(units) > MAX_STRING {
-            return Err(self.range_error("Invalid string length"));
-        }
-        let all = (left.bytes + bytes) as usize;
-        if all > 1024 {
-            if self.reserve(all).is_err() {
-                self.reserve_to_append(left, bytes as usize)?;
-            }
-            self.work(bytes as usize / 64)?;
-        }
-        Ok(())
-    }
-
-    /// Check the memory limit for appending so many bytes to a string.
-    #[cold]
-    fn reserve_to_append(&mut self, left: Str, more: usize) -> Result<()> {
-        self.reserve(self.heap.bytes_to_append(left, more))
-    }
-
-    fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {
-        let left = self.to_numeric(left)?;
-        let right = self.to_numeric(right)?;
-        match (left.is(Kind::BigInt), right.is(Kind::BigInt)) {
-            (false, false) => Ok(arithmetic(operator, left.as_number(), right.as_number())),
-            (true, true) => crate::eval::bigint::binary(self, operator, left, right),
-            _ => Err(self.type_error("Cannot mix BigInt and other types, use explicit conversions")),
-        }
     }
 
     /// `<`, `<=`, `>`, `>=` (ECMAScript 7.2.12)
@@ -193,7 +162,7 @@ impl Vm {
         let order = if left.is_string() && right.is_string() {
             Some(self.charged_comparison(left, right)?)
         } else if left.is(Kind::BigInt) || right.is(Kind::BigInt) {
-            self.compare_bigint(left, right)?
+            compare_bigint(self, left, right)?
         } else {
             let left = self.to_number(left)?;
             left.partial_cmp(&self.to_number(right)?)
@@ -203,34 +172,6 @@ impl Vm {
             Binary::LessEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
             Binary::Greater => order == Some(Ordering::Greater),
             _ => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-        })
-    }
-
-    fn compare_bigint(&mut self, left: Value, right: Value) -> Result<Option<Ordering>> {
-        let left = self.mathematical(left)?;
-        let right = self.mathematical(right)?;
-        let bigint = |value: Value| value.is(Kind::BigInt).then(|| &self.heap.bigints[value.index()]);
-        Ok(match (bigint(left), bigint(right)) {
-            (Some(left), Some(right)) => left.cmp(right),
-            (Some(left), None) => return Ok(compare_exact(left, right.as_number())),
-            (None, Some(right)) => return Ok(compare_exact(right, left.as_number()).map(Ordering::reverse)),
-            (None, None) => return Ok(left.as_number().partial_cmp(&right.as_number())),
-        }
-        .into())
-    }
-
-    /// A value as a BigInt or number, to be compared with a BigInt.
-    fn mathematical(&mut self, value: Value) -> Result {
-        Ok(match value.kind() {
-            Kind::BigInt => {
-                self.heap.charged_bigint(value)?;
-                value
-            }
-            Kind::String => match crate::eval::bigint::parse(self, value)? {
-                Some(integer) => self.heap.new_bigint(integer),
-                None => Value::NAN,
-            },
-            _ => Value::number(self.to_number(value)?),
         })
     }
 
@@ -249,65 +190,6 @@ impl Vm {
         match value.is_object() {
             true => self.object_tag(value),
             false => self.short_text(value, MAX_MESSAGE_BYTES).unwrap_or_default(),
-        }
-    }
-
-    /// `value instanceof constructor`
-    fn instance_of(&mut self, value: Value, constructor: Value) -> Result<bool> {
-        if self.type_of(constructor) != "function" {
-            return Err(self.type_error(if constructor.is_object() {
-                "Right-hand side of 'instanceof' is not callable"
-            } else {
-                "Right-hand side of 'instanceof' is not an object"
-            }));
-        }
-        if !value.is_object() {
-            return Ok(false);
-        }
-        if constructor.is(Kind::NativeClosure)
-            && let Some((target, _)) = self.applied(constructor)
-        {
-            return self.instance_of(value, target);
-        }
-        if !self.has_prototype(constructor) {
-            return Err(self.type_error("Function has non-object prototype 'undefined' in instanceof check"));
-        }
-        if !constructor.is(Kind::Native) {
-            return Ok(self.is_made_by(value, constructor));
-        }
-        let name = self.realm.registry.natives[constructor.index()].name;
-        Ok(match name {
-            "Object" => !(value.is(Kind::Object) && self.heap.flags(value) & NULL_PROTOTYPE != 0),
-            "Function" => value.is_callable(),
-            "Array" => value.is(Kind::Array),
-            "Map" => value.is(Kind::Map),
-            "Set" => value.is(Kind::Set),
-            "Promise" => value.is(Kind::Promise),
-            "ArrayBuffer" => value.is(Kind::ArrayBuffer),
-            "Uint8Array" => value.is(Kind::Uint8Array),
-            _ if value.is(Kind::InternalSlots) => {
-                self.heap.internal_slots_of(value).is_some_and(|slots| slots.class() == name)
-            }
-            _ if value.is(Kind::Object) => {
-                let class = self.heap.class(value);
-                class.is_error() && (name == "Error" || class.name() == name) && class != Class::Plain
-            }
-            _ => false,
-        })
-    }
-
-    /// Whether a function would have a `prototype`: whether it could be a constructor in JavaScript.
-    fn has_prototype(&self, function: Value) -> bool {
-        match function.kind() {
-            Kind::Function => {
-                let function = self.function(self.heap.closures[function.index()].code);
-                function.is_generator || !function.is_async && !function.is_arrow
-            }
-            // Constructors have capitalized names.
-            Kind::Native => {
-                self.realm.registry.natives[function.index()].name.starts_with(|first: char| first.is_ascii_uppercase())
-            }
-            _ => false,
         }
     }
 
@@ -342,6 +224,126 @@ impl Vm {
                 })
             }
         })
+    }
+}
+
+/// Check the maximum length and the memory limit for a string that gets longer.
+#[inline]
+fn check_concat(vm: &mut Vm, left: Value, bytes: u32, units: u32) -> Result<()> {
+    let left = vm.heap.str(left);
+    if u64::from(left.units) + u64::from(units) > MAX_STRING {
+        return Err(vm.range_error("Invalid string length"));
+    }
+    let all = (left.bytes + bytes) as usize;
+    if all > 1024 {
+        if vm.reserve(all).is_err() {
+            reserve_to_append(vm, left, bytes as usize)?;
+        }
+        vm.work(bytes as usize / 64)?;
+    }
+    Ok(())
+}
+
+/// Check the memory limit for appending so many bytes to a string.
+#[cold]
+fn reserve_to_append(vm: &mut Vm, left: Str, more: usize) -> Result<()> {
+    vm.reserve(vm.heap.bytes_to_append(left, more))
+}
+
+fn numeric(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Result {
+    let left = vm.to_numeric(left)?;
+    let right = vm.to_numeric(right)?;
+    match (left.is(Kind::BigInt), right.is(Kind::BigInt)) {
+        (false, false) => Ok(arithmetic(operator, left.as_number(), right.as_number())),
+        (true, true) => crate::eval::bigint::binary(vm, operator, left, right),
+        _ => Err(vm.type_error("Cannot mix BigInt and other types, use explicit conversions")),
+    }
+}
+
+fn compare_bigint(vm: &mut Vm, left: Value, right: Value) -> Result<Option<Ordering>> {
+    let left = mathematical(vm, left)?;
+    let right = mathematical(vm, right)?;
+    let bigint = |value: Value| value.is(Kind::BigInt).then(|| &vm.heap.bigints[value.index()]);
+    Ok(match (bigint(left), bigint(right)) {
+        (Some(left), Some(right)) => left.cmp(right),
+        (Some(left), None) => return Ok(compare_exact(left, right.as_number())),
+        (None, Some(right)) => return Ok(compare_exact(right, left.as_number()).map(Ordering::reverse)),
+        (None, None) => return Ok(left.as_number().partial_cmp(&right.as_number())),
+    }
+    .into())
+}
+
+/// A value as a BigInt or number, to be compared with a BigInt.
+fn mathematical(vm: &mut Vm, value: Value) -> Result {
+    Ok(match value.kind() {
+        Kind::BigInt => {
+            vm.heap.charged_bigint(value)?;
+            value
+        }
+        Kind::String => match crate::eval::bigint::parse(vm, value)? {
+            Some(integer) => vm.heap.new_bigint(integer),
+            None => Value::NAN,
+        },
+        _ => Value::number(vm.to_number(value)?),
+    })
+}
+
+/// `value instanceof constructor`
+fn instance_of(vm: &mut Vm, value: Value, constructor: Value) -> Result<bool> {
+    if vm.type_of(constructor) != "function" {
+        return Err(vm.type_error(if constructor.is_object() {
+            "Right-hand side of 'instanceof' is not callable"
+        } else {
+            "Right-hand side of 'instanceof' is not an object"
+        }));
+    }
+    if !value.is_object() {
+        return Ok(false);
+    }
+    if constructor.is(Kind::NativeClosure)
+        && let Some((target, _)) = vm.applied(constructor)
+    {
+        return instance_of(vm, value, target);
+    }
+    if !has_prototype(vm, constructor) {
+        return Err(vm.type_error("Function has non-object prototype 'undefined' in instanceof check"));
+    }
+    if !constructor.is(Kind::Native) {
+        return Ok(generator::is_made_by(vm, value, constructor));
+    }
+    let name = vm.realm.registry.natives[constructor.index()].name;
+    Ok(match name {
+        "Object" => !(value.is(Kind::Object) && vm.heap.flags(value) & NULL_PROTOTYPE != 0),
+        "Function" => value.is_callable(),
+        "Array" => value.is(Kind::Array),
+        "Map" => value.is(Kind::Map),
+        "Set" => value.is(Kind::Set),
+        "Promise" => value.is(Kind::Promise),
+        "ArrayBuffer" => value.is(Kind::ArrayBuffer),
+        "Uint8Array" => value.is(Kind::Uint8Array),
+        _ if value.is(Kind::InternalSlots) => {
+            vm.heap.internal_slots_of(value).is_some_and(|slots| slots.class() == name)
+        }
+        _ if value.is(Kind::Object) => {
+            let class = vm.heap.class(value);
+            class.is_error() && (name == "Error" || class.name() == name) && class != Class::Plain
+        }
+        _ => false,
+    })
+}
+
+/// Whether a function would have a `prototype`: whether it could be a constructor in JavaScript.
+fn has_prototype(vm: &Vm, function: Value) -> bool {
+    match function.kind() {
+        Kind::Function => {
+            let function = vm.function(vm.heap.closures[function.index()].code);
+            function.is_generator || !function.is_async && !function.is_arrow
+        }
+        // Constructors have capitalized names.
+        Kind::Native => {
+            vm.realm.registry.natives[function.index()].name.starts_with(|first: char| first.is_ascii_uppercase())
+        }
+        _ => false,
     }
 }
 

@@ -21,16 +21,9 @@ impl Vm {
     #[inline]
     pub(crate) fn queue(&mut self, job: Job) {
         if self.jobs.len() == self.jobs.capacity() {
-            self.lengthen_queue();
+            lengthen_queue(self);
         }
         self.jobs.push_back(job);
-    }
-
-    #[cold]
-    fn lengthen_queue(&mut self) {
-        let before = self.jobs.capacity();
-        self.jobs.reserve(1);
-        self.heap.meter.add_bytes((self.jobs.capacity() - before) * size_of::<Job>());
     }
 
     /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
@@ -117,6 +110,13 @@ impl Vm {
             self.heap.new_native_closure(Action::Native(&REJECT), data),
         )
     }
+}
+
+#[cold]
+fn lengthen_queue(vm: &mut Vm) {
+    let before = vm.jobs.capacity();
+    vm.jobs.reserve(1);
+    vm.heap.meter.add_bytes((vm.jobs.capacity() - before) * size_of::<Job>());
 }
 
 static RESOLVE: ClosureFn = ClosureFn { length: 1, call: resolve };

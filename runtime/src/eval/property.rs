@@ -3,11 +3,13 @@
 //! There are no prototype objects: what a plain object does not have itself is looked up in the
 //! tables of built-ins. Names that lead to prototypes and constructors end the run, unless they are own data.
 
-mod refuse;
+pub(crate) mod refuse;
 mod write;
 
+use crate::eval::json;
 use crate::eval::native::Body;
 use crate::eval::registry::Static;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
@@ -44,7 +46,7 @@ impl Vm {
     /// Appends the own property names of a value as strings: the enumerable ones, or `all`.
     pub fn push_keys(&mut self, value: Value, all: bool, names: &mut Buffer<Value>) -> Result<()> {
         if value.is(Kind::Promise) {
-            self.note_use(value, PromiseUse::Properties, None);
+            unawaited::note_use(self, value, PromiseUse::Properties, None);
         }
         let keys = self.charged_keys(value, all)?;
         names.room(self, keys.len())?;
@@ -108,7 +110,7 @@ impl Vm {
         }
         let string = self.to_string(value)?;
         if self.realm.script.code.iterables
-            && let Some(symbol) = self.symbol_of(string)
+            && let Some(symbol) = symbol_of(self, string)
         {
             return Ok(PropertyKey::Name(symbol));
         }
@@ -118,12 +120,6 @@ impl Vm {
         let atom = self.heap.intern(string);
         self.heap.atoms.remember(string, atom);
         Ok(PropertyKey::Name(atom))
-    }
-
-    /// The symbol that a value stands for where the program uses `Symbol.iterator` as a key: the one string that has the
-    /// text of its atom. No script can get it.
-    fn symbol_of(&self, string: Value) -> Option<Atom> {
-        SYMBOLS.into_iter().map(|(atom, _)| atom).find(|&atom| self.heap.atom_strings.get(atom) == Some(string))
     }
 
     /// A key as a name, as plain objects keep it.
@@ -159,12 +155,12 @@ impl Vm {
         if object.is(Kind::Object)
             && let Some(held) = self.heap.own(object, name)
         {
-            return self.held(object, name, held);
+            return json::read_held(self, object, name, held);
         }
         if object.is(Kind::Array) && name == known::LENGTH {
             return Ok(Value::number(self.heap.length(object) as f64));
         }
-        self.get_slow(object, name)
+        get_slow(self, object, name)
     }
 
     /// `object.name` of a plain object that has no such property of its own.
@@ -174,7 +170,7 @@ impl Vm {
         if name.0 as usize >= self.realm.registry.names.len() {
             Ok(Value::UNDEFINED)
         } else {
-            self.get_slow(object, name)
+            get_slow(self, object, name)
         }
     }
 
@@ -193,36 +189,7 @@ impl Vm {
         {
             return Ok(byte);
         }
-        self.get_index_slow(object, key)
-    }
-
-    fn get_index_slow(&mut self, object: Value, key: Value) -> Result {
-        if object.is_string()
-            && key.is_number()
-            && let Some(index) = as_int32(key.as_number())
-            && let Some(character) = self.character(object, index as usize)?
-        {
-            return Ok(character);
-        }
-        if object.is(Kind::Object) {
-            let name = match self.to_property_key(key)? {
-                PropertyKey::Name(name) => name,
-                PropertyKey::Index(index) => match self.heap.atoms.find_index(index) {
-                    Some(name) => name,
-                    None => return Ok(Value::UNDEFINED),
-                },
-            };
-            return match self.heap.own(object, name) {
-                Some(held) => self.held(object, name, held),
-                None => self.get_missing(object, name),
-            };
-        }
-        if object.is_nullish() {
-            let key = self.describe_key(key);
-            return Err(self.no_properties(object, "read", "reading", key.as_deref()));
-        }
-        let key = self.to_property_key(key)?;
-        self.get_key(object, key)
+        get_index_slow(self, object, key)
     }
 
     /// `object[key]` for a key that is converted.
@@ -234,7 +201,7 @@ impl Vm {
             PropertyKey::Index(_) if !object.is_nullish() => Ok(Value::UNDEFINED),
             PropertyKey::Index(_) | PropertyKey::Name(_) => {
                 let atom = self.key_atom(key);
-                self.get_slow(object, atom)
+                get_slow(self, object, atom)
             }
         }
     }
@@ -258,50 +225,6 @@ impl Vm {
             _ => false,
         };
         (!converts).then(|| self.describe(key))
-    }
-
-    fn get_slow(&mut self, object: Value, name: Atom) -> Result {
-        if object.is_nullish() {
-            if name == known::SYMBOL_ITERATOR {
-                return Err(self.not_iterable(object));
-            }
-            let name = self.heap.atom_text(name);
-            return Err(self.no_properties(object, "read", "reading", Some(&name)));
-        }
-        if let Some(value) = self.own_property(object, PropertyKey::Name(name))? {
-            return Ok(value);
-        }
-        self.inherited(object, name)
-    }
-
-    /// An inherited property: a method of the value's family or of `Object.prototype`.
-    fn inherited(&mut self, object: Value, name: Atom) -> Result {
-        self.refuse(name)?;
-        if object.is(Kind::Object) {
-            if self.heap.flags(object) & NULL_PROTOTYPE != 0 {
-                return Ok(Value::UNDEFINED);
-            }
-            let class = self.heap.class(object);
-            if class.is_error() {
-                if name == known::NAME {
-                    let name = self.heap.intern_text(class.name());
-                    return Ok(self.heap.atom_string(name));
-                }
-                if name == known::MESSAGE {
-                    return Ok(self.heap.atom_string(known::EMPTY));
-                }
-            }
-        }
-        if object.is(Kind::App) {
-            return (self.realm.registry.hooks.tool_member)(self, object, name);
-        }
-        let Some(native) = self.realm.registry.method(self.family(object), name) else {
-            return self.absent(object, name);
-        };
-        match self.realm.registry.natives[native as usize].call {
-            Body::Accessor { get, .. } => get(self, object, &[]),
-            _ => Ok(Value::handle(Kind::Native, native)),
-        }
     }
 
     /// The family of a value, which has its methods.
@@ -335,7 +258,7 @@ impl Vm {
             if let (true, PropertyKey::Index(index)) = (object.is_string(), key) {
                 return self.character(object, index as usize);
             }
-            return Ok(self.own_of_builtin(object, key));
+            return Ok(own_of_builtin(self, object, key));
         }
         let atom = match key {
             PropertyKey::Name(atom) => atom,
@@ -345,7 +268,7 @@ impl Vm {
             },
         };
         match self.heap.own(object, atom) {
-            Some(held) => self.held(object, atom, held).map(Some),
+            Some(held) => json::read_held(self, object, atom, held).map(Some),
             None if atom == known::STACK && self.heap.class(object).is_error() => {
                 match self.stack_string(object) {
                     // As in V8, it is the text of when it is first read.
@@ -368,7 +291,7 @@ impl Vm {
             if let (true, PropertyKey::Index(index)) = (object.is_string(), key) {
                 return index < self.heap.str(object).units;
             }
-            return self.own_of_builtin(object, key).is_some();
+            return own_of_builtin(self, object, key).is_some();
         }
         let atom = match key {
             PropertyKey::Name(atom) => Some(atom),
@@ -380,65 +303,6 @@ impl Vm {
         atom.is_some_and(|atom| {
             self.heap.own(object, atom).is_some() || atom == known::STACK && self.heap.class(object).is_error()
         })
-    }
-
-    /// An own property of a value that is no plain object and no error; not a character of a string.
-    fn own_of_builtin(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
-        match object.kind() {
-            Kind::Array => match key {
-                PropertyKey::Index(index) => self.heap.at(object, index as usize).filter(|&item| item != Value::HOLE),
-                PropertyKey::Name(known::LENGTH) => Some(Value::number(self.heap.length(object) as f64)),
-                PropertyKey::Name(atom) => self.extra(object, atom),
-            },
-            Kind::String => match key {
-                PropertyKey::Name(known::LENGTH) => Some(Value::number(f64::from(self.heap.str(object).units))),
-                PropertyKey::Index(_) | PropertyKey::Name(_) => None,
-            },
-            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
-                let atom = self.key_atom(key);
-                if let Some(value) = self.extra(object, atom) {
-                    return Some(value);
-                }
-                if object.is(Kind::Native) {
-                    match self.realm.registry.property(object.payload(), atom) {
-                        Some(Static::Native(native)) => return Some(Value::handle(Kind::Native, native)),
-                        Some(Static::Number(number)) => return Some(Value::number(number)),
-                        None if !self.realm.registry.natives[object.index()].is_function() => return None,
-                        None => {}
-                    }
-                }
-                match atom {
-                    known::NAME => Some(self.callable_name_string(object)),
-                    known::LENGTH => Some(Value::number(f64::from(self.callable_length(object)))),
-                    _ => None,
-                }
-            }
-            Kind::Uint8Array => match key {
-                PropertyKey::Index(index) => {
-                    let byte = self.heap.view_bytes(object).get(index as usize);
-                    byte.map(|&byte| Value::number(f64::from(byte)))
-                }
-                PropertyKey::Name(name) if self.is_numeric(name) => None,
-                PropertyKey::Name(name) => self.extra(object, name),
-            },
-            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::InternalSlots | Kind::ArrayBuffer => {
-                if let (PropertyKey::Name(known::LAST_INDEX), Some(regexp)) = (key, self.heap.regexp(object)) {
-                    return Some(regexp.last_index);
-                }
-                let atom = self.key_atom(key);
-                self.extra(object, atom)
-            }
-            Kind::Object
-            | Kind::Number
-            | Kind::Undefined
-            | Kind::Null
-            | Kind::Boolean
-            | Kind::BigInt
-            | Kind::App
-            | Kind::Unread
-            | Kind::Cell
-            | Kind::Empty => None,
-        }
     }
 
     /// Whether a name is the text of a number (ECMAScript 7.1.21): in a `Uint8Array` it is an index that no byte has.
@@ -464,12 +328,6 @@ impl Vm {
         Ok(unit.map(|unit| self.heap.new_utf16(&[unit])))
     }
 
-    /// A named property of an object that is no plain object.
-    fn extra(&self, object: Value, atom: Atom) -> Option<Value> {
-        let &extra = self.heap.extras.get(&object)?;
-        self.heap.own(Value::handle(Kind::Object, extra), atom)?.value()
-    }
-
     /// Whether there is such a property, own or of the built-ins: `key in object`.
     pub fn has_property(&mut self, object: Value, key: PropertyKey) -> Result<bool> {
         if self.has_own(object, key) {
@@ -479,7 +337,7 @@ impl Vm {
         if !object.is(Kind::Object) && self.realm.registry.method(self.family(object), atom).is_some() {
             return Ok(true);
         }
-        Ok(match self.inherited(object, atom) {
+        Ok(match inherited(self, object, atom) {
             Ok(value) => !value.is_undefined(),
             Err(thrown) => return Err(thrown),
         })
@@ -580,10 +438,154 @@ impl Vm {
     }
 }
 
+/// The symbol that a value stands for where the program uses `Symbol.iterator` as a key: the one string that has the
+/// text of its atom. No script can get it.
+fn symbol_of(vm: &Vm, string: Value) -> Option<Atom> {
+    SYMBOLS.into_iter().map(|(atom, _)| atom).find(|&atom| vm.heap.atom_strings.get(atom) == Some(string))
+}
+
+fn get_index_slow(vm: &mut Vm, object: Value, key: Value) -> Result {
+    if object.is_string()
+        && key.is_number()
+        && let Some(index) = as_int32(key.as_number())
+        && let Some(character) = vm.character(object, index as usize)?
+    {
+        return Ok(character);
+    }
+    if object.is(Kind::Object) {
+        let name = match vm.to_property_key(key)? {
+            PropertyKey::Name(name) => name,
+            PropertyKey::Index(index) => match vm.heap.atoms.find_index(index) {
+                Some(name) => name,
+                None => return Ok(Value::UNDEFINED),
+            },
+        };
+        return match vm.heap.own(object, name) {
+            Some(held) => json::read_held(vm, object, name, held),
+            None => vm.get_missing(object, name),
+        };
+    }
+    if object.is_nullish() {
+        let key = vm.describe_key(key);
+        return Err(vm.no_properties(object, "read", "reading", key.as_deref()));
+    }
+    let key = vm.to_property_key(key)?;
+    vm.get_key(object, key)
+}
+
+fn get_slow(vm: &mut Vm, object: Value, name: Atom) -> Result {
+    if object.is_nullish() {
+        if name == known::SYMBOL_ITERATOR {
+            return Err(vm.not_iterable(object));
+        }
+        let name = vm.heap.atom_text(name);
+        return Err(vm.no_properties(object, "read", "reading", Some(&name)));
+    }
+    if let Some(value) = vm.own_property(object, PropertyKey::Name(name))? {
+        return Ok(value);
+    }
+    inherited(vm, object, name)
+}
+
+/// An inherited property: a method of the value's family or of `Object.prototype`.
+fn inherited(vm: &mut Vm, object: Value, name: Atom) -> Result {
+    refuse::refuse(vm, name)?;
+    if object.is(Kind::Object) {
+        if vm.heap.flags(object) & NULL_PROTOTYPE != 0 {
+            return Ok(Value::UNDEFINED);
+        }
+        let class = vm.heap.class(object);
+        if class.is_error() {
+            if name == known::NAME {
+                let name = vm.heap.intern_text(class.name());
+                return Ok(vm.heap.atom_string(name));
+            }
+            if name == known::MESSAGE {
+                return Ok(vm.heap.atom_string(known::EMPTY));
+            }
+        }
+    }
+    if object.is(Kind::App) {
+        return (vm.realm.registry.hooks.tool_member)(vm, object, name);
+    }
+    let Some(native) = vm.realm.registry.method(vm.family(object), name) else {
+        return refuse::absent(vm, object, name);
+    };
+    match vm.realm.registry.natives[native as usize].call {
+        Body::Accessor { get, .. } => get(vm, object, &[]),
+        _ => Ok(Value::handle(Kind::Native, native)),
+    }
+}
+
+/// An own property of a value that is no plain object and no error; not a character of a string.
+fn own_of_builtin(vm: &mut Vm, object: Value, key: PropertyKey) -> Option<Value> {
+    match object.kind() {
+        Kind::Array => match key {
+            PropertyKey::Index(index) => vm.heap.at(object, index as usize).filter(|&item| item != Value::HOLE),
+            PropertyKey::Name(known::LENGTH) => Some(Value::number(vm.heap.length(object) as f64)),
+            PropertyKey::Name(atom) => extra(vm, object, atom),
+        },
+        Kind::String => match key {
+            PropertyKey::Name(known::LENGTH) => Some(Value::number(f64::from(vm.heap.str(object).units))),
+            PropertyKey::Index(_) | PropertyKey::Name(_) => None,
+        },
+        Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+            let atom = vm.key_atom(key);
+            if let Some(value) = extra(vm, object, atom) {
+                return Some(value);
+            }
+            if object.is(Kind::Native) {
+                match vm.realm.registry.property(object.payload(), atom) {
+                    Some(Static::Native(native)) => return Some(Value::handle(Kind::Native, native)),
+                    Some(Static::Number(number)) => return Some(Value::number(number)),
+                    None if !vm.realm.registry.natives[object.index()].is_function() => return None,
+                    None => {}
+                }
+            }
+            match atom {
+                known::NAME => Some(vm.callable_name_string(object)),
+                known::LENGTH => Some(Value::number(f64::from(vm.callable_length(object)))),
+                _ => None,
+            }
+        }
+        Kind::Uint8Array => match key {
+            PropertyKey::Index(index) => {
+                let byte = vm.heap.view_bytes(object).get(index as usize);
+                byte.map(|&byte| Value::number(f64::from(byte)))
+            }
+            PropertyKey::Name(name) if vm.is_numeric(name) => None,
+            PropertyKey::Name(name) => extra(vm, object, name),
+        },
+        Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::InternalSlots | Kind::ArrayBuffer => {
+            if let (PropertyKey::Name(known::LAST_INDEX), Some(regexp)) = (key, vm.heap.regexp(object)) {
+                return Some(regexp.last_index);
+            }
+            let atom = vm.key_atom(key);
+            extra(vm, object, atom)
+        }
+        Kind::Object
+        | Kind::Number
+        | Kind::Undefined
+        | Kind::Null
+        | Kind::Boolean
+        | Kind::BigInt
+        | Kind::App
+        | Kind::Unread
+        | Kind::Cell
+        | Kind::Empty => None,
+    }
+}
+
+/// A named property of an object that is no plain object.
+fn extra(vm: &Vm, object: Value, atom: Atom) -> Option<Value> {
+    let &extra = vm.heap.extras.get(&object)?;
+    vm.heap.own(Value::handle(Kind::Object, extra), atom)?.value()
+}
+
 /// Returns the enumerable own properties of a value, counted; the caller charges for those of plain objects.
 pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
     if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
-        let properties = vm.counted_properties(value)?;
+        let properties = json::counted_properties(vm, value)?;
         let mut pairs = Buffer::with_capacity(vm, properties.len())?;
         let mut indices = false;
         for (name, value) in properties.into_iter().filter(|(name, _)| !name.is_symbol()) {

@@ -161,12 +161,6 @@ impl Vm {
         }
     }
 
-    /// When a timer that is set now is due. A part of a millisecond counts as a whole one, so that none fires early.
-    fn due_after(&self, delay: u64) -> u64 {
-        let now = u64::try_from(self.script_time().as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        now.saturating_add(delay)
-    }
-
     /// Set a timer, whose number is given to it here; gives that. `None`: there are [`MAX_TIMERS`] already.
     pub(crate) fn set_timer(&mut self, timer: Timer) -> Option<u32> {
         if self.schedule.pending.len() >= MAX_TIMERS {
@@ -174,7 +168,7 @@ impl Vm {
         }
         self.heap.meter.keep_bytes(TIMER_BYTES);
         self.schedule.made += 1;
-        let (due, id) = (self.due_after(timer.delay), self.schedule.made);
+        let (due, id) = (due_after(self, timer.delay), self.schedule.made);
         self.schedule.insert(due, Timer { id, ..timer });
         Some(id)
     }
@@ -194,7 +188,7 @@ impl Vm {
     /// Let a pending timer wait anew.
     pub(crate) fn refresh_timer(&mut self, id: u32) {
         if let Some(timer) = self.schedule.remove(id) {
-            let due = self.due_after(timer.delay);
+            let due = due_after(self, timer.delay);
             self.schedule.insert(due, timer);
         }
     }
@@ -242,8 +236,14 @@ impl Vm {
     pub(crate) fn end_timer(&mut self) {
         if let Some(timer) = self.schedule.running.take().filter(|timer| timer.repeats) {
             self.heap.meter.keep_bytes(TIMER_BYTES);
-            let due = self.due_after(timer.delay);
+            let due = due_after(self, timer.delay);
             self.schedule.insert(due, timer);
         }
     }
+}
+
+/// When a timer that is set now is due. A part of a millisecond counts as a whole one, so that none fires early.
+fn due_after(vm: &Vm, delay: u64) -> u64 {
+    let now = u64::try_from(vm.script_time().as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    now.saturating_add(delay)
 }

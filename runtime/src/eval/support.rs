@@ -4,6 +4,7 @@ use crate::eval::execute::function_of;
 use crate::eval::native::ClosureFn;
 use crate::eval::node::OpKind;
 use crate::eval::property::PropertyKey;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::frame::{Frame, FunctionRef};
@@ -213,7 +214,7 @@ impl Vm {
     /// The error for an expression whose value is not iterable.
     #[cold]
     pub fn not_iterable_at(&mut self, value: Value, span: Span, walk: Walk) -> Thrown {
-        self.note_use(value, PromiseUse::Iterate, Some(span.start));
+        unawaited::note_use(self, value, PromiseUse::Iterate, Some(span.start));
         let text = match self.stack.current.is_prelude() {
             true => None,
             false => agentscript_lang::iterable_text(self.realm.script.source(), span, walk),
@@ -233,7 +234,7 @@ impl Vm {
                 if self.is_iterable(value) {
                     return self.iterate(value);
                 }
-                self.note_use(value, PromiseUse::Iterate, Some(span.start));
+                unawaited::note_use(self, value, PromiseUse::Iterate, Some(span.start));
                 let thrown = if value.is_nullish() {
                     self.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
                 } else {
@@ -251,7 +252,7 @@ impl Vm {
             return Ok(());
         }
         if source.is(Kind::Promise) {
-            self.note_use(source, PromiseUse::Properties, None);
+            unawaited::note_use(self, source, PromiseUse::Properties, None);
         }
         let keys = self.charged_keys(source, false)?;
         self.work(keys.len() / 8 * taken.len())?;

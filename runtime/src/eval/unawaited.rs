@@ -92,145 +92,141 @@ impl Unawaited {
     }
 }
 
-impl Vm {
-    /// Note a use, if the value is a promise.
-    #[cold]
-    #[inline(never)]
-    pub fn note_use(&self, value: Value, what: PromiseUse, at: Option<u32>) {
-        if !value.is(Kind::Promise) {
-            return;
-        }
-        let at = at.filter(|_| !self.stack.current.is_prelude());
-        let origin = self.heap.promises[value.index()].origin;
-        let mut uses = self.unawaited.0.borrow_mut();
-        if let Some(known) = uses.iter_mut().find(|known| known.promise == value) {
-            // What is certainly a mistake counts.
-            if known.what.may_be_meant() && !what.may_be_meant() {
-                (known.what, known.at) = (what, at);
-            }
-            return;
-        }
-        if let Some(known) = uses.iter_mut().find(|one| (one.what, one.origin, one.at) == (what, origin, at)) {
-            if self.heap.promises[known.promise.index()].handled {
-                known.promise = value;
-            } else {
-                known.count += 1;
-            }
-        } else if uses.len() < MAX_USES {
-            uses.push(Noted { promise: value, what, origin, at, count: 1 });
-        }
+/// Note a use, if the value is a promise.
+#[cold]
+#[inline(never)]
+pub fn note_use(vm: &Vm, value: Value, what: PromiseUse, at: Option<u32>) {
+    if !value.is(Kind::Promise) {
+        return;
     }
+    let at = at.filter(|_| !vm.stack.current.is_prelude());
+    let origin = vm.heap.promises[value.index()].origin;
+    let mut uses = vm.unawaited.0.borrow_mut();
+    if let Some(known) = uses.iter_mut().find(|known| known.promise == value) {
+        // What is certainly a mistake counts.
+        if known.what.may_be_meant() && !what.may_be_meant() {
+            (known.what, known.at) = (what, at);
+        }
+        return;
+    }
+    if let Some(known) = uses.iter_mut().find(|one| (one.what, one.origin, one.at) == (what, origin, at)) {
+        if vm.heap.promises[known.promise.index()].handled {
+            known.promise = value;
+        } else {
+            known.count += 1;
+        }
+    } else if uses.len() < MAX_USES {
+        uses.push(Noted { promise: value, what, origin, at, count: 1 });
+    }
+}
 
-    /// Note that a promise is compared with a value that can be no promise; a test whether there is one is meant.
-    #[cold]
-    #[inline(never)]
-    pub fn note_compared(&self, left: Value, right: Value, at: Option<u32>) {
-        for (value, other) in [(left, right), (right, left)] {
-            if !other.is(Kind::Promise) && !other.is_nullish() {
-                self.note_use(value, PromiseUse::Equal, at);
-            }
+/// Note that a promise is compared with a value that can be no promise; a test whether there is one is meant.
+#[cold]
+#[inline(never)]
+pub fn note_compared(vm: &Vm, left: Value, right: Value, at: Option<u32>) {
+    for (value, other) in [(left, right), (right, left)] {
+        if !other.is(Kind::Promise) && !other.is_nullish() {
+            note_use(vm, value, PromiseUse::Equal, at);
         }
     }
+}
 
-    /// Note that a property of a promise is read, unless promises have it.
-    #[cold]
-    #[inline(never)]
-    pub fn note_read(&mut self, promise: Value, key: PropertyKey, at: u32) {
-        if !promise.is(Kind::Promise) || self.has_own(promise, key) {
-            return;
+/// Note that a property of a promise is read, unless promises have it.
+#[cold]
+#[inline(never)]
+pub fn note_read(vm: &mut Vm, promise: Value, key: PropertyKey, at: u32) {
+    if !promise.is(Kind::Promise) || vm.has_own(promise, key) {
+        return;
+    }
+    if matches!(key, PropertyKey::Name(name) if name.is_symbol() || METHODS.contains(&name)) {
+        return;
+    }
+    // A built-in takes it for a list.
+    let what = if vm.stack.current.is_prelude() { PromiseUse::Iterate } else { PromiseUse::Read(key) };
+    note_use(vm, promise, what, Some(at));
+}
+
+/// The warnings about uses that are mistakes, in the order in which they were made.
+pub fn unawaited_texts(vm: &mut Vm, is_ok: bool) -> Vec<String> {
+    let uses = std::mem::take(&mut *vm.unawaited.0.borrow_mut());
+    let is_mistake =
+        |noted: &Noted| !noted.what.may_be_meant() || is_ok && !vm.heap.promises[noted.promise.index()].handled;
+    let mistakes: Vec<Noted> = uses.into_iter().filter(is_mistake).collect();
+    mistakes.into_iter().map(|noted| unawaited_text(vm, &noted)).collect()
+}
+
+fn unawaited_text(vm: &mut Vm, noted: &Noted) -> String {
+    let (what, read) = use_text(vm, noted.what);
+    let source = vm.realm.script.source();
+    let place = |offset: usize| Location::of(source, offset as u32);
+    let used = noted.at.map(|at| place(at as usize));
+    let times = if noted.count > 1 { format!(" ({} times)", noted.count) } else { String::new() }; // bounded: a number
+    let Some((offset, is_callback)) = noted.origin.place() else {
+        let at = used.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column)); // bounded: numbers
+        return format!("{at}a promise is not awaited: {what}{times}; write `await` before it"); // bounded: as above
+    };
+    let Location { line, column } = place(offset);
+    let call = call_text(source, offset);
+    let away = match used {
+        Some(used) if used.line != line => format!(" in line {}", used.line), // bounded: a number
+        _ => String::new(),
+    };
+    let shown = call.as_deref().map_or("a call".into(), |call| format!("`{call}`")); // bounded: by MAX_CALLEE
+    let call = call.unwrap_or_else(|| "…".into());
+    // bounded: by MAX_CALLEE and MAX_NAME
+    let (problem, fix) = match is_callback {
+        true if call.ends_with(".map(…)") => {
+            ("gets promises from its callback", format!("write `await Promise.all({call})`, and use the values"))
         }
-        if matches!(key, PropertyKey::Name(name) if name.is_symbol() || METHODS.contains(&name)) {
-            return;
+        true => ("gets promises from its callback", "get the values before: `await Promise.all(list.map(…))`".into()),
+        false if away.is_empty() => (
+            "is not awaited",
+            match read {
+                Some(read) => format!("write `(await {call}){read}`"), // bounded: as above
+                None => format!("write `await {call}`"),               // bounded: as above
+            },
+        ),
+        false => ("is not awaited", format!("write `await {call}` there")), // bounded: as above
+    };
+    let all = if noted.count > 1 && !is_callback { ", or `await Promise.all(promises)`" } else { "" };
+    // bounded: as above
+    format!("line {line}, column {column}: {shown} {problem}: {what}{away}{times}; {fix}{all}")
+}
+
+/// What a use does, and what follows the awaited value in the fix.
+fn use_text(vm: &mut Vm, what: PromiseUse) -> (String, Option<String>) {
+    let text = match what {
+        PromiseUse::Read(key) => {
+            let member = member_text(vm, key);
+            return (format!("`{member}` is read from the promise"), Some(member)); // bounded: by MAX_NAME
         }
-        // A built-in takes it for a list.
-        let what = if self.stack.current.is_prelude() { PromiseUse::Iterate } else { PromiseUse::Read(key) };
-        self.note_use(promise, what, Some(at));
-    }
+        PromiseUse::Method(key) => {
+            let member = member_text(vm, key);
+            return (format!("`{member}` is called on the promise"), Some(format!("{member}(…)"))); // bounded: as above
+        }
+        PromiseUse::Call => return ("the promise is called".into(), Some("(…)".into())),
+        PromiseUse::Operand(operator) => format!("the promise is an operand of `{}`", operator.sign()), // bounded: an operator
+        PromiseUse::Text => "the promise is put into a text".into(),
+        PromiseUse::Primitive => "the promise is used as a number or a text".into(),
+        PromiseUse::Iterate => "the promise is iterated over".into(),
+        PromiseUse::Properties => "the properties of the promise are listed".into(),
+        PromiseUse::Json => "the promise is written as JSON, as `{}`".into(),
+        PromiseUse::Test => "the promise is a condition, which always holds".into(),
+        PromiseUse::Equal => "the promise is compared with a value".into(),
+        PromiseUse::Log => "the promise is logged".into(),
+    };
+    (text, None)
+}
 
-    /// The warnings about uses that are mistakes, in the order in which they were made.
-    pub fn unawaited_texts(&mut self, is_ok: bool) -> Vec<String> {
-        let uses = std::mem::take(&mut *self.unawaited.0.borrow_mut());
-        let is_mistake =
-            |noted: &Noted| !noted.what.may_be_meant() || is_ok && !self.heap.promises[noted.promise.index()].handled;
-        let mistakes: Vec<Noted> = uses.into_iter().filter(is_mistake).collect();
-        mistakes.into_iter().map(|noted| self.unawaited_text(&noted)).collect()
-    }
-
-    fn unawaited_text(&mut self, noted: &Noted) -> String {
-        let (what, read) = self.use_text(noted.what);
-        let source = self.realm.script.source();
-        let place = |offset: usize| Location::of(source, offset as u32);
-        let used = noted.at.map(|at| place(at as usize));
-        let times = if noted.count > 1 { format!(" ({} times)", noted.count) } else { String::new() }; // bounded: a number
-        let Some((offset, is_callback)) = noted.origin.place() else {
-            let at = used.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column)); // bounded: numbers
-            return format!("{at}a promise is not awaited: {what}{times}; write `await` before it"); // bounded: as above
-        };
-        let Location { line, column } = place(offset);
-        let call = call_text(source, offset);
-        let away = match used {
-            Some(used) if used.line != line => format!(" in line {}", used.line), // bounded: a number
-            _ => String::new(),
-        };
-        let shown = call.as_deref().map_or("a call".into(), |call| format!("`{call}`")); // bounded: by MAX_CALLEE
-        let call = call.unwrap_or_else(|| "…".into());
-        // bounded: by MAX_CALLEE and MAX_NAME
-        let (problem, fix) = match is_callback {
-            true if call.ends_with(".map(…)") => {
-                ("gets promises from its callback", format!("write `await Promise.all({call})`, and use the values"))
-            }
-            true => {
-                ("gets promises from its callback", "get the values before: `await Promise.all(list.map(…))`".into())
-            }
-            false if away.is_empty() => (
-                "is not awaited",
-                match read {
-                    Some(read) => format!("write `(await {call}){read}`"), // bounded: as above
-                    None => format!("write `await {call}`"),               // bounded: as above
-                },
-            ),
-            false => ("is not awaited", format!("write `await {call}` there")), // bounded: as above
-        };
-        let all = if noted.count > 1 && !is_callback { ", or `await Promise.all(promises)`" } else { "" };
-        // bounded: as above
-        format!("line {line}, column {column}: {shown} {problem}: {what}{away}{times}; {fix}{all}")
-    }
-
-    /// What a use does, and what follows the awaited value in the fix.
-    fn use_text(&mut self, what: PromiseUse) -> (String, Option<String>) {
-        let text = match what {
-            PromiseUse::Read(key) => {
-                let member = self.member_text(key);
-                return (format!("`{member}` is read from the promise"), Some(member)); // bounded: by MAX_NAME
-            }
-            PromiseUse::Method(key) => {
-                let member = self.member_text(key);
-                return (format!("`{member}` is called on the promise"), Some(format!("{member}(…)"))); // bounded: as above
-            }
-            PromiseUse::Call => return ("the promise is called".into(), Some("(…)".into())),
-            PromiseUse::Operand(operator) => format!("the promise is an operand of `{}`", operator.sign()), // bounded: an operator
-            PromiseUse::Text => "the promise is put into a text".into(),
-            PromiseUse::Primitive => "the promise is used as a number or a text".into(),
-            PromiseUse::Iterate => "the promise is iterated over".into(),
-            PromiseUse::Properties => "the properties of the promise are listed".into(),
-            PromiseUse::Json => "the promise is written as JSON, as `{}`".into(),
-            PromiseUse::Test => "the promise is a condition, which always holds".into(),
-            PromiseUse::Equal => "the promise is compared with a value".into(),
-            PromiseUse::Log => "the promise is logged".into(),
-        };
-        (text, None)
-    }
-
-    /// `.name`, `[0]` or `["a name"]`
-    fn member_text(&mut self, key: PropertyKey) -> String {
-        match key {
-            PropertyKey::Index(index) => format!("[{index}]"), // bounded: a number
-            PropertyKey::Name(name) => {
-                let text = self.heap.atoms.text(name);
-                let shown = cut_message_bytes(text, MAX_NAME);
-                // bounded: by MAX_NAME
-                if text.len() <= MAX_NAME && is_identifier(text) { format!(".{shown}") } else { format!("[{shown:?}]") }
-            }
+/// `.name`, `[0]` or `["a name"]`
+fn member_text(vm: &mut Vm, key: PropertyKey) -> String {
+    match key {
+        PropertyKey::Index(index) => format!("[{index}]"), // bounded: a number
+        PropertyKey::Name(name) => {
+            let text = vm.heap.atoms.text(name);
+            let shown = cut_message_bytes(text, MAX_NAME);
+            // bounded: by MAX_NAME
+            if text.len() <= MAX_NAME && is_identifier(text) { format!(".{shown}") } else { format!("[{shown:?}]") }
         }
     }
 }

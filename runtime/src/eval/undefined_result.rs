@@ -11,35 +11,33 @@ use agentscript_lang::{Location, Span};
 /// How much of a statement is read, in bytes.
 const MAX_STATEMENT: usize = 4 << 10;
 
-impl Vm {
-    /// The warning about a result that is `undefined`.
-    pub fn undefined_result_text(&self) -> String {
-        let (span, what, fix) = match self.realm.script.code.result {
-            ResultSource::Nothing => {
-                return "the result is undefined: the script has no `return` and ends with no expression; write `return value`".into();
-            }
-            ResultSource::Returns => {
-                return "the result is undefined: none of its `return` statements gave a value".into();
-            }
-            ResultSource::Return(span) => (span, "the value of `return`", ""),
-            ResultSource::Last(span) => (span, "the value of the last statement", "; write `return value`"),
-            ResultSource::Entry(span) => (span, "the value that the function returns", "; write `return value` in it"),
-        };
-        let source = self.realm.script.source();
-        let Location { line, column } = Location::of(source, span.start);
-        let fix = cause(source, span).unwrap_or(fix);
-        format!("line {line}, column {column}: the result is undefined, as is {what}{fix}") // bounded: above
-    }
+/// The warning about a result that is `undefined`.
+pub fn undefined_result_text(vm: &Vm) -> String {
+    let (span, what, fix) = match vm.realm.script.code.result {
+        ResultSource::Nothing => {
+            return "the result is undefined: the script has no `return` and ends with no expression; write `return value`".into();
+        }
+        ResultSource::Returns => {
+            return "the result is undefined: none of its `return` statements gave a value".into();
+        }
+        ResultSource::Return(span) => (span, "the value of `return`", ""),
+        ResultSource::Last(span) => (span, "the value of the last statement", "; write `return value`"),
+        ResultSource::Entry(span) => (span, "the value that the function returns", "; write `return value` in it"),
+    };
+    let source = vm.realm.script.source();
+    let Location { line, column } = Location::of(source, span.start);
+    let fix = cause(source, span).unwrap_or(fix);
+    format!("line {line}, column {column}: the result is undefined, as is {what}{fix}") // bounded: above
+}
 
-    /// The warning about a result that was given while calls were not answered, if `forEach` is the likely cause.
-    pub fn early_result_text(&self) -> Option<String> {
-        let source = self.realm.script.source();
-        let Location { line, column } = Location::of(source, source.find(FOR_EACH)? as u32 + 1);
-        // bounded: numbers
-        Some(format!(
-            "line {line}, column {column}: `forEach` awaits no callback, and the result was given before they ended; write `await Promise.all(list.map(async …))`"
-        ))
-    }
+/// The warning about a result that was given while calls were not answered, if `forEach` is the likely cause.
+pub fn early_result_text(vm: &Vm) -> Option<String> {
+    let source = vm.realm.script.source();
+    let Location { line, column } = Location::of(source, source.find(FOR_EACH)? as u32 + 1);
+    // bounded: numbers
+    Some(format!(
+        "line {line}, column {column}: `forEach` awaits no callback, and the result was given before they ended; write `await Promise.all(list.map(async …))`"
+    ))
 }
 
 /// Calls an async function for each item, and awaits none.

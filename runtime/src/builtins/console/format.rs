@@ -6,6 +6,7 @@ use crate::builtins::inspect;
 use crate::builtins::inspect::Options;
 use crate::builtins::registry::registry;
 use crate::builtins::url;
+use crate::eval::json;
 use crate::eval::json::Layout;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
@@ -115,7 +116,7 @@ fn placed_bigint(vm: &mut Vm, value: Value) -> Result<String> {
 }
 
 fn placed_json(vm: &mut Vm, value: Value) -> Result<String> {
-    match vm.stringify(value, Layout::default()) {
+    match json::stringify(vm, value, Layout::default()) {
         Ok(text) => {
             console::check_line(vm, text.as_ref().map_or(0, |text| text.len()))?;
             Ok(text.map_or_else(|| "undefined".into(), |text| crate::text::wtf8::lossy(&text).into()))

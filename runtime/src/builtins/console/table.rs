@@ -5,6 +5,7 @@ use crate::builtins::inspect;
 use crate::builtins::inspect::{Options, too_much, width};
 use crate::builtins::url::coded;
 use crate::builtins::url::params;
+use crate::eval::json;
 use crate::eval::vm::Vm;
 use crate::heap::atoms::array_index;
 use crate::heap::block;
@@ -100,7 +101,7 @@ fn drawn(vm: &mut Vm, columns: &[Column]) -> Result<String> {
 /// The rows of a table.
 fn rows(vm: &mut Vm, data: Value, is_collection: bool) -> Result<Vec<Entry>> {
     if !is_collection {
-        let pairs = vm.enumerable_entries(data)?;
+        let pairs = json::enumerable_entries(vm, data)?;
         console::check_line(vm, pairs.len().saturating_mul(LEAST_ROW))?;
         let rows = pairs.into_iter().map(|(key, value)| (vm.key_text(key), None, value));
         return Ok(rows.collect()); // charged: above
@@ -119,7 +120,7 @@ fn rows(vm: &mut Vm, data: Value, is_collection: bool) -> Result<Vec<Entry>> {
 fn cells(vm: &mut Vm, row: Value, only: Option<&[Value]>, texts: &mut Texts) -> Result<Vec<(String, Option<Value>)>> {
     let mut cells = Vec::new(); // charged: by `texts`
     let Some(only) = only else {
-        for (key, value) in vm.enumerable_entries(row)? {
+        for (key, value) in json::enumerable_entries(vm, row)? {
             vm.work(1)?;
             let column = vm.key_text(key);
             texts.add(vm, column.len() + size_of::<(String, Option<Value>)>())?;

@@ -1,6 +1,7 @@
 //! Errors as `util.inspect` prints them: the stack, and properties that are not part of it.
 
 use super::{Inspector, Property};
+use crate::eval::json;
 use crate::eval::property::PropertyKey;
 use crate::value::atom::known;
 use crate::value::thrown::Result;
@@ -28,7 +29,7 @@ impl Inspector<'_> {
         }
         for hidden in [known::CAUSE, known::ERRORS] {
             let key = PropertyKey::Name(hidden);
-            let Some(value) = self.vm.own(error, hidden)? else { continue };
+            let Some(value) = json::own(self.vm, error, hidden)? else { continue };
             let shown = properties.iter().any(|one| one.key == key);
             if !shown && (hidden == known::CAUSE || value.is(Kind::Array)) {
                 properties.push(Property { key, value, enumerable: false });
@@ -71,7 +72,7 @@ impl Inspector<'_> {
 
     /// The frames of a stack; those that it shares with its cause are left out.
     fn frames(&mut self, error: Value, frames: &str) -> Result<String> {
-        let cause = self.vm.own(error, known::CAUSE)?;
+        let cause = json::own(self.vm, error, known::CAUSE)?;
         let is_error = |value: Value| value.is(Kind::Object) && self.vm.heap.class(value).is_error();
         let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.into()) };
         let stack = self.stack(cause)?;

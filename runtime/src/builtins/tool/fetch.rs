@@ -12,6 +12,7 @@ use crate::builtins::url::parse::parse;
 use crate::builtins::url::record::Url;
 use crate::builtins::{Global, Row, arg, headers, native, prelude, url};
 use crate::eval::calls::Style;
+use crate::eval::json;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::frame::FunctionRef;
@@ -79,7 +80,7 @@ fn fetch(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     {
         return Err(Thrown::value(state.reason));
     }
-    let input = vm.json_text(request)?.unwrap_or_default();
+    let input = json::to_json(vm, request)?.unwrap_or_default();
     vm.work(input.len() / 16)?;
     // The input is kept for the host and for messages.
     vm.reserve(input.len().saturating_mul(2))?;

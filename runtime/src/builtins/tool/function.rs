@@ -6,6 +6,7 @@ use crate::builtins::tool::settle;
 use crate::builtins::tool::waiting;
 use crate::eval::activation::Called;
 use crate::eval::calls::Style;
+use crate::eval::json;
 use crate::eval::json::LEVELS;
 use crate::eval::linker::{ARGUMENTS, Binding, SyncFunction};
 use crate::eval::vm::Vm;
@@ -86,7 +87,7 @@ fn arguments_text(vm: &mut Vm, arguments: &[Value], count: Option<u8>) -> Result
         items.push(vm, super::arg(arguments, index))?;
     }
     let array = vm.heap.array_of(items);
-    let text = vm.json_text(array)?.unwrap_or_default();
+    let text = json::to_json(vm, array)?.unwrap_or_default();
     vm.work(CALL_WORK + text.len() / BYTES_A_STEP)?;
     Ok(text)
 }

@@ -6,6 +6,7 @@
 use super::super::arg;
 use crate::builtins::tool;
 use crate::builtins::tool::settle;
+use crate::eval::json;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::meter::buffer::Buffer;
@@ -121,7 +122,7 @@ fn json(vm: &mut Vm, given: Value, (start, text): (usize, &str)) -> Result<Read<
         return Ok(Err("it begins like no JSON".into()));
     }
     let part = vm.heap.slice_bytes(given, start, start + text.len());
-    let parsed = vm.parse_json_string(part, 0);
+    let parsed = json::parse_string(vm, part, 0);
     Ok(syntax_error(vm, parsed)?.map(|data| (data, None)))
 }
 
@@ -139,7 +140,7 @@ fn json_lines(vm: &mut Vm, given: Value, (start, text): (usize, &str)) -> Result
             return Ok(Err(format!("line {} begins with neither {{ nor [", index + 1))); // bounded: a number
         }
         let part = vm.heap.slice_bytes(given, from, to);
-        let parsed = vm.parse_json_string(part, 0);
+        let parsed = json::parse_string(vm, part, 0);
         match syntax_error(vm, parsed)? {
             Ok(data) => rows.push(vm, data)?,
             Err(reason) => return Ok(Err(format!("line {}: {}", index + 1, cut(reason)))), // bounded: by REASON_BYTES

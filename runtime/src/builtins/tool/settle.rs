@@ -4,6 +4,8 @@ use crate::builtins::tool;
 use crate::builtins::tool::fetch;
 use crate::builtins::tool::function;
 use crate::eval::calls::{Open, Style};
+use crate::eval::execute;
+use crate::eval::json;
 use crate::eval::json::LEVELS;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
@@ -111,7 +113,7 @@ pub(super) fn describe_failure(vm: &mut Vm, object: Value, error: &ToolError, to
         vm.heap.set_own(object, known::TOOL_NAME, tool);
     }
     if let Some(details) = &error.details
-        && let Ok(details) = vm.parse_json(details.clone(), 0)
+        && let Ok(details) = json::parse(vm, details.clone(), 0)
     {
         vm.heap.set_own(object, known::DETAILS, details);
     }
@@ -119,13 +121,13 @@ pub(super) fn describe_failure(vm: &mut Vm, object: Value, error: &ToolError, to
 
 /// Make an error that of the same tool as another one, made at the same place.
 pub(super) fn describe_as(vm: &mut Vm, error: Value, other: Value) -> Result<()> {
-    if vm.error_class(other).is_none() {
+    if execute::error_class(vm, other).is_none() {
         return Ok(());
     }
     let trace = vm.heap.traces.get(&other.payload()).map(|trace| (trace.frames.clone(), trace.call.clone()));
     let (frames, call) = trace.unwrap_or_default();
     for key in [known::CODE, known::TOOL_NAME, known::DETAILS] {
-        if let Some(value) = vm.own(other, key)? {
+        if let Some(value) = json::own(vm, other, key)? {
             vm.heap.set_own(error, key, value);
         }
     }

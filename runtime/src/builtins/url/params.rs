@@ -10,6 +10,7 @@ use super::{coded, state};
 use crate::builtins::headers::HeadersState;
 use crate::builtins::inspect;
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
+use crate::eval::json;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::heap::{InternalSlots, Yields, block};
@@ -546,7 +547,7 @@ pub fn received(vm: &mut Vm, value: Value) -> Result<String> {
         return Ok(format!("function {}", vm.callable_name(value))); // bounded: the name is cut
     }
     if value.is_object() {
-        return Ok(format!("an instance of {}", vm.class_name(value))); // bounded: a class of ours
+        return Ok(format!("an instance of {}", json::class_name(vm, value))); // bounded: a class of ours
     }
     if value.is_string() {
         return Ok(received_text(vm, value));

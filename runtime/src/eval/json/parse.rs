@@ -3,6 +3,7 @@
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
 use super::unread::{MIN_BYTES, container_end};
+use crate::eval::json::record;
 use crate::eval::vm::Vm;
 use crate::heap::Heap;
 use crate::meter::buffer::{Buffer, Hold};
@@ -11,69 +12,67 @@ use crate::value::atom::Atom;
 use crate::value::thrown::Result;
 use hashbrown::HashSet;
 
-impl Vm {
-    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver). Up to `levels` levels may be left unread.
-    pub fn parse_json(&mut self, text: String, levels: u8) -> Result {
-        self.work(text.len() / 16)?;
-        if !self.worth_sharing(text.len(), levels) {
-            return self.parse_bytes(text.as_bytes(), None, 0);
-        }
-        let buffer = self.heap.share(text.into_bytes());
-        let shared = self.heap.lend(buffer);
-        let value = self.parse_bytes(shared.bytes(), Some((buffer, 0)), levels);
-        self.heap.give_back(buffer, shared);
-        value
+/// The value of a JSON text (ECMAScript 25.5.1 without a reviver). Up to `levels` levels may be left unread.
+pub fn parse(vm: &mut Vm, text: String, levels: u8) -> Result {
+    vm.work(text.len() / 16)?;
+    if !worth_sharing(vm, text.len(), levels) {
+        return parse_bytes(vm, text.as_bytes(), None, 0);
     }
+    let buffer = vm.heap.share(text.into_bytes());
+    let shared = vm.heap.lend(buffer);
+    let value = parse_bytes(vm, shared.bytes(), Some((buffer, 0)), levels);
+    vm.heap.give_back(buffer, shared);
+    value
+}
 
-    /// The same for a string; scanning the text is the caller's to charge.
-    pub fn parse_json_string(&mut self, text: Value, levels: u8) -> Result {
-        let length = self.heap.str(text).bytes as usize;
-        match self.heap.buffer_position(text) {
-            Some((buffer, start)) if self.worth_sharing(length, levels) => {
-                let shared = self.heap.lend(buffer);
-                let value = self.parse_bytes(&shared.bytes()[start..][..length], Some((buffer, start)), levels);
-                self.heap.give_back(buffer, shared);
-                value
-            }
-            _ => {
-                let mut copy = Buffer::with_capacity(self, length)?;
-                copy.extend_from_slice(self, self.heap.bytes(text))?; // charged: by the caller
-                self.parse_bytes(&copy, None, 0)
-            }
+/// The same for a string; scanning the text is the caller's to charge.
+pub fn parse_string(vm: &mut Vm, text: Value, levels: u8) -> Result {
+    let length = vm.heap.str(text).bytes as usize;
+    match vm.heap.buffer_position(text) {
+        Some((buffer, start)) if worth_sharing(vm, length, levels) => {
+            let shared = vm.heap.lend(buffer);
+            let value = parse_bytes(vm, &shared.bytes()[start..][..length], Some((buffer, start)), levels);
+            vm.heap.give_back(buffer, shared);
+            value
+        }
+        _ => {
+            let mut copy = Buffer::with_capacity(vm, length)?;
+            copy.extend_from_slice(vm, vm.heap.bytes(text))?; // charged: by the caller
+            parse_bytes(vm, &copy, None, 0)
         }
     }
+}
 
-    /// Whether strings should share the buffer of a text of so many bytes.
-    fn worth_sharing(&self, bytes: usize, levels: u8) -> bool {
-        Heap::worth_sharing(bytes) || self.stress.lazy_json && levels > 0
-    }
+/// Whether strings should share the buffer of a text of so many bytes.
+fn worth_sharing(vm: &Vm, bytes: usize, levels: u8) -> bool {
+    Heap::worth_sharing(bytes) || vm.stress.lazy_json && levels > 0
+}
 
-    /// `home`: the buffer of the text and its offset there, if strings share it.
-    fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>, levels: u8) -> Result {
-        let mut records = self.take_records();
-        let Room { open, values, keys } = std::mem::take(&mut records.room);
-        let (objects, strings) = (self.heap.objects.len(), self.heap.strings.len());
-        let mut parser = Parser {
-            records,
-            reader: Reader { vm: self, text, at: 0, is_ascii: text.is_ascii(), home },
-            open: Buffer::from_parts(open, Hold::NONE),
-            values: Buffer::from_parts(values, Hold::NONE),
-            keys: Buffer::from_parts(keys, Hold::NONE),
-            owed: 0,
-            charged: 0,
-            objects,
-            strings,
-            levels,
-            looked: 0,
-            spared: LOOKED_IN_VAIN,
-        };
-        let value = parser.document();
-        let Parser { mut records, open, values, keys, .. } = parser;
-        let (open, values, keys) = (open.into_vec(), values.into_vec(), keys.into_vec());
-        records.room = Room { open, values, keys }.emptied();
-        self.pools.records = Some(records);
-        value
-    }
+/// `home`: the buffer of the text and its offset there, if strings share it.
+fn parse_bytes(vm: &mut Vm, text: &[u8], home: Option<(usize, usize)>, levels: u8) -> Result {
+    let mut records = record::take_records(vm);
+    let Room { open, values, keys } = std::mem::take(&mut records.room);
+    let (objects, strings) = (vm.heap.objects.len(), vm.heap.strings.len());
+    let mut parser = Parser {
+        records,
+        reader: Reader { vm: vm, text, at: 0, is_ascii: text.is_ascii(), home },
+        open: Buffer::from_parts(open, Hold::NONE),
+        values: Buffer::from_parts(values, Hold::NONE),
+        keys: Buffer::from_parts(keys, Hold::NONE),
+        owed: 0,
+        charged: 0,
+        objects,
+        strings,
+        levels,
+        looked: 0,
+        spared: LOOKED_IN_VAIN,
+    };
+    let value = parser.document();
+    let Parser { mut records, open, values, keys, .. } = parser;
+    let (open, values, keys) = (open.into_vec(), values.into_vec(), keys.into_vec());
+    records.room = Room { open, values, keys }.emptied();
+    vm.pools.records = Some(records);
+    value
 }
 
 /// The memory of a parser, for unfinished containers and values.

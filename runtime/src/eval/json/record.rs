@@ -187,9 +187,7 @@ impl Records {
     }
 }
 
-impl Vm {
-    /// Take the records of the run while a text is read or written.
-    pub(super) fn take_records(&mut self) -> Box<Records> {
-        self.pools.records.take().filter(|records| records.list.len() < MAX_RECORDS).unwrap_or_default()
-    }
+/// Take the records of the run while a text is read or written.
+pub(super) fn take_records(vm: &mut Vm) -> Box<Records> {
+    vm.pools.records.take().filter(|records| records.list.len() < MAX_RECORDS).unwrap_or_default()
 }

@@ -1,12 +1,14 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
 mod collection;
-mod cycle;
+pub(super) mod cycle;
 mod lost;
 
 use super::warnings::{Segment, Warnings};
 use super::{Records, push_number};
+use crate::eval::json::record;
 use crate::eval::property::PropertyKey;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::Held;
@@ -57,121 +59,119 @@ impl From<Thrown> for Problem {
     }
 }
 
-impl Vm {
-    /// `JSON.stringify(value)`: the text, or `None` where the value has none.
-    pub fn stringify(&mut self, value: Value, layout: Layout<'_>) -> Result<Option<Vec<u8>>> {
-        Writer::new(self, layout).finish(value).map_err(|problem| match problem {
-            Problem::BigInt => self.type_error("Do not know how to serialize a BigInt"),
-            Problem::Cycle(words) => self.type_error(&words),
-            Problem::Foreign(what) => self.type_error(what),
-            Problem::TooLong(_) => self.heap.meter.memory_limit(),
-            Problem::Thrown(thrown) => thrown,
-        })
-    }
+/// `JSON.stringify(value)`: the text, or `None` where the value has none.
+pub fn stringify(vm: &mut Vm, value: Value, layout: Layout<'_>) -> Result<Option<Vec<u8>>> {
+    Writer::new(vm, layout).finish(value).map_err(|problem| match problem {
+        Problem::BigInt => vm.type_error("Do not know how to serialize a BigInt"),
+        Problem::Cycle(words) => vm.type_error(&words),
+        Problem::Foreign(what) => vm.type_error(what),
+        Problem::TooLong(_) => vm.heap.meter.memory_limit(),
+        Problem::Thrown(thrown) => thrown,
+    })
+}
 
-    /// `JSON.stringify(value)` as text of Rust.
-    pub fn json_text(&mut self, value: Value) -> Result<Option<String>> {
-        let text = self.stringify(value, Layout::default())?;
-        // Lone surrogates are written as escapes, so this is UTF-8.
-        Ok(text.map(|text| String::from_utf8(text).unwrap_or_default()))
-    }
+/// `JSON.stringify(value)` as text of Rust.
+pub fn to_json(vm: &mut Vm, value: Value) -> Result<Option<String>> {
+    let text = stringify(vm, value, Layout::default())?;
+    // Lone surrogates are written as escapes, so this is UTF-8.
+    Ok(text.map(|text| String::from_utf8(text).unwrap_or_default()))
+}
 
-    /// The result of a run as JSON text, and what the text does not hold: `undefined` is `null`, promises stand for
-    /// their values, a `Map` is an object or an array of pairs, a `Set` an array, and a value without JSON text ends
-    /// the run.
-    pub fn result_text(&mut self, value: Value) -> Result<(String, Vec<String>)> {
-        let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
-        let refused = |why: &str| {
-            let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
-            Thrown::limit(ErrorCode::SerializationError, message)
-        };
-        let strict = self.realm.script.linker.dialect().is_strict();
-        if self.settled(value).is_undefined() {
-            return Ok(("null".into(), Vec::new())); // bounded: empty
-        }
-        let settled = self.settled(value);
-        if strict && settled.is_callable() {
-            return Err(refused("it is a function; call it, or return plain data"));
-        }
-        let mut writer = Writer::new(self, Layout::default());
-        (writer.is_result, writer.strict, writer.limit) = (true, strict, limit);
-        writer.warnings = Some(Box::default());
-        let written = writer.write(value);
-        let warnings = writer.warnings.take().map_or_else(Vec::new, |warnings| warnings.texts());
-        match writer.end_with(written) {
-            Ok(Some(text)) => Ok((String::from_utf8(text).unwrap_or_default(), warnings)),
-            Ok(None) => Err(refused("it is a function; call it, or return plain data")),
-            Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
-            Err(Problem::Cycle(words)) => Err(refused(&words)),
-            Err(Problem::Foreign(what)) => Err(refused(what)),
-            Err(Problem::TooLong(limit)) => {
-                let message =
-                    // bounded: a number
-                    format!("The result is longer than its limit of {limit} bytes; return only what is needed");
-                Err(Thrown::limit(ErrorCode::ResultTooLarge, message))
-            }
-            Err(Problem::Thrown(thrown)) => Err(thrown),
-        }
+/// The result of a run as JSON text, and what the text does not hold: `undefined` is `null`, promises stand for
+/// their values, a `Map` is an object or an array of pairs, a `Set` an array, and a value without JSON text ends
+/// the run.
+pub fn result_text(vm: &mut Vm, value: Value) -> Result<(String, Vec<String>)> {
+    let limit = usize::try_from(vm.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
+    let refused = |why: &str| {
+        let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
+        Thrown::limit(ErrorCode::SerializationError, message)
+    };
+    let strict = vm.realm.script.linker.dialect().is_strict();
+    if settled(vm, value).is_undefined() {
+        return Ok(("null".into(), Vec::new())); // bounded: empty
     }
+    let settled = settled(vm, value);
+    if strict && settled.is_callable() {
+        return Err(refused("it is a function; call it, or return plain data"));
+    }
+    let mut writer = Writer::new(vm, Layout::default());
+    (writer.is_result, writer.strict, writer.limit) = (true, strict, limit);
+    writer.warnings = Some(Box::default());
+    let written = writer.write(value);
+    let warnings = writer.warnings.take().map_or_else(Vec::new, |warnings| warnings.texts());
+    match writer.end_with(written) {
+        Ok(Some(text)) => Ok((String::from_utf8(text).unwrap_or_default(), warnings)),
+        Ok(None) => Err(refused("it is a function; call it, or return plain data")),
+        Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
+        Err(Problem::Cycle(words)) => Err(refused(&words)),
+        Err(Problem::Foreign(what)) => Err(refused(what)),
+        Err(Problem::TooLong(limit)) => {
+            let message =
+                // bounded: a number
+                format!("The result is longer than its limit of {limit} bytes; return only what is needed");
+            Err(Thrown::limit(ErrorCode::ResultTooLarge, message))
+        }
+        Err(Problem::Thrown(thrown)) => Err(thrown),
+    }
+}
 
-    /// The JSON text of a value as in results, or a note where it has more than `most` bytes.
-    pub fn json_within(&mut self, value: Value, most: usize) -> Result<String> {
-        let mut writer = Writer::new(self, Layout::default());
-        (writer.is_result, writer.limit) = (true, most);
-        match writer.finish(value) {
-            Ok(text) => Ok(text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_else(|| "null".into())),
-            Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")), // bounded: a number
-            Err(_) => self.result_text(value).map(|(text, _)| text),
-        }
+/// The JSON text of a value as in results, or a note where it has more than `most` bytes.
+pub fn to_json_within(vm: &mut Vm, value: Value, most: usize) -> Result<String> {
+    let mut writer = Writer::new(vm, Layout::default());
+    (writer.is_result, writer.limit) = (true, most);
+    match writer.finish(value) {
+        Ok(text) => Ok(text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_else(|| "null".into())),
+        Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")), // bounded: a number
+        Err(_) => result_text(vm, value).map(|(text, _)| text),
     }
+}
 
-    /// The value of a fulfilled promise; other values as they are.
-    pub(crate) fn settled(&self, mut value: Value) -> Value {
-        while value.is(Kind::Promise) {
-            let promise = &self.heap.promises[value.index()];
-            if promise.state != State::Fulfilled {
-                break;
-            }
-            value = promise.value;
+/// The value of a fulfilled promise; other values as they are.
+pub fn settled(vm: &Vm, mut value: Value) -> Value {
+    while value.is(Kind::Promise) {
+        let promise = &vm.heap.promises[value.index()];
+        if promise.state != State::Fulfilled {
+            break;
         }
-        value
+        value = promise.value;
     }
+    value
+}
 
-    /// The result of `toJSON`, where the value has that method.
-    pub fn apply_to_json(&mut self, value: Value, key: PropertyKey) -> Result<(Value, bool)> {
-        let method = match value.kind() {
-            // Unread data is no function.
-            Kind::Object => match self.heap.own(value, known::TO_JSON).and_then(Held::value) {
-                Some(method) => method,
-                None => return Ok((value, false)),
-            },
-            Kind::App => return Ok((value, false)),
-            Kind::Array if self.heap.extras.is_empty() => return Ok((value, false)),
-            _ if value.is_object() => self.get(value, known::TO_JSON)?,
-            _ => return Ok((value, false)),
-        };
-        if !method.is_callable() {
-            return Ok((value, false));
-        }
-        let key = self.key_string(key);
-        Ok((self.call_nested(method, value, &[key])?, true))
+/// The result of `toJSON`, where the value has that method.
+pub fn apply_to_json(vm: &mut Vm, value: Value, key: PropertyKey) -> Result<(Value, bool)> {
+    let method = match value.kind() {
+        // Unread data is no function.
+        Kind::Object => match vm.heap.own(value, known::TO_JSON).and_then(Held::value) {
+            Some(method) => method,
+            None => return Ok((value, false)),
+        },
+        Kind::App => return Ok((value, false)),
+        Kind::Array if vm.heap.extras.is_empty() => return Ok((value, false)),
+        _ if value.is_object() => vm.get(value, known::TO_JSON)?,
+        _ => return Ok((value, false)),
+    };
+    if !method.is_callable() {
+        return Ok((value, false));
     }
+    let key = vm.key_string(key);
+    Ok((vm.call_nested(method, value, &[key])?, true))
+}
 
-    /// The own enumerable properties in the order of `Object.keys`, counted. Writing charges for each.
-    pub fn enumerable_entries(&mut self, object: Value) -> Result<Buffer<(PropertyKey, Value)>> {
-        crate::eval::property::counted_pairs(self, object)
-    }
+/// The own enumerable properties in the order of `Object.keys`, counted. Writing charges for each.
+pub fn enumerable_entries(vm: &mut Vm, object: Value) -> Result<Buffer<(PropertyKey, Value)>> {
+    crate::eval::property::counted_pairs(vm, object)
+}
 
-    /// These own properties; `undefined` for those that are not there.
-    fn entries_of(&mut self, object: Value, keys: &[PropertyKey]) -> Result<Buffer<(PropertyKey, Value)>> {
-        self.work(keys.len())?;
-        let mut entries = Buffer::with_capacity(self, keys.len())?;
-        for &key in keys {
-            let value = self.own_property(object, key)?.unwrap_or(Value::UNDEFINED);
-            entries.push(self, (key, value))?;
-        }
-        Ok(entries)
+/// These own properties; `undefined` for those that are not there.
+fn entries_of(vm: &mut Vm, object: Value, keys: &[PropertyKey]) -> Result<Buffer<(PropertyKey, Value)>> {
+    vm.work(keys.len())?;
+    let mut entries = Buffer::with_capacity(vm, keys.len())?;
+    for &key in keys {
+        let value = vm.own_property(object, key)?.unwrap_or(Value::UNDEFINED);
+        entries.push(vm, (key, value))?;
     }
+    Ok(entries)
 }
 
 struct Writer<'a> {
@@ -249,7 +249,7 @@ type Written<T> = std::result::Result<T, Problem>;
 
 impl<'a> Writer<'a> {
     fn new(vm: &'a mut Vm, layout: Layout<'a>) -> Self {
-        let mut records = vm.take_records();
+        let mut records = record::take_records(vm);
         Self {
             open: std::mem::take(&mut records.writing),
             records,
@@ -309,9 +309,9 @@ impl<'a> Writer<'a> {
     }
 
     fn prepared_object(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
-        let value = if self.is_result { self.vm.settled(value) } else { value };
+        let value = if self.is_result { settled(self.vm, value) } else { value };
         if value.is(Kind::Promise) {
-            self.vm.note_use(value, PromiseUse::Json, None);
+            unawaited::note_use(self.vm, value, PromiseUse::Json, None);
         }
         if self.strict {
             return self.plain(value);
@@ -323,9 +323,9 @@ impl<'a> Writer<'a> {
         {
             return Ok(value);
         }
-        let (value, called) = self.vm.apply_to_json(value, key)?;
+        let (value, called) = apply_to_json(self.vm, value, key)?;
         self.called |= called;
-        Ok(if self.is_result { self.vm.settled(value) } else { value })
+        Ok(if self.is_result { settled(self.vm, value) } else { value })
     }
 
     /// Check that a value is plain data.
@@ -509,14 +509,14 @@ impl<'a> Writer<'a> {
         } else if self.is_result && matches!(container.kind(), Kind::Map | Kind::Set) {
             self.collection(container)?
         } else if let Some(allow) = self.layout.allow {
-            Parts::Entries(self.vm.entries_of(container, allow)?)
+            Parts::Entries(entries_of(self.vm, container, allow)?)
         } else if container.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(container)
             && let Some(record) = self.records.for_shape(self.vm, shape)
         {
             Parts::Slots(record)
         } else {
-            Parts::Entries(self.vm.enumerable_entries(container)?)
+            Parts::Entries(enumerable_entries(self.vm, container)?)
         };
         let is_list = matches!(parts, Parts::Items(_) | Parts::Collection(Form::Pairs | Form::Items, _));
         if self.warnings.is_some() && !is_list {
@@ -641,26 +641,24 @@ fn has_text(vm: &Vm, value: Value) -> bool {
     }
 }
 
-impl Vm {
-    /// The allow list of `JSON.stringify` as property keys.
-    pub fn allowed_keys(&mut self, list: Value) -> Result<Buffer<PropertyKey>> {
-        let mut keys = Buffer::new();
-        let mut seen = HashSet::new();
-        let mut hold = Hold::NONE;
-        for item in self.heap.charged_items_copy(list)? {
-            if !matches!(item.kind(), Kind::String | Kind::Number) {
-                continue;
-            }
-            self.work(1)?;
-            let key = self.to_property_key(item)?;
-            if seen.len() == seen.capacity() {
-                // It doubles, and has both for a moment.
-                hold.grow(self, seen.len().max(4) * 2 * size_of::<PropertyKey>())?;
-            }
-            if seen.insert(key) {
-                keys.push(self, key)?;
-            }
+/// The allow list of `JSON.stringify` as property keys.
+pub fn allowed_keys(vm: &mut Vm, list: Value) -> Result<Buffer<PropertyKey>> {
+    let mut keys = Buffer::new();
+    let mut seen = HashSet::new();
+    let mut hold = Hold::NONE;
+    for item in vm.heap.charged_items_copy(list)? {
+        if !matches!(item.kind(), Kind::String | Kind::Number) {
+            continue;
         }
-        Ok(keys)
+        vm.work(1)?;
+        let key = vm.to_property_key(item)?;
+        if seen.len() == seen.capacity() {
+            // It doubles, and has both for a moment.
+            hold.grow(vm, seen.len().max(4) * 2 * size_of::<PropertyKey>())?;
+        }
+        if seen.insert(key) {
+            keys.push(vm, key)?;
+        }
     }
+    Ok(keys)
 }

@@ -4,6 +4,7 @@
 //! mention stays text, validated but not parsed. Reading it from its object parses it: by a computed key, by copying,
 //! by serializing the whole. Then it is parsed, and the object holds the value.
 
+use crate::eval::json::parse;
 use crate::eval::vm::Vm;
 use crate::heap::{Heap, Held};
 use crate::meter::buffer::Buffer;
@@ -30,54 +31,52 @@ impl Heap {
     }
 }
 
-impl Vm {
-    /// The value of an own property of a plain object or error.
-    pub fn own(&mut self, object: Value, name: Atom) -> Result<Option<Value>> {
-        self.heap.own(object, name).map(|held| self.held(object, name, held)).transpose()
-    }
+/// The value of an own property of a plain object or error.
+pub fn own(vm: &mut Vm, object: Value, name: Atom) -> Result<Option<Value>> {
+    vm.heap.own(object, name).map(|held| read_held(vm, object, name, held)).transpose()
+}
 
-    /// The own properties of a plain object or error in the order they were made, charged and counted: one step
-    /// for each.
-    pub fn charged_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
-        self.work(1 + self.heap.own_len(object))?;
-        self.counted_properties(object)
-    }
+/// The own properties of a plain object or error in the order they were made, charged and counted: one step
+/// for each.
+pub fn charged_properties(vm: &mut Vm, object: Value) -> Result<Buffer<(Atom, Value)>> {
+    vm.work(1 + vm.heap.own_len(object))?;
+    counted_properties(vm, object)
+}
 
-    /// The same; the caller charges while iterating.
-    pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
-        let count = self.heap.own_len(object);
-        // The same list twice: as stored and as read.
-        let mut hold = self.heap.hold(count.saturating_mul(32))?;
-        let held = self.heap.own_entries(object); // charged: by the caller
-        let mut entries = Buffer::with_capacity(self, count)?;
-        for (name, value) in held {
-            let value = self.held(object, name, value)?;
-            entries.push(self, (name, value))?;
-        }
-        hold.release();
-        Ok(entries)
+/// The same; the caller charges while iterating.
+pub fn counted_properties(vm: &mut Vm, object: Value) -> Result<Buffer<(Atom, Value)>> {
+    let count = vm.heap.own_len(object);
+    // The same list twice: as stored and as read.
+    let mut hold = vm.heap.hold(count.saturating_mul(32))?;
+    let held = vm.heap.own_entries(object); // charged: by the caller
+    let mut entries = Buffer::with_capacity(vm, count)?;
+    for (name, value) in held {
+        let value = read_held(vm, object, name, value)?;
+        entries.push(vm, (name, value))?;
     }
+    hold.release();
+    Ok(entries)
+}
 
-    /// The value of what an object holds under a name.
-    #[inline(always)]
-    pub fn held(&mut self, object: Value, name: Atom, held: Held) -> Result {
-        match held.value() {
-            Some(value) => Ok(value),
-            None => self.read_unread(object, name, held.text()),
-        }
+/// The value of what an object holds under a name.
+#[inline(always)]
+pub fn read_held(vm: &mut Vm, object: Value, name: Atom, held: Held) -> Result {
+    match held.value() {
+        Some(value) => Ok(value),
+        None => read_unread(vm, object, name, held.text()),
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn read_unread(&mut self, object: Value, name: Atom, text: Value) -> Result {
-        let levels = self.heap.str(text).units as u8;
-        let before = self.heap.meter.bytes;
-        let value = self.parse_json_string(text, levels)?;
-        let meter = &mut self.heap.meter;
-        meter.give(meter.bytes.saturating_sub(before));
-        self.heap.set_own(object, name, value);
-        Ok(value)
-    }
+#[cold]
+#[inline(never)]
+fn read_unread(vm: &mut Vm, object: Value, name: Atom, text: Value) -> Result {
+    let levels = vm.heap.str(text).units as u8;
+    let before = vm.heap.meter.bytes;
+    let value = parse::parse_string(vm, text, levels)?;
+    let meter = &mut vm.heap.meter;
+    meter.give(meter.bytes.saturating_sub(before));
+    vm.heap.set_own(object, name, value);
+    Ok(value)
 }
 
 /// The position behind the container that begins at `at`; `None` where it is not JSON, or nested deeper than [`DEPTH`].

@@ -2,6 +2,8 @@
 
 use super::{Built, Expression, Local, Node, Slots};
 use crate::eval::native::NativeFn;
+use crate::eval::suggest;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::frame::FunctionRef;
@@ -47,7 +49,7 @@ impl Spread {
     /// The error for a value that is not iterable.
     #[cold]
     pub fn not_iterable(self, vm: &mut Vm, value: Value) -> Thrown {
-        vm.note_use(value, PromiseUse::Iterate, None);
+        unawaited::note_use(vm, value, PromiseUse::Iterate, None);
         match self {
             Self::Element(span) => vm.not_iterable_at(value, span, Walk::Spread),
             Self::Last(span) if value.is_nullish() => {
@@ -137,7 +139,7 @@ impl Call {
     /// The error of a callee that is no function.
     #[cold]
     pub fn not_callable(&self, vm: &mut Vm, function: Value, this: Value) -> Thrown {
-        vm.not_a_function(self.callee_span, function, this)
+        suggest::not_a_function(vm, self.callee_span, function, this)
     }
 }
 
@@ -231,7 +233,7 @@ fn call_method(vm: &mut Vm, method: Value, object: Value, arguments: &[Value], c
     let result = if method.is_callable() {
         vm.call_nested(method, object, arguments)
     } else {
-        Err(vm.not_a_function(callee_span, method, object))
+        Err(suggest::not_a_function(vm, callee_span, method, object))
     };
     locate_result(vm, result, callee_span.start)
 }

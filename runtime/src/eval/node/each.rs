@@ -2,6 +2,7 @@
 //! in slots.
 
 use super::{AnyStatement, Expression, Flow, Slots};
+use crate::eval::pause;
 use crate::eval::vm::Vm;
 use crate::value::Value;
 use crate::value::thrown::Result;
@@ -98,7 +99,7 @@ impl Loop {
             if !self.tests_first && !self.test.test(vm, fp)? {
                 return Ok(LoopExit::Done);
             }
-            if vm.pause_due()? {
+            if pause::pause_due(vm)? {
                 return Ok(LoopExit::Pause);
             }
         }
@@ -115,7 +116,7 @@ impl EachLoop {
             enter(vm, self.counted)?;
             turn!(self.body.exec(vm, fp));
             // No item was taken yet, so none is lost.
-            if vm.pause_due()? {
+            if pause::pause_due(vm)? {
                 return Ok(LoopExit::Pause);
             }
         }

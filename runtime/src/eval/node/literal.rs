@@ -1,6 +1,8 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
 use super::{Argument, Expression, Node, Slots};
+use crate::eval::suggest;
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::heap::frame::FunctionRef;
@@ -90,7 +92,7 @@ impl Template {
                 text.add(vm, NumberText::default().format(value.as_number()).as_bytes())?;
             } else {
                 if value.is(Kind::Promise) {
-                    vm.note_use(value, PromiseUse::Text, Some(self.at));
+                    unawaited::note_use(vm, value, PromiseUse::Text, Some(self.at));
                 }
                 let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
                 text.string(vm, string)?;
@@ -185,7 +187,7 @@ impl Node for ToText {
             return Ok(value);
         }
         if value.is(Kind::Promise) {
-            vm.note_use(value, PromiseUse::Text, Some(self.at));
+            unawaited::note_use(vm, value, PromiseUse::Text, Some(self.at));
         }
         vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))
     }
@@ -196,7 +198,7 @@ pub struct TemplateObject(pub u32);
 
 impl Node for TemplateObject {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        vm.template_object(self.0 as usize)
+        template_object(vm, self.0 as usize)
     }
 }
 
@@ -399,7 +401,9 @@ impl Node for MakeIterator {
         let value = self.value.eval(vm, fp)?;
         match self.origin {
             program::Origin::Source(span) => vm.iterator_of(value, span, Walk::Pattern),
-            program::Origin::Item if !vm.is_iterable(value) => Err(vm.not_iterable_item(value).at(vm, self.at)),
+            program::Origin::Item if !vm.is_iterable(value) => {
+                Err(suggest::not_iterable_item(vm, value).at(vm, self.at))
+            }
             program::Origin::Item | program::Origin::Value | program::Origin::Part => {
                 vm.iterate(value).map_err(|thrown| thrown.at(vm, self.at))
             }
@@ -431,27 +435,24 @@ impl Node for IteratorRest {
     }
 }
 
-impl Vm {
-    fn template_object(&mut self, index: usize) -> Result {
-        if let Some(&known) = self.realm.templates.get(index)
-            && known.is(Kind::Array)
-        {
-            return Ok(known);
-        }
-        let script = Arc::clone(&self.realm.script);
-        let (cooked, raw) = &script.code.templates[index];
-        let cooked =
-            cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.heap.atom_string(text))).collect();
-        let raw = raw.iter().map(|&text| self.heap.atom_string(text)).collect();
-        let (cooked, raw) = (self.heap.new_array(cooked), self.heap.new_array(raw));
-        self.define(cooked, crate::eval::property::PropertyKey::Name(known::RAW), raw);
-        let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
-        self.heap.add_flags(cooked, frozen);
-        self.heap.add_flags(raw, frozen);
-        if self.realm.templates.len() <= index {
-            self.realm.templates.resize(index + 1, Value::UNDEFINED);
-        }
-        self.realm.templates[index] = cooked;
-        Ok(cooked)
+fn template_object(vm: &mut Vm, index: usize) -> Result {
+    if let Some(&known) = vm.realm.templates.get(index)
+        && known.is(Kind::Array)
+    {
+        return Ok(known);
     }
+    let script = Arc::clone(&vm.realm.script);
+    let (cooked, raw) = &script.code.templates[index];
+    let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| vm.heap.atom_string(text))).collect();
+    let raw = raw.iter().map(|&text| vm.heap.atom_string(text)).collect();
+    let (cooked, raw) = (vm.heap.new_array(cooked), vm.heap.new_array(raw));
+    vm.define(cooked, crate::eval::property::PropertyKey::Name(known::RAW), raw);
+    let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
+    vm.heap.add_flags(cooked, frozen);
+    vm.heap.add_flags(raw, frozen);
+    if vm.realm.templates.len() <= index {
+        vm.realm.templates.resize(index + 1, Value::UNDEFINED);
+    }
+    vm.realm.templates[index] = cooked;
+    Ok(cooked)
 }

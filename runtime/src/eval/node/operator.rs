@@ -2,6 +2,7 @@
 
 use super::{Built, Constant, Expression, Node, Slots, local, operand};
 use crate::eval::operator::{compare, quick_arithmetic};
+use crate::eval::unawaited;
 use crate::eval::unawaited::PromiseUse;
 use crate::eval::vm::Vm;
 use crate::value::thrown::Result;
@@ -76,17 +77,17 @@ fn note_operand(vm: &Vm, operator: Binary, left: Value, right: Value, at: u32) {
     let what = PromiseUse::Operand(operator);
     match operator {
         Binary::Instanceof => {}
-        Binary::In => vm.note_use(right, what, Some(at)),
+        Binary::In => unawaited::note_use(vm, right, what, Some(at)),
         Binary::Equal | Binary::NotEqual if left.is_object() != right.is_object() => {
             // Compared with nothing, the promise is not converted.
             if !left.is_nullish() && !right.is_nullish() {
-                [left, right].into_iter().for_each(|operand| vm.note_use(operand, what, Some(at)));
+                [left, right].into_iter().for_each(|operand| unawaited::note_use(vm, operand, what, Some(at)));
             }
         }
         Binary::Equal | Binary::NotEqual | Binary::StrictEqual | Binary::StrictNotEqual => {
-            vm.note_compared(left, right, Some(at));
+            unawaited::note_compared(vm, left, right, Some(at));
         }
-        _ => [left, right].into_iter().for_each(|operand| vm.note_use(operand, what, Some(at))),
+        _ => [left, right].into_iter().for_each(|operand| unawaited::note_use(vm, operand, what, Some(at))),
     }
 }
 
@@ -153,7 +154,7 @@ impl<E: Node + 'static> Node for Asked<E> {
             Question::Identical(wanted) => {
                 // A promise is compared with a boolean by mistake.
                 if wanted.is_bool() && value.is(Kind::Promise) {
-                    vm.note_use(value, PromiseUse::Equal, None);
+                    unawaited::note_use(vm, value, PromiseUse::Equal, None);
                 }
                 value == *wanted
             }
@@ -162,7 +163,7 @@ impl<E: Node + 'static> Node for Asked<E> {
             }
             Question::SameText(_) => {
                 if value.is(Kind::Promise) {
-                    vm.note_use(value, PromiseUse::Equal, None);
+                    unawaited::note_use(vm, value, PromiseUse::Equal, None);
                 }
                 false
             }
@@ -237,7 +238,7 @@ impl<E: Node + 'static> Node for Prefix<E> {
                 _ => {}
             }
         } else if value.is(Kind::Promise) && !matches!(self.operator, Unary::Not | Unary::Void | Unary::Typeof) {
-            vm.note_use(value, PromiseUse::Primitive, Some(self.at));
+            unawaited::note_use(vm, value, PromiseUse::Primitive, Some(self.at));
         }
         vm.unary(self.operator, value).map_err(|thrown| thrown.at(vm, self.at))
     }

@@ -2,6 +2,7 @@
 
 use super::{Built, Expression, Node, Slots, local, operand};
 use crate::eval::property::PropertyKey;
+use crate::eval::unawaited;
 use crate::eval::vm::Vm;
 use crate::heap::object::Hint;
 use crate::value::atom::{Atom, known};
@@ -63,7 +64,7 @@ impl<E: Node + 'static> Node for Length<E> {
 #[inline(never)]
 fn get(vm: &mut Vm, object: Value, name: Atom, at: u32) -> Result {
     if object.is(Kind::Promise) {
-        vm.note_read(object, PropertyKey::Name(name), at);
+        unawaited::note_read(vm, object, PropertyKey::Name(name), at);
     }
     vm.get(object, name).map_err(|thrown| thrown.at(vm, at))
 }
@@ -121,7 +122,7 @@ fn get_index(vm: &mut Vm, object: Value, key: Value, at: u32) -> Result {
 #[cold]
 fn get_of_promise(vm: &mut Vm, promise: Value, key: Value, at: u32) -> Result {
     let key = vm.to_property_key(key)?;
-    vm.note_read(promise, key, at);
+    unawaited::note_read(vm, promise, key, at);
     vm.get_key(promise, key)
 }
 

@@ -1,6 +1,7 @@
 //! Variables: in slots, in cells, in global slots.
 
 use super::{Built, Constant, Expression, Local, Node, Slots};
+use crate::eval::suggest;
 use crate::eval::vm::Vm;
 use crate::value::atom::Atom;
 use crate::value::thrown::{Result, Thrown};
@@ -230,7 +231,7 @@ impl Node for Global {
 
 #[cold]
 fn undefined_name(vm: &mut Vm, name: &str, at: u32) -> Thrown {
-    vm.undefined_name(name).at(vm, at)
+    suggest::undefined_name(vm, name).at(vm, at)
 }
 
 /// `name = value` of a name that the script does not declare.

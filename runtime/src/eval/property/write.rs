@@ -1,6 +1,7 @@
 //! Properties written and deleted, in strict mode.
 
 use super::PropertyKey;
+use crate::eval::property::refuse;
 use crate::eval::vm::Vm;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
@@ -63,14 +64,14 @@ impl Vm {
     /// `object[key] = value` in strict mode for a key that is converted.
     pub fn set_key(&mut self, object: Value, key: PropertyKey, value: Value) -> Result<()> {
         if key == PropertyKey::Name(known::PROTO) {
-            self.refuse(known::PROTO)?;
+            refuse::refuse(self, known::PROTO)?;
         }
         if object.is_nullish() {
             let key = self.key_text(key);
             return Err(self.no_properties(object, "set", "setting", Some(&key)));
         }
         if object.is_string() && self.has_own(object, key) {
-            return Err(self.read_only(object, key));
+            return Err(read_only(self, object, key));
         }
         if !object.is_object() {
             let (key, text) = (self.key_text(key), self.to_text_lossy(object));
@@ -98,7 +99,7 @@ impl Vm {
         if flags & (FROZEN | NON_EXTENSIBLE) != 0 && !is_computed(self) {
             let exists = self.has_own(object, key);
             if exists && flags & FROZEN != 0 {
-                return Err(self.read_only(object, key));
+                return Err(read_only(self, object, key));
             }
             if !exists {
                 let key = self.key_text(key);
@@ -106,8 +107,8 @@ impl Vm {
             }
         }
         match (object.kind(), key) {
-            (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
-            (Kind::Array, PropertyKey::Name(known::LENGTH)) => self.set_length(object, value),
+            (Kind::Array, PropertyKey::Index(index)) => set_item(self, object, index, value),
+            (Kind::Array, PropertyKey::Name(known::LENGTH)) => set_length(self, object, value),
             (
                 Kind::Map | Kind::Set | Kind::InternalSlots | Kind::ArrayBuffer | Kind::Uint8Array,
                 PropertyKey::Name(name),
@@ -130,14 +131,14 @@ impl Vm {
                 Ok(())
             }
             (Kind::Function | Kind::NativeClosure, PropertyKey::Name(known::NAME | known::LENGTH)) => {
-                Err(self.read_only(object, key))
+                Err(read_only(self, object, key))
             }
             (Kind::Iterator, PropertyKey::Name(name @ (known::NEXT | known::RETURN | known::THROW))) => {
-                Err(self.fixed_method(name, "a built-in iterator", "write a generator"))
+                Err(fixed_method(self, name, "a built-in iterator", "write a generator"))
             }
             (Kind::Native | Kind::App | Kind::Tool | Kind::HostFunction, _) => {
                 if self.has_own(object, key) {
-                    return Err(self.read_only(object, key));
+                    return Err(read_only(self, object, key));
                 }
                 let key = self.key_text(key);
                 Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")))
@@ -147,14 +148,6 @@ impl Vm {
                 Ok(())
             }
         }
-    }
-
-    /// The end of the run where a script replaces a method that built-ins call without looking it up.
-    #[cold]
-    fn fixed_method(&mut self, name: Atom, of: &str, instead: &str) -> Thrown {
-        let name = self.key_text(PropertyKey::Name(name));
-        let text = format!("Setting '{name}' of {of} is not allowed in AgentScript: {instead}");
-        Thrown::illegal(ErrorCode::ValidationError, Refusal::DisallowedProperty, text)
     }
 
     /// Define an own data property, whatever the flags: for literals, spread and data.
@@ -195,64 +188,6 @@ impl Vm {
         Ok(())
     }
 
-    fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
-        let length = self.heap.length(array);
-        let is_far = index as usize > length + MAX_GAP && self.is_better_sparse(array, index as usize)?;
-        if is_far || self.heap.is_sparse(array) {
-            self.make_sparse(array)?;
-            self.reserve(SPARSE_ITEM)?;
-            self.work(1)?;
-            self.heap.set_sparse_item(array, index, value);
-            return self.settle_form(array);
-        }
-        if index as usize >= length {
-            let grown = index as usize + 1 - length;
-            self.reserve(grown.saturating_mul(8))?;
-            self.work(grown)?;
-        }
-        self.define(array, PropertyKey::Index(index), value);
-        Ok(())
-    }
-
-    /// Whether a tree takes less memory than a list that ends at an index far behind the end of an array.
-    fn is_better_sparse(&mut self, array: Value, index: usize) -> Result<bool> {
-        Ok(self.present(array)? * SPARSE_ITEM < index * size_of::<Value>())
-    }
-
-    /// How many items an array has, without its holes; charged.
-    fn present(&mut self, array: Value) -> Result<usize> {
-        if self.heap.is_sparse(array) {
-            return Ok(self.heap.sparse_count(array));
-        }
-        self.work(self.heap.length(array) / 16)?;
-        Ok(self.heap.items(array).iter().filter(|&&item| item != Value::HOLE).count())
-    }
-
-    /// Make an array sparse, if it is not.
-    fn make_sparse(&mut self, array: Value) -> Result<()> {
-        if !self.heap.is_sparse(array) {
-            let present = self.present(array)?;
-            self.reserve(present.saturating_mul(SPARSE_ITEM))?;
-            let mut tree = BTreeMap::new();
-            let length = self.heap.length(array);
-            for start in (0..length).step_by(PIECE) {
-                let piece = start..length.min(start + PIECE);
-                self.work(piece.len())?;
-                let items = (piece.start as u32..).zip(self.heap.items(array)[piece].iter().copied());
-                tree.extend(items.filter(|&(_, item)| item != Value::HOLE));
-            }
-            self.heap.make_sparse(array, tree);
-        }
-        Ok(())
-    }
-
-    /// Make a sparse array dense if that takes no more memory.
-    fn settle_form(&mut self, array: Value) -> Result<()> {
-        let (length, count) = (self.heap.length(array), self.heap.sparse_count(array));
-        let fits = length <= MAX_GAP || length * size_of::<Value>() <= count * SPARSE_ITEM;
-        if fits { self.heap.densify(array) } else { Ok(()) }
-    }
-
     /// A new array of holes: sparse if memory could not hold it.
     pub fn new_holes(&mut self, length: u32) -> Result {
         let array = self.heap.new_array(Vec::new());
@@ -264,7 +199,7 @@ impl Vm {
     fn resize(&mut self, array: Value, length: usize) -> Result<()> {
         let present = self.heap.length(array);
         if length * size_of::<Value>() > self.heap.meter.limits.max_memory_bytes as usize {
-            self.make_sparse(array)?;
+            make_sparse(self, array)?;
         }
         if self.heap.is_sparse(array) {
             self.heap.set_sparse_length(array, length as u32);
@@ -277,48 +212,6 @@ impl Vm {
             items.resize(length, Value::HOLE);
         });
         Ok(())
-    }
-
-    /// `array.length = value` (ECMAScript 10.4.2.4)
-    fn set_length(&mut self, array: Value, value: Value) -> Result<()> {
-        // ToUint32, then ToNumber: an object is converted twice.
-        let number = self.to_number(value)?;
-        let length = to_int32(number) as u32;
-        let number = if value.is_object() { self.to_number(value)? } else { number };
-        if f64::from(length) != number {
-            return Err(self.range_error("Invalid array length"));
-        }
-        let length = length as usize;
-        let present = self.heap.length(array);
-        if value.is_object() && self.heap.flags(array) & FROZEN != 0 && length != present {
-            return Err(self.read_only(array, PropertyKey::Name(known::LENGTH)));
-        }
-        if length > present {
-            return self.resize(array, length);
-        }
-        let is_sealed = self.heap.flags(array) & SEALED != 0;
-        let last = if is_sealed { self.last_item(array, length) } else { None };
-        let kept = last.map_or(length, |last| last + 1);
-        if self.heap.is_sparse(array) {
-            self.work(1 + self.heap.sparse_count(array))?;
-            self.heap.set_sparse_length(array, kept as u32);
-            self.settle_form(array)?;
-        } else {
-            self.heap.with_items(array, |items| items.truncate(kept));
-        }
-        match last {
-            Some(last) => Err(self.type_error(&format!("Cannot delete property '{last}' of [object Array]"))),
-            None => Ok(()),
-        }
-    }
-
-    /// The last index of an item from an index on.
-    fn last_item(&self, array: Value, from: usize) -> Option<usize> {
-        if self.heap.is_sparse(array) {
-            return self.heap.sparse_items(array, from..usize::MAX).next_back().map(|(index, _)| index as usize);
-        }
-        let items = &self.heap.items(array)[from..];
-        items.iter().rposition(|&item| item != Value::HOLE).map(|last| from + last)
     }
 
     /// `delete object[key]` in strict mode
@@ -378,12 +271,120 @@ impl Vm {
         }
         Ok(Value::TRUE)
     }
+}
 
-    /// The error of a write to a property that is only read.
-    #[cold]
-    fn read_only(&mut self, object: Value, key: PropertyKey) -> Thrown {
-        let (key, text) = (self.key_text(key), self.describe(object));
-        let what = self.type_of(object);
-        self.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
+/// The end of the run where a script replaces a method that built-ins call without looking it up.
+#[cold]
+fn fixed_method(vm: &mut Vm, name: Atom, of: &str, instead: &str) -> Thrown {
+    let name = vm.key_text(PropertyKey::Name(name));
+    let text = format!("Setting '{name}' of {of} is not allowed in AgentScript: {instead}");
+    Thrown::illegal(ErrorCode::ValidationError, Refusal::DisallowedProperty, text)
+}
+
+fn set_item(vm: &mut Vm, array: Value, index: u32, value: Value) -> Result<()> {
+    let length = vm.heap.length(array);
+    let is_far = index as usize > length + MAX_GAP && is_better_sparse(vm, array, index as usize)?;
+    if is_far || vm.heap.is_sparse(array) {
+        make_sparse(vm, array)?;
+        vm.reserve(SPARSE_ITEM)?;
+        vm.work(1)?;
+        vm.heap.set_sparse_item(array, index, value);
+        return settle_form(vm, array);
     }
+    if index as usize >= length {
+        let grown = index as usize + 1 - length;
+        vm.reserve(grown.saturating_mul(8))?;
+        vm.work(grown)?;
+    }
+    vm.define(array, PropertyKey::Index(index), value);
+    Ok(())
+}
+
+/// Whether a tree takes less memory than a list that ends at an index far behind the end of an array.
+fn is_better_sparse(vm: &mut Vm, array: Value, index: usize) -> Result<bool> {
+    Ok(present(vm, array)? * SPARSE_ITEM < index * size_of::<Value>())
+}
+
+/// How many items an array has, without its holes; charged.
+fn present(vm: &mut Vm, array: Value) -> Result<usize> {
+    if vm.heap.is_sparse(array) {
+        return Ok(vm.heap.sparse_count(array));
+    }
+    vm.work(vm.heap.length(array) / 16)?;
+    Ok(vm.heap.items(array).iter().filter(|&&item| item != Value::HOLE).count())
+}
+
+/// Make an array sparse, if it is not.
+fn make_sparse(vm: &mut Vm, array: Value) -> Result<()> {
+    if !vm.heap.is_sparse(array) {
+        let present = present(vm, array)?;
+        vm.reserve(present.saturating_mul(SPARSE_ITEM))?;
+        let mut tree = BTreeMap::new();
+        let length = vm.heap.length(array);
+        for start in (0..length).step_by(PIECE) {
+            let piece = start..length.min(start + PIECE);
+            vm.work(piece.len())?;
+            let items = (piece.start as u32..).zip(vm.heap.items(array)[piece].iter().copied());
+            tree.extend(items.filter(|&(_, item)| item != Value::HOLE));
+        }
+        vm.heap.make_sparse(array, tree);
+    }
+    Ok(())
+}
+
+/// Make a sparse array dense if that takes no more memory.
+fn settle_form(vm: &mut Vm, array: Value) -> Result<()> {
+    let (length, count) = (vm.heap.length(array), vm.heap.sparse_count(array));
+    let fits = length <= MAX_GAP || length * size_of::<Value>() <= count * SPARSE_ITEM;
+    if fits { vm.heap.densify(array) } else { Ok(()) }
+}
+
+/// `array.length = value` (ECMAScript 10.4.2.4)
+fn set_length(vm: &mut Vm, array: Value, value: Value) -> Result<()> {
+    // ToUint32, then ToNumber: an object is converted twice.
+    let number = vm.to_number(value)?;
+    let length = to_int32(number) as u32;
+    let number = if value.is_object() { vm.to_number(value)? } else { number };
+    if f64::from(length) != number {
+        return Err(vm.range_error("Invalid array length"));
+    }
+    let length = length as usize;
+    let present = vm.heap.length(array);
+    if value.is_object() && vm.heap.flags(array) & FROZEN != 0 && length != present {
+        return Err(read_only(vm, array, PropertyKey::Name(known::LENGTH)));
+    }
+    if length > present {
+        return vm.resize(array, length);
+    }
+    let is_sealed = vm.heap.flags(array) & SEALED != 0;
+    let last = if is_sealed { last_item(vm, array, length) } else { None };
+    let kept = last.map_or(length, |last| last + 1);
+    if vm.heap.is_sparse(array) {
+        vm.work(1 + vm.heap.sparse_count(array))?;
+        vm.heap.set_sparse_length(array, kept as u32);
+        settle_form(vm, array)?;
+    } else {
+        vm.heap.with_items(array, |items| items.truncate(kept));
+    }
+    match last {
+        Some(last) => Err(vm.type_error(&format!("Cannot delete property '{last}' of [object Array]"))),
+        None => Ok(()),
+    }
+}
+
+/// The last index of an item from an index on.
+fn last_item(vm: &Vm, array: Value, from: usize) -> Option<usize> {
+    if vm.heap.is_sparse(array) {
+        return vm.heap.sparse_items(array, from..usize::MAX).next_back().map(|(index, _)| index as usize);
+    }
+    let items = &vm.heap.items(array)[from..];
+    items.iter().rposition(|&item| item != Value::HOLE).map(|last| from + last)
+}
+
+/// The error of a write to a property that is only read.
+#[cold]
+fn read_only(vm: &mut Vm, object: Value, key: PropertyKey) -> Thrown {
+    let (key, text) = (vm.key_text(key), vm.describe(object));
+    let what = vm.type_of(object);
+    vm.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
 }
