@@ -11,10 +11,15 @@ pub mod timer;
 use crate::interface::error_code::ErrorCode;
 use crate::interface::limits::Limits;
 use crate::meter::timer::Timer;
+use crate::meter::timer::timed_out;
 use crate::value::thrown::{Result, Thrown};
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Work that takes no longer than this needs no check of the clock before it.
+const UNNOTICED: Duration = Duration::from_millis(1);
 
 /// Usage and limits of a run.
 pub struct Meter {
@@ -102,6 +107,21 @@ impl Meter {
     pub fn work(&mut self, units: usize) -> Result<()> {
         self.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
         if self.fuel < 0 { self.settle(true) } else { Ok(()) }
+    }
+
+    /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: it cannot be
+    /// interrupted, so it does not begin if the time left is too short.
+    pub fn charge_piece(&mut self, steps: usize, nanos: u64) -> Result<()> {
+        self.work(steps)?;
+        let needed = Duration::from_nanos((steps as u64).saturating_mul(nanos));
+        if needed < UNNOTICED {
+            return Ok(());
+        }
+        let limit_ms = self.limits.timeout_ms;
+        if self.timer.script_time() + needed <= Duration::from_millis(limit_ms) {
+            return Ok(());
+        }
+        Err(timed_out(limit_ms))
     }
 
     /// Charges and counts a loop turn.

@@ -4,8 +4,8 @@ use crate::builtins::timer;
 use crate::builtins::tool::fetch;
 use crate::builtins::tool::settle;
 use crate::eval::drain;
-use crate::eval::execute;
-use crate::eval::execute::{Exit, stopped};
+use crate::eval::error;
+use crate::eval::execute::{self, Exit, stopped};
 use crate::eval::idle;
 use crate::eval::job;
 use crate::eval::json;
@@ -179,7 +179,7 @@ impl Run {
     /// flows by [`TimeFlow::Events`].
     #[must_use]
     pub fn next_timer(&self) -> Option<Duration> {
-        self.vm.next_timer().map(|(due, _)| Duration::from_millis(due))
+        self.vm.schedule.next_timer(self.vm.blocked_on()).map(|(due, _)| Duration::from_millis(due))
     }
 
     /// The calls that the script has cancelled since the last call, by a signal: their answers have no effect.
@@ -259,7 +259,7 @@ impl Run {
             }
         }
         loop {
-            if self.vm.is_blocked() {
+            if self.vm.blocked_on().is_some() {
                 // Nothing else runs: no microtask, no other function, no timer but its own.
                 if self.fire()? {
                     if std::mem::take(&mut self.yields) {
@@ -303,7 +303,9 @@ impl Run {
 
     /// Let the next timer fire, if it is due.
     fn fire(&mut self) -> Result<bool, Box<Failure>> {
-        let Some(timer) = self.vm.take_due_timer().map_err(failure_of)? else { return Ok(false) };
+        let blocked_on = self.vm.blocked_on();
+        let due = self.vm.schedule.take_due_timer(&mut self.vm.heap.meter, blocked_on).map_err(failure_of)?;
+        let Some(timer) = due else { return Ok(false) };
         let exit = timer::run_timer(&mut self.vm, timer);
         self.yields = self.halted(exit)?;
         Ok(true)
@@ -316,7 +318,7 @@ impl Run {
             self.take(event)?;
             return Ok(true);
         }
-        let Some((due, _)) = self.vm.next_timer() else { return Ok(false) };
+        let Some((due, _)) = self.vm.schedule.next_timer(self.vm.blocked_on()) else { return Ok(false) };
         if self.vm.schedule.flow() != TimeFlow::Virtual || drain::needs_calls(&mut self.vm).map_err(failure_of)? {
             return Ok(false);
         }
@@ -451,7 +453,7 @@ impl Run {
         let trace = if value.is(Kind::Object) { vm.heap.traces.get(&value.payload()).cloned() } else { None };
         let thrown = vm.stack.thrown.filter(|(thrown, ..)| *thrown == value).map(|(_, code, offset)| (code, offset));
         let place = trace.as_ref().and_then(|trace| trace.frames.first().copied()).or(thrown);
-        let location = place.and_then(|(code, offset)| vm.location(code, offset));
+        let location = place.and_then(|(code, offset)| vm.realm.location(code, offset));
         let is_error = execute::error_class(vm, value).is_some();
         // Reading these can run functions of the script; if one throws, the text is left out.
         let mut text = |name, most| {
@@ -495,8 +497,8 @@ impl Run {
     fn deadlock(&mut self) -> Failure {
         self.deadlocked = true;
         let vm = &self.vm;
-        let waits = vm.main_wait();
-        let location = waits.and_then(|(code, offset)| vm.location(code, offset));
+        let waits = error::main_wait(vm);
+        let location = waits.and_then(|(code, offset)| vm.realm.location(code, offset));
         let at_line = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
         let message = format!("The script awaits{at_line} a promise that nothing can settle");
         let mut failure = Failure::from_code(ErrorCode::ExecutionError, message);
@@ -512,7 +514,7 @@ impl Run {
             return;
         }
         let Some(timer) = drain::awaited_timer(&self.vm) else { return };
-        let location = timer.place.and_then(|(code, offset)| self.vm.location(code, offset));
+        let location = timer.place.and_then(|(code, offset)| self.vm.realm.location(code, offset));
         let line = location.map_or_else(String::new, |location| format!(" of line {}", location.line));
         let what = if timer.repeats {
             format!("the interval{line}, which is never cleared")
@@ -528,8 +530,8 @@ impl Run {
         self.name_timer(&mut failure);
         if failure.location.is_none() && failure.status == Status::Timeout {
             // It waited.
-            let place = self.vm.place().or_else(|| self.vm.main_wait());
-            failure.location = place.and_then(|(code, offset)| self.vm.location(code, offset));
+            let place = self.vm.place().or_else(|| error::main_wait(&self.vm));
+            failure.location = place.and_then(|(code, offset)| self.vm.realm.location(code, offset));
         }
         self.done(Err(Box::new(failure)), Vec::new())
     }

@@ -396,7 +396,7 @@ fn default_reason(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// and the signals that are aborted with it; no event where it was aborted before.
 fn begin_abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (signal, reason) = (arg(arguments, 0), arg(arguments, 1));
-    let time = vm.script_time().as_secs_f64() * 1_000.0;
+    let time = vm.schedule.script_time(&vm.heap.meter).as_secs_f64() * 1_000.0;
     let state = state(vm, signal)?;
     if std::mem::replace(&mut state.aborted, true) {
         let nothing = vm.heap.new_array(Vec::new()); // bounded: empty

@@ -84,7 +84,7 @@ pub(super) const INVALID: &str = "Invalid Date";
 
 /// The time of the host.
 pub fn current(vm: &Vm) -> f64 {
-    time_clip(vm.unix_ms().floor())
+    time_clip(vm.schedule.unix_ms(&vm.heap.meter).floor())
 }
 
 /// A date as `util.inspect` prints it.

@@ -1,6 +1,7 @@
 //! Methods of functions, and how messages name a value.
 
 use super::{Global, Row, arg, native, prelude};
+use crate::eval::callable;
 use crate::eval::vm::Vm;
 use crate::heap::{Action, NativeClosure};
 use crate::meter::buffer::Buffer;
@@ -23,7 +24,7 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if vm.type_of(this) != "function" {
         return Err(vm.type_error("Bind must be called on a function"));
     }
-    let name = vm.callable_name_string(this);
+    let name = callable::name_string(vm, this);
     let bound = vm.heap.string("bound ");
     let name = vm.concat(bound, name)?;
     let first = arguments.get(1..).unwrap_or(&[]);

@@ -1,7 +1,6 @@
 //! The operations of built-ins that the evaluator needs: it gets them with the registry.
 
-use crate::builtins::tool;
-use crate::builtins::tool::function;
+use crate::builtins::tool::{self, function};
 use crate::builtins::url;
 use crate::builtins::{bytes, inspect, iterator};
 use crate::eval::registry::Hooks;

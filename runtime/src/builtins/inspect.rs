@@ -12,10 +12,10 @@ pub use crate::text::quote::is_identifier;
 pub use text::width;
 
 use super::registry::registry;
+use crate::eval::callable;
 use crate::eval::json;
-use crate::eval::property::PropertyKey;
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::property::{self, PropertyKey};
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::promise::State;
@@ -353,7 +353,7 @@ impl Inspector<'_> {
     fn callable(&mut self, callable: Value) -> Result<Outline> {
         let name = match callable.kind() {
             Kind::Native if self.vm.type_of(callable) != "function" => None,
-            Kind::Tool => Some(self.vm.callable_name(callable)),
+            Kind::Tool => Some(callable::name(self.vm, callable)),
             _ => {
                 let name = self.vm.get(callable, known::NAME)?;
                 let name = self.vm.to_string(name)?;
@@ -368,7 +368,7 @@ impl Inspector<'_> {
             };
             return Ok(Outline::with_base(String::default(), open, "Object"));
         };
-        let class = self.vm.function_class(callable);
+        let class = callable::class(self.vm, callable);
         // bounded: the name is checked above
         let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
         Ok(Outline::with_base(base, "{".into(), class))
@@ -395,7 +395,8 @@ impl Inspector<'_> {
             let entries = json::enumerable_entries(self.vm, object)?;
             self.vm.work(entries.len())?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
-            let symbols = self.vm.own_symbols(object)?.map(|(symbol, value)| (PropertyKey::Name(symbol), value));
+            let symbols =
+                property::own_symbols(self.vm, object)?.map(|(symbol, value)| (PropertyKey::Name(symbol), value));
             entries.into_iter().chain(symbols).map(shown).collect() // charged: above
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::NativeClosure);

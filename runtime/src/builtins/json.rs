@@ -1,8 +1,7 @@
 //! `JSON`.
 
 use super::{Body, Global, Row, arg, either, native};
-use crate::eval::json;
-use crate::eval::json::Layout;
+use crate::eval::json::{self, Layout};
 use crate::eval::vm::Vm;
 use crate::meter::buffer::Buffer;
 use crate::text::wtf8::to_utf16;

@@ -6,10 +6,10 @@
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, iterating, native, prelude};
 use crate::builtins::collections;
-use crate::eval::property::refuse;
+use crate::eval::callable;
+use crate::eval::property::{self, refuse};
 use crate::eval::property::{PropertyKey, counted_pairs};
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
@@ -91,7 +91,7 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
                 vm.set_key(target, key, value)?;
             }
         }
-        for (symbol, value) in vm.own_symbols(source)? {
+        for (symbol, value) in property::own_symbols(vm, source)? {
             vm.set_key(target, PropertyKey::Name(symbol), value)?;
         }
     }
@@ -168,7 +168,7 @@ fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// no values.
 fn get_own_property_symbols(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let object = object(vm, arg(arguments, 0))?;
-    if vm.own_symbols(object)?.next().is_none() {
+    if property::own_symbols(vm, object)?.next().is_none() {
         return Ok(vm.heap.new_array(Vec::new())); // bounded: empty
     }
     Err(refuse::refused(
@@ -266,7 +266,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Array => "Array",
         Kind::Object if vm.heap.class(this) == Class::DomException => "DOMException",
         Kind::Object if vm.heap.class(this).is_error() => "Error",
-        Kind::Function => vm.function_class(this),
+        Kind::Function => callable::class(vm, this),
         Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].tag(),
         Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",

@@ -116,7 +116,7 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
             return Ok(vm.heap.new_regexp(program, source));
         }
     }
-    vm.charge_piece(64 + length.saturating_mul(16), 40)?;
+    vm.heap.meter.charge_piece(64 + length.saturating_mul(16), 40)?;
     let program = program_of(vm, source, flags)?;
     if length + program.bytes() <= CACHED_BYTES {
         if vm.realm.regexp_cache.len() >= CACHED {

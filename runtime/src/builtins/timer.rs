@@ -7,6 +7,7 @@ use super::{Body, Global, Row, arg, native, prelude};
 use crate::builtins::abort;
 use crate::builtins::tool::waiting;
 use crate::builtins::url::params;
+use crate::eval::error;
 use crate::eval::execute::{Exit, stopped};
 use crate::eval::job;
 use crate::eval::schedule::{Action, MAX_TIMERS, Timer};
@@ -93,7 +94,7 @@ fn clear(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         _ => None,
     };
     if let Some(id) = id {
-        vm.clear_timer(id);
+        vm.schedule.clear_timer(&mut vm.heap.meter, id);
     }
     Ok(Value::UNDEFINED)
 }
@@ -108,7 +109,7 @@ fn queue_microtask(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `performance.now()`: milliseconds since the run began.
 fn performance_now(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    Ok(Value::number(vm.script_time().as_secs_f64() * 1_000.0))
+    Ok(Value::number(vm.schedule.script_time(&vm.heap.meter).as_secs_f64() * 1_000.0))
 }
 
 /// `$sleep(ms)`: a promise that is fulfilled then.
@@ -128,7 +129,7 @@ fn sleep_now(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `timeout.close()`
 fn close(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let id = receiver(vm, this, "close")?;
-    vm.clear_timer(id);
+    vm.schedule.clear_timer(&mut vm.heap.meter, id);
     Ok(this)
 }
 
@@ -151,7 +152,7 @@ fn set_ref<const KEEPS: bool>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn refresh(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let id = receiver(vm, this, "refresh")?;
     vm.work(1)?;
-    vm.refresh_timer(id);
+    vm.schedule.refresh_timer(&vm.heap.meter, id);
     Ok(this)
 }
 
@@ -187,8 +188,8 @@ fn delay(vm: &mut Vm, value: Value) -> Result<u64> {
 pub fn start(vm: &mut Vm, delay: u64, action: Action, repeats: bool) -> Result<u32> {
     vm.work(TIMER_WORK)?;
     let keeps = !matches!(action, Action::Abort(_));
-    let place = vm.calling_place();
-    match vm.set_timer(Timer { id: 0, delay, action, repeats, keeps, place }) {
+    let place = error::calling_place(vm);
+    match vm.schedule.set_timer(&mut vm.heap.meter, Timer { id: 0, delay, action, repeats, keeps, place }) {
         Some(id) => Ok(id),
         None => {
             let message = format!("At most {MAX_TIMERS} timers can be pending"); // bounded: a number
@@ -213,7 +214,7 @@ pub(crate) fn run_timer(vm: &mut Vm, timer: Timer) -> Exit {
     }
     match timer.action {
         Action::Call(callback, arguments) => {
-            vm.begin_timer(timer);
+            vm.schedule.begin_timer(timer);
             job::run_callback(vm, callback, arguments)
         }
         Action::Resolve(promise) => {

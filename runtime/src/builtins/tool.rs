@@ -14,8 +14,8 @@ use super::registry::registry;
 use super::{Row, arg, native, prelude};
 use crate::builtins::abort;
 use crate::eval::calls::{Open, Style};
-use crate::eval::json;
-use crate::eval::json::LEVELS;
+use crate::eval::json::{self, LEVELS};
+use crate::eval::property;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
@@ -238,7 +238,7 @@ fn equal_failures(vm: &mut Vm, failures: &[(usize, Value, Value)]) -> Result<Vec
 fn add_results(vm: &mut Vm, error: Value, results: Value) -> Result<()> {
     let details = vm.heap.new_object();
     if let Some(own) = json::own(vm, error, known::DETAILS)?.filter(|own| own.is(Kind::Object)) {
-        vm.copy_properties(own, details, &[])?;
+        property::copy_properties(vm, own, details, &[])?;
     }
     let key = vm.heap.intern_text("results");
     vm.heap.set_own(details, key, results);

@@ -1,8 +1,7 @@
 //! Calls: calling any callable value, and making the frames of functions.
 
 use crate::eval::code::Function;
-use crate::eval::execute;
-use crate::eval::execute::{Exit, function_of};
+use crate::eval::execute::{self, Exit, function_of};
 use crate::eval::generator;
 use crate::eval::native::{Body as NativeBody, ClosureFn, arg};
 use crate::eval::node::{Body, Flow, Node};

@@ -1,7 +1,6 @@
 //! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
 
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::text::wtf8::code_points;
 use crate::value::atom::known;

@@ -1,5 +1,6 @@
 //! Texts of values in messages, as V8 prints them, without running functions of the script.
 
+use crate::eval::callable;
 use crate::eval::vm::Vm;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::value::atom::known;
@@ -10,7 +11,7 @@ impl Vm {
     /// The source of a function of the script.
     pub fn function_source(&self, function: Value) -> Option<&str> {
         let code = function.is(Kind::Function).then(|| self.heap.closures[function.index()].code)?;
-        let span = (!code.is_prelude()).then(|| self.function(code).span)?;
+        let span = (!code.is_prelude()).then(|| self.realm.function(code).span)?;
         Some(self.realm.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
     }
 
@@ -24,7 +25,7 @@ impl Vm {
         if let Kind::Function | Kind::NativeClosure = function.kind() {
             return "function () { [native code] }".into();
         }
-        format!("function {}() {{ [native code] }}", self.callable_name(function)).into() // bounded: the name is cut
+        format!("function {}() {{ [native code] }}", callable::name(self, function)).into() // bounded: the name is cut
     }
 
     /// A value as V8 prints it in messages, without running functions of the script; a long text is cut.

@@ -5,7 +5,6 @@
 //! is settled already. A promise that nobody holds has not lost.
 
 use crate::eval::code::Outer;
-use crate::eval::execute::function_of;
 use crate::eval::generator::Generator;
 use crate::eval::schedule::{Action, Timer};
 use crate::eval::vm::Vm;
@@ -102,7 +101,7 @@ fn settled_by(vm: &Vm, callback: Value) -> Option<Value> {
     let function = match callback.kind() {
         Kind::Function => {
             let closure = &vm.heap.closures[callback.index()];
-            match function_of(&vm.realm.script.code, vm.realm.prelude, closure.code).settles? {
+            match vm.realm.function(closure.code).settles? {
                 Outer::Captured(index) => *closure.captures.get(index as usize)?,
                 Outer::Cell(index) => {
                     let cell = closure.captures.get(index as usize).filter(|cell| cell.is(Kind::Cell))?;

@@ -5,6 +5,7 @@
 
 use crate::eval::execute;
 use crate::eval::json;
+use crate::eval::node::OpKind;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::frame::FunctionRef;
@@ -17,6 +18,7 @@ use crate::value::atom::{Atom, known};
 use crate::value::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use agentscript_lang::Location;
+use agentscript_lang::Span;
 
 /// Up to so many bytes, the text of an error costs no more than reading its parts.
 const UNCHARGED: usize = 1 << 10;
@@ -34,7 +36,7 @@ impl Thrown {
             }
             Cause::Stop(mut failure) => {
                 if failure.location.is_none() {
-                    failure.location = vm.location(vm.stack.current, offset);
+                    failure.location = vm.realm.location(vm.stack.current, offset);
                 }
                 Self(Box::new(Cause::Stop(failure)))
             }
@@ -104,7 +106,7 @@ impl Vm {
             .iter()
             .rev()
             .skip(usize::from(is_frame));
-        let callers = frames.map(|frame| (frame.code, self.offset_of(frame)));
+        let callers = frames.map(|frame| (frame.code, self.realm.offset_of(frame)));
         let frames: Vec<_> =
             innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
         let open = (self.heap.meter.nesting > 0).then_some(self.heap.meter.nesting);
@@ -160,7 +162,7 @@ impl Vm {
     /// The operation of the script that is executed: the innermost frame that is not of the prelude, and its offset.
     pub fn place(&self) -> Option<(FunctionRef, u32)> {
         let frame = self.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
-        Some((frame.code, self.offset_of(frame)))
+        Some((frame.code, self.realm.offset_of(frame)))
     }
 
     /// A new promise of the call that is executed. `may_be_callback`: a built-in that is executed has called a function for it.
@@ -181,11 +183,6 @@ impl Vm {
         let thrown = thrown.at(self, offset);
         self.stack.current = current;
         thrown
-    }
-
-    /// Line and column of an offset in the script; `None` for the prelude.
-    pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
-        (!code.is_prelude()).then(|| Location::of(self.realm.script.source(), offset))
     }
 
     /// The `stack` of an error, charged and counted: its text and the frames of the script.
@@ -252,8 +249,8 @@ fn frames_text(vm: &mut Vm, error: Value) -> String {
     let frames = vm.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
     let shown = if vm.stress.hide_frames { &[][..] } else { &frames[..] };
     for &(code, offset) in shown {
-        let Some(Location { line, column }) = vm.location(code, offset) else { continue };
-        let name = vm.function_name(code);
+        let Some(Location { line, column }) = vm.realm.location(code, offset) else { continue };
+        let name = function_name(vm, code);
         text.push_str(&match name.as_str() {
             "" => format!("\n    at script:{line}:{column}"),
             name => format!("\n    at {} (script:{line}:{column})", cut_text(name, MAX_NAME_BYTES)),
@@ -323,5 +320,44 @@ mod tests {
         let lines: Vec<&str> = stack.lines().skip(1).map(|line| line.trim_start()).collect();
         let expected = ["at toString (script:2:9)", "at f (script:1:17)", "at g (script:5:10)", "at script:6:1"];
         assert_eq!(lines, expected);
+    }
+}
+
+/// The source position of the call that the script is in.
+pub(crate) fn calling_place(vm: &Vm) -> Option<(FunctionRef, u32)> {
+    let frame = vm.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
+    Some((frame.code, vm.realm.offset_of(frame)))
+}
+
+/// The operation of the script that the prelude works for.
+pub(crate) fn calling_op(vm: &Vm) -> Option<&OpKind> {
+    let frame = vm.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
+    let function = vm.realm.function(frame.code);
+    Some(&function.ops.get(frame.pc.checked_sub(1)? as usize)?.kind)
+}
+
+/// The source position at which the main function waits.
+pub(crate) fn main_wait(vm: &Vm) -> Option<(FunctionRef, u32)> {
+    let main = FunctionRef::script(0);
+    (0..vm.stack.suspended.len())
+        .filter_map(|number| vm.stack.suspended[number].as_ref())
+        .find(|frame| frame.code == main)
+        .map(|frame| (main, vm.realm.offset_of(frame)))
+}
+
+/// The text of an expression as V8 prints it in messages about its value.
+pub fn value_text(vm: &Vm, span: Span) -> String {
+    if vm.stack.current.is_prelude() {
+        "value".into()
+    } else {
+        agentscript_lang::value_text(vm.realm.script.source(), span)
+    }
+}
+
+/// The name of a function of the script; empty for the prelude.
+pub fn function_name(vm: &Vm, code: FunctionRef) -> String {
+    match vm.realm.function(code).name {
+        Some(name) if !code.is_prelude() => vm.heap.atom_text(name),
+        _ => String::new(),
     }
 }

@@ -12,6 +12,7 @@ mod leave;
 
 use crate::eval::code::{Code, Function, Running};
 use crate::eval::gc;
+use crate::eval::iterator;
 use crate::eval::node::{Flow, LoopExit, Node, Op, OpKind, PASSING};
 use crate::eval::pause;
 use crate::eval::stack::{Slots, Stack, Window};
@@ -427,7 +428,7 @@ fn operation(
         }
         OpKind::Iterate(kind, value, slot, span) => {
             let value = value.eval(vm, fp)?;
-            let iterator = vm.begin_iteration(*kind, value, *span)?;
+            let iterator = iterator::begin_iteration(vm, *kind, value, *span)?;
             fp[slot.0 as usize].set(iterator);
         }
         OpKind::Next { iterator, item, end } => {

@@ -52,7 +52,7 @@ pub(crate) fn collect(vm: &mut Vm, stack: &Stack) {
     let (heap, suspended) = (&vm.heap, &vm.stack.suspended);
     let mut marker = Marker::new(heap, suspended);
     for frame in &vm.stack.frames {
-        let length = vm.function(frame.code).slots as usize;
+        let length = vm.realm.function(frame.code).slots as usize;
         marker.mark(heap, suspended, stack.slots(frame.slots).iter().take(length).map(Cell::get));
         marker.mark(heap, suspended, frame.after.values());
     }

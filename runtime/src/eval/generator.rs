@@ -4,7 +4,6 @@
 //! other call. So a generator that delegates to others uses the stack of the script and never the native one.
 
 use crate::eval::activation::Called;
-use crate::eval::execute::function_of;
 use crate::eval::native::ClosureFn;
 use crate::eval::node::OpKind;
 use crate::eval::stack::Slots;
@@ -276,7 +275,7 @@ pub(crate) fn resume_generator(
 
 /// Where a frame goes on that is resumed at a `yield`; the slots get what it is resumed with.
 pub(crate) fn onward<S>(vm: &Vm, frame: &Frame<S>, slots: &Slots, how: Resumption, value: Value) -> Onward {
-    let function = function_of(&vm.realm.script.code, vm.realm.prelude, frame.code);
+    let function = vm.realm.function(frame.code);
     let before = frame.pc.saturating_sub(1);
     let set = |slot: agentscript_lang::program::Slot, value| slots[slot.0 as usize].set(value);
     match function.ops.get(before as usize).map(|op| &op.kind) {

@@ -1,12 +1,12 @@
 //! Operations on iterators (ECMAScript 7.4), for `for…of`, spread and patterns.
 
 use crate::eval::activation::Called;
+use crate::eval::error;
 use crate::eval::generator;
 use crate::eval::node::{Walker, Wrapping};
 use crate::eval::property::PropertyKey;
 use crate::eval::suggest;
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::{Entry, Iterator, Yields};
 use crate::meter::buffer::Buffer;
@@ -15,8 +15,8 @@ use crate::value::atom::{Atom, known};
 use crate::value::family::Family;
 use crate::value::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
-use agentscript_lang::Walk;
 use agentscript_lang::program::{ForEach, Origin};
+use agentscript_lang::{Span, Walk};
 
 /// The largest length of an array-like object: 2⁵³ − 1 (ECMAScript 7.1.17).
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
@@ -253,10 +253,10 @@ impl Vm {
 #[cold]
 fn cannot_walk(vm: &mut Vm, value: Value, walker: Walker) -> Thrown {
     match walker {
-        Walker::Loop(span) => vm.not_iterable_at(value, span, Walk::Loop),
-        Walker::Pattern(Origin::Source(_), span) => vm.not_iterable_at(value, span, Walk::Pattern),
+        Walker::Loop(span) => not_iterable_at(vm, value, span, Walk::Loop),
+        Walker::Pattern(Origin::Source(_), span) => not_iterable_at(vm, value, span, Walk::Pattern),
         Walker::Pattern(Origin::Item, _) => suggest::not_iterable_item(vm, value),
-        Walker::AwaitLoop(span) => match vm.begin_iteration(ForEach::AwaitOf, value, span) {
+        Walker::AwaitLoop(span) => match begin_iteration(vm, ForEach::AwaitOf, value, span) {
             Err(thrown) => thrown,
             Ok(_) => vm.not_iterable(value),
         },
@@ -339,4 +339,47 @@ fn next_key(vm: &mut Vm, keys: Value, mut position: usize) -> Result<Option<(Val
         vm.work(1)?;
     }
     Ok(None)
+}
+
+/// The iterator of the value of an expression.
+pub fn iterator_of(vm: &mut Vm, value: Value, span: Span, walk: Walk) -> Result {
+    if vm.is_iterable(value) {
+        return vm.iterate(value);
+    }
+    Err(not_iterable_at(vm, value, span, walk).at(vm, span.start))
+}
+
+/// The error for an expression whose value is not iterable.
+#[cold]
+pub fn not_iterable_at(vm: &mut Vm, value: Value, span: Span, walk: Walk) -> Thrown {
+    unawaited::note_use(vm, value, PromiseUse::Iterate, Some(span.start));
+    let text = match vm.stack.current.is_prelude() {
+        true => None,
+        false => agentscript_lang::iterable_text(vm.realm.script.source(), span, walk),
+    };
+    match text {
+        Some(text) => vm.type_error(&format!("{text} is not iterable")),
+        None => vm.not_iterable(value),
+    }
+}
+
+/// The iterator of a loop over items.
+pub(crate) fn begin_iteration(vm: &mut Vm, kind: ForEach, value: Value, span: Span) -> Result {
+    match kind {
+        ForEach::In => vm.for_in_keys(value),
+        ForEach::Of => iterator_of(vm, value, span, Walk::Loop),
+        ForEach::AwaitOf => {
+            if vm.is_iterable(value) {
+                return vm.iterate(value);
+            }
+            unawaited::note_use(vm, value, PromiseUse::Iterate, Some(span.start));
+            let thrown = if value.is_nullish() {
+                vm.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
+            } else {
+                let text = error::value_text(vm, span);
+                vm.type_error(&format!("{text} is not async iterable"))
+            };
+            Err(thrown.at(vm, span.start))
+        }
+    }
 }

@@ -1,8 +1,7 @@
 //! Microtasks: the jobs of settled promises (ECMAScript 27.2.2).
 
 use crate::eval::activation::Called;
-use crate::eval::execute;
-use crate::eval::execute::{Exit, stopped};
+use crate::eval::execute::{self, Exit, stopped};
 use crate::eval::vm::Vm;
 use crate::heap::frame::After;
 use crate::heap::promise::{Job, Reaction, State};
@@ -66,7 +65,7 @@ pub(crate) fn end_job(vm: &mut Vm, derived: Value, result: Result<Value, Value>)
         }
         (Kind::Null, result) => {
             // The next turn of an interval begins when its callback has returned.
-            vm.end_timer();
+            vm.schedule.end_timer(&mut vm.heap.meter);
             vm.uncaught = result.err();
         }
         _ => {}

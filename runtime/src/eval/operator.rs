@@ -301,7 +301,7 @@ fn instance_of(vm: &mut Vm, value: Value, constructor: Value) -> Result<bool> {
         return Ok(false);
     }
     if constructor.is(Kind::NativeClosure)
-        && let Some((target, _)) = vm.applied(constructor)
+        && let Some((target, _)) = vm.heap.applied(constructor)
     {
         return instance_of(vm, value, target);
     }
@@ -336,7 +336,7 @@ fn instance_of(vm: &mut Vm, value: Value, constructor: Value) -> Result<bool> {
 fn has_prototype(vm: &Vm, function: Value) -> bool {
     match function.kind() {
         Kind::Function => {
-            let function = vm.function(vm.heap.closures[function.index()].code);
+            let function = vm.realm.function(vm.heap.closures[function.index()].code);
             function.is_generator || !function.is_async && !function.is_arrow
         }
         // Constructors have capitalized names.

@@ -12,9 +12,9 @@ use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
 
 impl Vm {
-    /// Whether the frames on the stack wait for a promise that is still pending.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.stack.blocked_on.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
+    /// The promise that the frames on the stack wait for, while it is pending.
+    pub(crate) fn blocked_on(&self) -> Option<Value> {
+        self.stack.blocked_on.filter(|promise| self.heap.promises[promise.index()].state == State::Pending)
     }
 
     /// Queue a microtask.

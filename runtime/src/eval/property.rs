@@ -6,11 +6,13 @@
 pub(crate) mod refuse;
 mod write;
 
+pub use write::copy_properties;
+
+use crate::eval::callable;
 use crate::eval::json;
 use crate::eval::native::Body;
 use crate::eval::registry::Static;
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::atoms::array_index;
@@ -43,6 +45,21 @@ impl PropertyKey {
 }
 
 impl Vm {
+    /// Whether a value that is no plain object has a method of its own of that name.
+    #[inline]
+    pub fn has_own_method(&self, object: Value, name: Atom) -> bool {
+        match object.kind() {
+            Kind::Native => self.realm.registry.property(object.payload(), name).is_some(),
+            Kind::App => true,
+            _ if self.heap.extras.is_empty() => false,
+            _ => self
+                .heap
+                .extras
+                .get(&object)
+                .is_some_and(|&extra| self.heap.own(Value::handle(Kind::Object, extra), name).is_some()),
+        }
+    }
+
     /// Appends the own property names of a value as strings: the enumerable ones, or `all`.
     pub fn push_keys(&mut self, value: Value, all: bool, names: &mut Buffer<Value>) -> Result<()> {
         if value.is(Kind::Promise) {
@@ -543,8 +560,8 @@ fn own_of_builtin(vm: &mut Vm, object: Value, key: PropertyKey) -> Option<Value>
                 }
             }
             match atom {
-                known::NAME => Some(vm.callable_name_string(object)),
-                known::LENGTH => Some(Value::number(f64::from(vm.callable_length(object)))),
+                known::NAME => Some(callable::name_string(vm, object)),
+                known::LENGTH => Some(Value::number(f64::from(callable::length(vm, object)))),
                 _ => None,
             }
         }
@@ -606,4 +623,15 @@ pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, V
         pairs.push(vm, (key, property))?;
     }
     Ok(pairs)
+}
+
+/// The own properties whose keys are symbols.
+pub fn own_symbols(vm: &mut Vm, object: Value) -> Result<impl Iterator<Item = (Atom, Value)> + use<>> {
+    let mut found = [None; SYMBOLS.len()];
+    if vm.realm.script.code.iterables {
+        for (slot, (symbol, _)) in found.iter_mut().zip(SYMBOLS) {
+            *slot = vm.own_property(object, PropertyKey::Name(symbol))?.map(|value| (symbol, value));
+        }
+    }
+    Ok(found.into_iter().flatten())
 }

@@ -1,12 +1,14 @@
 //! The parts of a script that a run has once: the realm of ECMAScript, as far as it is not fixed.
 
-use crate::eval::code::Code;
+use crate::eval::code::{Code, Function};
+use crate::eval::execute::function_of;
 use crate::eval::regexp_literal::Cache;
 use crate::eval::registry::Registry;
 use crate::eval::script::Script;
-use crate::heap::frame::FunctionRef;
+use crate::heap::frame::{Frame, FunctionRef};
 use crate::regexp::Program;
 use crate::value::Value;
+use agentscript_lang::{Location, Span};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -66,6 +68,38 @@ impl Realm {
     #[inline]
     pub fn return_script(&mut self, script: Arc<Script>) {
         self.borrowed.push(script);
+    }
+
+    /// The compiled function that a reference stands for.
+    pub fn function(&self, code: FunctionRef) -> &Function {
+        function_of(&self.script.code, self.prelude, code)
+    }
+
+    /// The source offset of a waiting frame.
+    pub fn offset_of<S>(&self, frame: &Frame<S>) -> u32 {
+        let function = self.function(frame.code);
+        let pc = frame.pc.saturating_sub(1) as usize;
+        function.ops.get(pc).map_or(function.span.start, |op| op.at)
+    }
+
+    /// Line and column of an offset in the script; `None` for the prelude.
+    pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
+        (!code.is_prelude()).then(|| Location::of(self.script.source(), offset))
+    }
+
+    /// The message for a callee that is no function.
+    pub fn not_a_function_text(&self, callee: Span) -> String {
+        if self.script.code.iterated.contains(&callee) {
+            let text = agentscript_lang::iterated_callee_text(self.script.source(), callee);
+            format!("{text} is not a function or its return value is not iterable")
+        } else {
+            format!("{} is not a function", self.callee_text(callee))
+        }
+    }
+
+    /// The text of a callee as V8 prints it in messages.
+    pub fn callee_text(&self, span: Span) -> String {
+        agentscript_lang::callee_text(self.script.source(), span)
     }
 
     /// The values that are needed.

@@ -46,7 +46,7 @@ const SHARED_BYTES: usize = 16 << 10;
 /// not, so that steps are deterministic.
 pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Program>> {
     let length = vm.heap.str(source).bytes as usize;
-    vm.charge_piece(4 + length, 200)?;
+    vm.heap.meter.charge_piece(4 + length, 200)?;
     let program = match literal.shared.get() {
         Some(program) => {
             vm.work(program.bytes() / 64)?;

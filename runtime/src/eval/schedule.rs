@@ -3,9 +3,9 @@
 //! A timer is an event of the run: it takes no thread. In real time it fires when the host resumes the run. Otherwise
 //! time is virtual and moves from timer to timer, so that a run can be replayed.
 
-use crate::eval::vm::Vm;
 use crate::heap::frame::FunctionRef;
 use crate::interface::host::TimeFlow;
+use crate::meter::Meter;
 use crate::meter::timer::timed_out;
 use crate::value::Value;
 use crate::value::thrown::Result;
@@ -141,109 +141,107 @@ impl Schedule {
     fn remove(&mut self, id: u32) -> Option<Timer> {
         self.pending.remove(&self.places.remove(&id)?)
     }
-}
 
-impl Vm {
     /// Milliseconds since the run began, as the script sees them.
-    pub(crate) fn script_time(&self) -> Duration {
-        match self.schedule.flow {
-            TimeFlow::Real => self.heap.meter.timer.elapsed(),
-            TimeFlow::Virtual | TimeFlow::Events => Duration::from_millis(self.heap.meter.timer.virtual_now),
+    pub fn script_time(&self, meter: &Meter) -> Duration {
+        match self.flow {
+            TimeFlow::Real => meter.timer.elapsed(),
+            TimeFlow::Virtual | TimeFlow::Events => Duration::from_millis(meter.timer.virtual_now),
         }
     }
 
     /// Milliseconds since 1970, as the script sees them.
-    pub(crate) fn unix_ms(&self) -> f64 {
-        let start = self.heap.meter.timer.clock.unix_ms();
-        match self.schedule.flow {
+    pub fn unix_ms(&self, meter: &Meter) -> f64 {
+        let start = meter.timer.clock.unix_ms();
+        match self.flow {
             TimeFlow::Real => start,
-            TimeFlow::Virtual | TimeFlow::Events => start + self.heap.meter.timer.virtual_now as f64,
+            TimeFlow::Virtual | TimeFlow::Events => start + meter.timer.virtual_now as f64,
         }
     }
 
     /// Set a timer, whose number is given to it here; gives that. `None`: there are [`MAX_TIMERS`] already.
-    pub(crate) fn set_timer(&mut self, timer: Timer) -> Option<u32> {
-        if self.schedule.pending.len() >= MAX_TIMERS {
+    pub fn set_timer(&mut self, meter: &mut Meter, timer: Timer) -> Option<u32> {
+        if self.pending.len() >= MAX_TIMERS {
             return None;
         }
-        self.heap.meter.keep_bytes(TIMER_BYTES);
-        self.schedule.made += 1;
-        let (due, id) = (due_after(self, timer.delay), self.schedule.made);
-        self.schedule.insert(due, Timer { id, ..timer });
+        meter.keep_bytes(TIMER_BYTES);
+        self.made += 1;
+        let (due, id) = (self.due_after(meter, timer.delay), self.made);
+        self.insert(due, Timer { id, ..timer });
         Some(id)
     }
 
     /// Clear a timer, pending or running. Gives whether there was one.
-    pub(crate) fn clear_timer(&mut self, id: u32) -> bool {
-        if self.schedule.remove(id).is_some() {
-            self.heap.meter.release_bytes(TIMER_BYTES);
+    pub fn clear_timer(&mut self, meter: &mut Meter, id: u32) -> bool {
+        if self.remove(id).is_some() {
+            meter.release_bytes(TIMER_BYTES);
             return true;
         }
-        match self.schedule.running.as_mut().filter(|timer| timer.id == id) {
+        match self.running.as_mut().filter(|timer| timer.id == id) {
             Some(timer) => std::mem::take(&mut timer.repeats),
             None => false,
         }
     }
 
     /// Let a pending timer wait anew.
-    pub(crate) fn refresh_timer(&mut self, id: u32) {
-        if let Some(timer) = self.schedule.remove(id) {
-            let due = due_after(self, timer.delay);
-            self.schedule.insert(due, timer);
+    pub fn refresh_timer(&mut self, meter: &Meter, id: u32) {
+        if let Some(timer) = self.remove(id) {
+            let due = self.due_after(meter, timer.delay);
+            self.insert(due, timer);
         }
     }
 
-    /// Take the next timer, if it is due. Where all frames wait for a promise, only the timer that settles it is.
-    pub(crate) fn take_due_timer(&mut self) -> Result<Option<Timer>> {
-        let Some((due, id)) = self.next_timer() else {
-            self.heap.meter.timer.virtual_now = self.schedule.reached;
+    /// Take the next timer, if it is due. Where all frames wait for a promise, `blocked_on`, only the timer that
+    /// settles it is.
+    pub fn take_due_timer(&mut self, meter: &mut Meter, blocked_on: Option<Value>) -> Result<Option<Timer>> {
+        let Some((due, id)) = self.next_timer(blocked_on) else {
+            meter.timer.virtual_now = self.reached;
             return Ok(None);
         };
-        let now = match self.schedule.flow {
-            TimeFlow::Real => u64::try_from(self.heap.meter.timer.elapsed().as_millis()).unwrap_or(u64::MAX),
-            TimeFlow::Virtual | TimeFlow::Events => self.schedule.reached,
+        let now = match self.flow {
+            TimeFlow::Real => u64::try_from(meter.timer.elapsed().as_millis()).unwrap_or(u64::MAX),
+            TimeFlow::Virtual | TimeFlow::Events => self.reached,
         };
         if due > now {
-            self.heap.meter.timer.virtual_now = self.schedule.reached;
+            meter.timer.virtual_now = self.reached;
             return Ok(None);
         }
-        if self.schedule.flow != TimeFlow::Real {
-            let timer = &mut self.heap.meter.timer;
+        if self.flow != TimeFlow::Real {
+            let timer = &mut meter.timer;
             timer.virtual_now = timer.virtual_now.max(due);
-            if timer.virtual_now > self.heap.meter.limits.max_duration_ms {
-                return Err(timed_out(self.heap.meter.limits.max_duration_ms));
+            if timer.virtual_now > meter.limits.max_duration_ms {
+                return Err(timed_out(meter.limits.max_duration_ms));
             }
         }
-        self.heap.meter.release_bytes(TIMER_BYTES);
-        Ok(self.schedule.remove(id))
+        meter.release_bytes(TIMER_BYTES);
+        Ok(self.remove(id))
     }
 
     /// The next timer that can fire: when it is due, in milliseconds since the run began, and its number.
-    pub(crate) fn next_timer(&self) -> Option<(u64, u32)> {
-        let blocked = self.stack.blocked_on.filter(|_| self.is_blocked());
-        let settles = |timer: &Timer| matches!(timer.action, Action::Resolve(promise) if Some(promise) == blocked);
-        let mut pending = self.schedule.pending();
-        let next = if blocked.is_some() { pending.find(|(_, timer)| settles(timer)) } else { pending.next() };
+    pub fn next_timer(&self, blocked_on: Option<Value>) -> Option<(u64, u32)> {
+        let settles = |timer: &Timer| matches!(timer.action, Action::Resolve(promise) if Some(promise) == blocked_on);
+        let mut pending = self.pending();
+        let next = if blocked_on.is_some() { pending.find(|(_, timer)| settles(timer)) } else { pending.next() };
         next.map(|(due, timer)| (due, timer.id))
     }
 
     /// The callback of a timer begins.
-    pub(crate) fn begin_timer(&mut self, timer: Timer) {
-        self.schedule.running = Some(timer);
+    pub fn begin_timer(&mut self, timer: Timer) {
+        self.running = Some(timer);
     }
 
     /// The callback of a timer has returned: an interval waits anew.
-    pub(crate) fn end_timer(&mut self) {
-        if let Some(timer) = self.schedule.running.take().filter(|timer| timer.repeats) {
-            self.heap.meter.keep_bytes(TIMER_BYTES);
-            let due = due_after(self, timer.delay);
-            self.schedule.insert(due, timer);
+    pub fn end_timer(&mut self, meter: &mut Meter) {
+        if let Some(timer) = self.running.take().filter(|timer| timer.repeats) {
+            meter.keep_bytes(TIMER_BYTES);
+            let due = self.due_after(meter, timer.delay);
+            self.insert(due, timer);
         }
     }
-}
 
-/// When a timer that is set now is due. A part of a millisecond counts as a whole one, so that none fires early.
-fn due_after(vm: &Vm, delay: u64) -> u64 {
-    let now = u64::try_from(vm.script_time().as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-    now.saturating_add(delay)
+    /// When a timer that is set now is due. A part of a millisecond counts as a whole one, so that none fires early.
+    fn due_after(&self, meter: &Meter, delay: u64) -> u64 {
+        let now = u64::try_from(self.script_time(meter).as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        now.saturating_add(delay)
+    }
 }

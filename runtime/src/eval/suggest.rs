@@ -8,11 +8,11 @@ mod table;
 
 pub use other_language::other_language;
 
+use crate::eval::error;
 use crate::eval::node::OpKind;
 use crate::eval::property::PropertyKey;
 use crate::eval::registry::Registry;
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::trace::Missing;
 use crate::heap::trace::Notation;
@@ -43,12 +43,12 @@ pub fn not_a_function(vm: &mut Vm, callee: Span, function: Value, this: Value) -
     if vm.stack.current.is_prelude() {
         return not_a_callback(vm, function);
     }
-    let text = vm.callee_text(callee);
+    let text = vm.realm.callee_text(callee);
     if let Some((_, name)) = text.rsplit_once('.').filter(|_| this.is(Kind::Promise)) {
         let key = PropertyKey::Name(vm.heap.intern_text(name));
         unawaited::note_use(vm, this, PromiseUse::Method(key), Some(callee.start));
     }
-    let message = vm.not_a_function_text(callee);
+    let message = vm.realm.not_a_function_text(callee);
     let thrown = vm.type_error(&message);
     let Some((owner, name)) = text.rsplit_once('.') else { return thrown };
     let hides_app = !this.is(Kind::App)
@@ -79,9 +79,9 @@ pub fn not_a_function(vm: &mut Vm, callee: Span, function: Value, this: Value) -
 /// The error for what the prelude cannot call: V8 shows a value, and the callee that is called by `call` or `apply`.
 #[cold]
 fn not_a_callback(vm: &mut Vm, function: Value) -> Thrown {
-    let name = crate::eval::execute::function_of(&vm.realm.script.code, vm.realm.prelude, vm.stack.current).name;
+    let name = vm.realm.function(vm.stack.current).name;
     let calls = name.is_some_and(|name| vm.heap.atom_text(name).starts_with("Function_"));
-    let callee = match vm.calling_op() {
+    let callee = match error::calling_op(vm) {
         Some(OpKind::Call(call, _)) if calls => Some(call.callee_span),
         _ => None,
     };

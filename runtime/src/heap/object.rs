@@ -1,7 +1,7 @@
 //! Plain objects: shapes (hidden classes) with slots, and tables for objects with many or deleted keys.
 
 use super::table::Table;
-use super::{Heap, Slab, block, slab_cost};
+use super::{Action, Heap, NativeClosure, Slab, block, slab_cost};
 use crate::value::atom::{Atom, known};
 use crate::value::{Kind, Value};
 use smallvec::SmallVec;
@@ -234,6 +234,15 @@ impl Object {
 }
 
 impl Heap {
+    /// The target of a bound function, and its name with its first arguments.
+    pub fn applied(&self, function: Value) -> Option<(Value, &[Value])> {
+        let NativeClosure { action: Action::Apply, data: [target, _, own] } = self.native_closures[function.index()]
+        else {
+            return None;
+        };
+        Some((target, self.items(own)))
+    }
+
     /// A new empty object.
     #[inline]
     pub fn new_object(&mut self) -> Value {

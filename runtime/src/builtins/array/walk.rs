@@ -15,7 +15,7 @@ use crate::value::{Kind, Value};
 pub fn is_leaf(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (array, function) = (arg(arguments, 0), arg(arguments, 1));
     let is_leaf = matches!(array.kind(), Kind::Array | Kind::Uint8Array) && function.is(Kind::Function) && {
-        let function = vm.function(vm.heap.closures[function.index()].code);
+        let function = vm.realm.function(vm.heap.closures[function.index()].code);
         function.rest.is_none() && !matches!(function.body, Body::Ops)
     };
     Ok(Value::bool(is_leaf))

@@ -2,12 +2,10 @@
 
 use crate::builtins::Body;
 use crate::builtins::console;
-use crate::builtins::inspect;
-use crate::builtins::inspect::Options;
+use crate::builtins::inspect::{self, Options};
 use crate::builtins::registry::registry;
 use crate::builtins::url;
-use crate::eval::json;
-use crate::eval::json::Layout;
+use crate::eval::json::{self, Layout};
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::value::atom::known;

@@ -1,8 +1,7 @@
 //! `console.table`: rows and columns in a frame.
 
 use crate::builtins::console;
-use crate::builtins::inspect;
-use crate::builtins::inspect::{Options, too_much, width};
+use crate::builtins::inspect::{self, Options, too_much, width};
 use crate::builtins::url::coded;
 use crate::builtins::url::params;
 use crate::eval::json;

@@ -1,8 +1,7 @@
 //! `console.time`, `timeLog` and `timeEnd`. The time is that of the script, so that a replay logs the same.
 
 use super::{ENTRY, LOG, WARN, label};
-use crate::builtins::console;
-use crate::builtins::console::format;
+use crate::builtins::console::{self, format};
 use crate::builtins::number::format::fixed;
 use crate::eval::vm::Vm;
 use crate::meter::buffer::Buffer;
@@ -15,7 +14,7 @@ use std::time::Duration;
 /// `console.time(label)`
 pub(super) fn start(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = label(vm, arguments)?;
-    let now = vm.script_time();
+    let now = vm.schedule.script_time(&vm.heap.meter);
     if vm.output.console.timers.contains_key(&label) {
         return warn(vm, label, |label| format!("Label '{label}' already exists for console.time()")); // bounded: there
     }
@@ -43,7 +42,7 @@ fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
     let Some(&began) = vm.output.console.timers.get(&label) else {
         return warn(vm, label, |label| format!("No such label '{label}' for console.{method}()")); // bounded: there
     };
-    let duration = text(vm.script_time().saturating_sub(began));
+    let duration = text(vm.schedule.script_time(&vm.heap.meter).saturating_sub(began));
     let mut values = Buffer::new();
     for value in [vm.heap.string("%s: %s"), vm.heap.atom_string(label), vm.heap.string(&duration)] {
         values.push(vm, value)?;

@@ -117,16 +117,16 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
             return Ok(Value::number(f64::from(ordering as i8)));
         }
     }
-    vm.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
+    vm.heap.meter.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
     if may_have_runs {
-        vm.charge_piece(runs.expanding, 300)?;
+        vm.heap.meter.charge_piece(runs.expanding, 300)?;
         // Where letters are tailored, any may belong to a contraction.
         if runs.longest > LONG || !is_root {
             // The memory of the library for a run of characters.
             let _room = vm.heap.hold(runs.longest.saturating_mul(48))?;
             let a = prepared(vm, left, '\u{1}', runs.has_long_marks)?;
             let b = prepared(vm, right, '\u{2}', runs.has_long_marks)?;
-            vm.charge_piece((a.len() + b.len()) / 16, 300)?;
+            vm.heap.meter.charge_piece((a.len() + b.len()) / 16, 300)?;
             return Ok(Value::number(f64::from(order.compare(&a, &b) as i8)));
         }
     }

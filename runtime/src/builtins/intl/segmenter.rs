@@ -132,7 +132,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = vm.to_string(arg(arguments, 0))?;
     let length = vm.heap.str(string).bytes as usize;
     // The boundaries take several table look-ups a character.
-    vm.charge_piece(1 + length / 4, 300)?;
+    vm.heap.meter.charge_piece(1 + length / 4, 300)?;
     let has_words = is_word(segmenter.granularity);
     if has_words && let Some(script) = unspaced(vm, string)? {
         let message = format!("Segmenting words of {script} needs a dictionary, which AgentScript does not have");

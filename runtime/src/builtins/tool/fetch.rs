@@ -2,11 +2,9 @@
 //!
 //! Nothing here sends a request, and which hosts may be reached is for the host to decide.
 
-use crate::builtins::abort;
-use crate::builtins::abort::Listener;
+use crate::builtins::abort::{self, Listener};
 use crate::builtins::bytes;
-use crate::builtins::tool;
-use crate::builtins::tool::settle;
+use crate::builtins::tool::{self, settle};
 use crate::builtins::url::params::ParamsState;
 use crate::builtins::url::parse::parse;
 use crate::builtins::url::record::Url;

@@ -1,13 +1,11 @@
 //! Calls of host functions: see [`Linker`](crate::linker::Linker).
 
 use crate::builtins::registry::registry;
-use crate::builtins::tool;
-use crate::builtins::tool::settle;
 use crate::builtins::tool::waiting;
+use crate::builtins::tool::{self, settle};
 use crate::eval::activation::Called;
 use crate::eval::calls::Style;
-use crate::eval::json;
-use crate::eval::json::LEVELS;
+use crate::eval::json::{self, LEVELS};
 use crate::eval::linker::{ARGUMENTS, Binding, SyncFunction};
 use crate::eval::vm::Vm;
 use crate::heap::Class;

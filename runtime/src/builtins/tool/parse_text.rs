@@ -4,8 +4,7 @@
 //! that nearly has it costs no memory.
 
 use super::super::arg;
-use crate::builtins::tool;
-use crate::builtins::tool::settle;
+use crate::builtins::tool::{self, settle};
 use crate::eval::json;
 use crate::eval::vm::Vm;
 use crate::heap::Class;

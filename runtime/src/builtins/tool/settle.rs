@@ -1,12 +1,10 @@
 //! Answers of the host to tool calls.
 
-use crate::builtins::tool;
-use crate::builtins::tool::fetch;
 use crate::builtins::tool::function;
+use crate::builtins::tool::{self, fetch};
 use crate::eval::calls::{Open, Style};
 use crate::eval::execute;
-use crate::eval::json;
-use crate::eval::json::LEVELS;
+use crate::eval::json::{self, LEVELS};
 use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::heap::promise::State;
@@ -31,7 +29,7 @@ pub(crate) fn settle_call(vm: &mut Vm, id: CallId, result: std::result::Result<S
             let Thrown(cause) = fatal(error, vm.short_text(tool, MAX_NAME_BYTES)?);
             return Err(match (*cause, place) {
                 (Cause::Stop(mut failure), Some((code, offset))) => {
-                    failure.location = vm.location(code, offset);
+                    failure.location = vm.realm.location(code, offset);
                     Thrown::stop(*failure)
                 }
                 (cause, _) => Thrown(Box::new(cause)),

@@ -10,6 +10,7 @@ use super::{coded, state};
 use crate::builtins::headers::HeadersState;
 use crate::builtins::inspect;
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
+use crate::eval::callable;
 use crate::eval::json;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
@@ -544,7 +545,7 @@ pub fn received(vm: &mut Vm, value: Value) -> Result<String> {
         return Ok(vm.to_text_lossy(value));
     }
     if value.is_callable() {
-        return Ok(format!("function {}", vm.callable_name(value))); // bounded: the name is cut
+        return Ok(format!("function {}", callable::name(vm, value))); // bounded: the name is cut
     }
     if value.is_object() {
         return Ok(format!("an instance of {}", json::class_name(vm, value))); // bounded: a class of ours

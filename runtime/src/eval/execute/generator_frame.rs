@@ -1,8 +1,7 @@
 //! Generators: their frames leave the stack at `yield`, and their values go to who has resumed them.
 
 use super::{Context, Exit, Onward};
-use crate::eval::execute;
-use crate::eval::execute::leave;
+use crate::eval::execute::{self, leave};
 use crate::eval::generator;
 use crate::eval::job;
 use crate::eval::node::{OpKind, PASSING};
@@ -63,13 +62,13 @@ pub(super) fn yield_frame<'s>(vm: &mut Vm, context: &Context<'s>, value: Value, 
                 return leave::hand_over(vm, context, promise, waiter);
             };
             match generator::onward(vm, &frame, context.stack.slots(frame.slots), how, value) {
-                crate::eval::generator::Onward::At(pc) => {
+                generator::Onward::At(pc) => {
                     if let Some(frame) = vm.stack.frames.last_mut() {
                         frame.pc = pc;
                     }
                     execute::topmost(vm, context)
                 }
-                crate::eval::generator::Onward::Thrown => leave::unwind(vm, context, Thrown::value(value)),
+                generator::Onward::Thrown => leave::unwind(vm, context, Thrown::value(value)),
             }
         }
         After::Call | After::Async(..) | After::Job(_) | After::Nested => Err(Exit::Idle),

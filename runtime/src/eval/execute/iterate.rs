@@ -3,10 +3,9 @@
 use super::{Context, Done};
 use crate::eval::activation::Called;
 use crate::eval::code::Function;
-use crate::eval::execute;
-use crate::eval::execute::call;
-use crate::eval::generator;
-use crate::eval::generator::{Resumed, Resumption};
+use crate::eval::error;
+use crate::eval::execute::{self, call};
+use crate::eval::generator::{self, Resumed, Resumption};
 use crate::eval::iterator::IterationStart;
 use crate::eval::node::{CLOSING, Delegate, GetIterator, Node, OpKind, Spread};
 use crate::eval::stack::Slots;
@@ -237,7 +236,7 @@ pub(super) fn list(
 /// The text of what the script spreads in an array, where the prelude takes its items.
 #[cold]
 fn spread_text(vm: &Vm) -> Option<String> {
-    let span = match vm.calling_op()? {
+    let span = match error::calling_op(vm)? {
         OpKind::List(_, Spread::Element(span), _) if vm.stack.current.is_prelude() => *span,
         _ => return None,
     };

@@ -1,8 +1,7 @@
 //! Leaving frames: returns, exceptions, and suspension.
 
 use super::{Active, Context, Exit, Onward};
-use crate::eval::execute;
-use crate::eval::execute::generator_frame;
+use crate::eval::execute::{self, generator_frame};
 use crate::eval::generator;
 use crate::eval::job;
 use crate::eval::stack::Slots;

@@ -1,10 +1,11 @@
 //! Calls.
 
 use super::{Built, Expression, Local, Node, Slots};
+use crate::eval::error;
+use crate::eval::iterator;
 use crate::eval::native::NativeFn;
 use crate::eval::suggest;
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::frame::FunctionRef;
 use crate::meter::buffer::Buffer;
@@ -51,15 +52,15 @@ impl Spread {
     pub fn not_iterable(self, vm: &mut Vm, value: Value) -> Thrown {
         unawaited::note_use(vm, value, PromiseUse::Iterate, None);
         match self {
-            Self::Element(span) => vm.not_iterable_at(value, span, Walk::Spread),
+            Self::Element(span) => iterator::not_iterable_at(vm, value, span, Walk::Spread),
             Self::Last(span) if value.is_nullish() => {
-                let text = vm.value_text(span);
+                let text = error::value_text(vm, span);
                 let what = vm.to_text_lossy(value);
                 vm.type_error(&format!("{text} is not iterable (cannot read property {what})"))
             }
             Self::Last(_) => vm.type_error("Spread syntax requires ...iterable[Symbol.iterator] to be a function"),
             Self::Among(Some(callee)) => {
-                let text = vm.value_text(callee);
+                let text = error::value_text(vm, callee);
                 vm.type_error(&format!("{text} is not iterable (cannot read property Symbol(Symbol.iterator))"))
             }
             Self::Among(None) => vm.not_iterable(value),

@@ -1,9 +1,10 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
 use super::{Argument, Expression, Node, Slots};
+use crate::eval::iterator;
+use crate::eval::property;
 use crate::eval::suggest;
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::frame::FunctionRef;
 use crate::heap::object::INLINE;
@@ -350,7 +351,7 @@ impl Node for ObjectLiteral {
                 }
                 Part::Spread(value) => {
                     let source = value.eval(vm, fp)?;
-                    vm.copy_properties(source, object, &[]).map_err(|thrown| thrown.at(vm, self.at))?;
+                    property::copy_properties(vm, source, object, &[]).map_err(|thrown| thrown.at(vm, self.at))?;
                 }
             }
         }
@@ -400,7 +401,7 @@ impl Node for MakeIterator {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = self.value.eval(vm, fp)?;
         match self.origin {
-            program::Origin::Source(span) => vm.iterator_of(value, span, Walk::Pattern),
+            program::Origin::Source(span) => iterator::iterator_of(vm, value, span, Walk::Pattern),
             program::Origin::Item if !vm.is_iterable(value) => {
                 Err(suggest::not_iterable_item(vm, value).at(vm, self.at))
             }
@@ -446,7 +447,7 @@ fn template_object(vm: &mut Vm, index: usize) -> Result {
     let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| vm.heap.atom_string(text))).collect();
     let raw = raw.iter().map(|&text| vm.heap.atom_string(text)).collect();
     let (cooked, raw) = (vm.heap.new_array(cooked), vm.heap.new_array(raw));
-    vm.define(cooked, crate::eval::property::PropertyKey::Name(known::RAW), raw);
+    vm.define(cooked, property::PropertyKey::Name(known::RAW), raw);
     let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
     vm.heap.add_flags(cooked, frozen);
     vm.heap.add_flags(raw, frozen);

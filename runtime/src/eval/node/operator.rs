@@ -2,8 +2,7 @@
 
 use super::{Built, Constant, Expression, Node, Slots, local, operand};
 use crate::eval::operator::{compare, quick_arithmetic};
-use crate::eval::unawaited;
-use crate::eval::unawaited::PromiseUse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};

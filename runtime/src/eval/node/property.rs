@@ -1,7 +1,8 @@
 //! Properties: read, written, deleted.
 
 use super::{Built, Expression, Node, Slots, local, operand};
-use crate::eval::property::PropertyKey;
+use crate::eval::error;
+use crate::eval::property::{self, PropertyKey};
 use crate::eval::unawaited;
 use crate::eval::vm::Vm;
 use crate::heap::object::Hint;
@@ -249,7 +250,7 @@ impl RequireObject {
         let what = vm.to_text_lossy(value);
         let first = self.first.map(|first| vm.heap.atom_text(first));
         let text = match self.origin {
-            Origin::Source(span) => vm.value_text(span),
+            Origin::Source(span) => error::value_text(vm, span),
             Origin::Item | Origin::Value | Origin::Part => vm.describe_typed(value),
         };
         let message = match (self.origin, first) {
@@ -287,7 +288,7 @@ impl Node for ObjectRest {
             taken.push(vm.to_property_key(key)?);
         }
         let rest = vm.heap.new_object();
-        vm.copy_properties(object, rest, &taken)?;
+        property::copy_properties(vm, object, rest, &taken)?;
         Ok(rest)
     }
 }

@@ -1,7 +1,9 @@
 //! Properties written and deleted, in strict mode.
 
 use super::PropertyKey;
+use crate::eval::property::own_symbols;
 use crate::eval::property::refuse;
+use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
@@ -387,4 +389,31 @@ fn read_only(vm: &mut Vm, object: Value, key: PropertyKey) -> Thrown {
     let (key, text) = (vm.key_text(key), vm.describe(object));
     let what = vm.type_of(object);
     vm.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
+}
+
+/// Copy the own enumerable properties of a value to an object, but for some keys: spread.
+pub fn copy_properties(vm: &mut Vm, source: Value, target: Value, taken: &[PropertyKey]) -> Result<()> {
+    if !source.is_object() && !source.is_string() {
+        return Ok(());
+    }
+    if source.is(Kind::Promise) {
+        unawaited::note_use(vm, source, PromiseUse::Properties, None);
+    }
+    let keys = vm.charged_keys(source, false)?;
+    vm.work(keys.len() / 8 * taken.len())?;
+    for key in keys {
+        vm.work(1)?;
+        if !taken.contains(&key)
+            && let Some(value) = vm.own_property(source, key)?
+        {
+            vm.define(target, key, value);
+        }
+    }
+    for (symbol, value) in own_symbols(vm, source)? {
+        let key = PropertyKey::Name(symbol);
+        if !taken.contains(&key) {
+            vm.define(target, key, value);
+        }
+    }
+    Ok(())
 }
