@@ -3,8 +3,8 @@
 use super::Inspector;
 use crate::builtins::encoding::Decoding;
 use crate::builtins::inspect;
+use crate::builtins::url;
 use crate::builtins::url::params::{self, ParamsState};
-use crate::builtins::url::{self, params};
 use crate::heap::Yields;
 use crate::meter::buffer::Buffer;
 use crate::value::family::Family;
