@@ -29,7 +29,6 @@ mod span;
 mod diagnostic;
 pub mod refused;
 mod options;
-mod spare;
 // From text to the syntax tree.
 mod fence;
 mod token;

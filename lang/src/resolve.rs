@@ -14,7 +14,6 @@
 // A module imports only from modules declared above it; a test holds it.
 mod text;
 mod scope;
-mod memory;
 mod splits;
 mod reference;
 mod refuse;
@@ -39,7 +38,6 @@ use crate::regexp;
 use crate::span::Span;
 use function::Running;
 use hashbrown::HashMap;
-use memory::Memory;
 use scope::{Bindings, Scope};
 use splits::{expr, stmt};
 use text::Texts;
@@ -62,10 +60,7 @@ pub(crate) fn resolve<'p>(
     let resolver = walk(script, options, arena, Assumed::default())?;
     let resolver = match resolver.known() {
         None => resolver,
-        Some(known) => {
-            resolver.end();
-            walk(script, options, arena, known)?
-        }
+        Some(known) => walk(script, options, arena, known)?,
     };
     Ok(resolver.program())
 }
@@ -168,20 +163,16 @@ impl<'a, 'p> Resolver<'a, 'p> {
     /// Creates a resolver for a source of so many bytes, with the capacity that most scripts of this length need.
     fn new(options: &'a Options<'a>, arena: &'p Arena, bytes: usize, assumed: Assumed) -> Self {
         let usual = |each: usize, most: usize| (bytes / each).min(most);
-        let Memory { texts, bindings, mut scopes, mut captured, mut functions, statements } = Memory::take();
-        scopes.reserve(usual(20, 16));
-        captured.reserve(usual(48, 8));
-        functions.reserve(usual(48, 8));
         Self {
             options,
             assumed,
             arena,
-            spare_lists: statements,
-            texts: Texts::with_capacity(usual(14, 256), texts),
-            bindings: Bindings::with_capacity(usual(24, 32), bindings),
-            scopes,
-            functions,
-            captured,
+            spare_lists: Vec::new(),
+            texts: Texts::with_capacity(usual(14, 256)),
+            bindings: Bindings::with_capacity(usual(24, 32)),
+            scopes: Vec::with_capacity(usual(20, 16)),
+            functions: Vec::with_capacity(usual(48, 8)),
+            captured: Vec::with_capacity(usual(48, 8)),
             captures: HashMap::new(),
             current: Running::default(),
             globals: Vec::new(),

@@ -5,7 +5,6 @@
 
 pub mod buffer;
 pub mod cost;
-pub mod spare;
 pub mod timer;
 
 use crate::interface::error_code::ErrorCode;

@@ -5,7 +5,6 @@ use crate::builtins::registry::{compiled_prelude, registry};
 use crate::eval::build::{Origin, build};
 use crate::eval::linker::Linker;
 use crate::eval::prelude::plain_call;
-use crate::eval::script::stored;
 use crate::eval::suggest::{FENCE_TAGS, other_language};
 use crate::interface::host::{FETCH, Tools, is_tool_of};
 use crate::interface::limits::Policy;
@@ -139,7 +138,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             let missing = intl::MISSING.iter().map(|missing| missing.name.to_owned());
             let disabled = disabled.into_iter().map(|(name, _)| name).chain(missing).collect();
             Ok(Arc::new(Script {
-                source: stored(source),
+                source: source.to_owned(),
                 code: build(&program, registry, Origin::Script { prelude, linker: &linker, has_fetch: options.fetch }),
                 registry,
                 prelude,

@@ -1,14 +1,6 @@
 //! The texts of a program: one piece of memory, however many there are.
 
 use super::TextId;
-use crate::spare;
-use std::cell::Cell;
-
-thread_local! {
-    /// The memory of the texts of the last program of the thread.
-    static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    static ENDS: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
-}
 
 /// Texts in WTF-8, behind each other.
 #[derive(Clone, Debug, Default)]
@@ -18,20 +10,10 @@ pub struct Texts {
     ends: Vec<u32>,
 }
 
-impl Drop for Texts {
-    fn drop(&mut self) {
-        spare::put_back(&BYTES, std::mem::take(&mut self.bytes));
-        spare::put_back(&ENDS, std::mem::take(&mut self.ends));
-    }
-}
-
 impl Texts {
     /// Creates texts with room for so many of usual length.
     pub(crate) fn with_capacity(count: usize) -> Self {
-        let (mut bytes, mut ends) = (spare::take(&BYTES), spare::take(&ENDS));
-        bytes.reserve(8 * count);
-        ends.reserve(count);
-        Self { bytes, ends }
+        Self { bytes: Vec::with_capacity(8 * count), ends: Vec::with_capacity(count) }
     }
 
     /// Adds a text.

@@ -1,6 +1,5 @@
 //! The end of the walk: the program with the places of its bindings, and which calls split.
 
-use super::memory::Memory;
 use super::scope::Bindings;
 use super::{Assumed, Resolver, count, expr};
 use crate::options::PlainCall;
@@ -15,17 +14,11 @@ impl<'p> Resolver<'_, 'p> {
         is_wrong.then(|| Assumed { written: self.texts.written(), iterables: self.iterables })
     }
 
-    /// Ends a walk that has assumed something wrong; the next one uses its memory.
-    pub(super) fn end(self) {
-        let Self { texts, bindings, scopes, functions, captured, spare_lists: statements, .. } = self;
-        let (_, texts) = texts.into_parts();
-        Memory { texts, bindings: bindings.into_memory(), scopes, captured, functions, statements }.put_back();
-    }
-
+    /// The program.
     pub(super) fn program(self) -> Program<'p> {
-        let Self { texts, bindings, scopes, mut functions, captured, captures, iterables, .. } = self;
+        let Self { texts, bindings, mut functions, captured, captures, iterables, .. } = self;
         let written = texts.written();
-        let (texts, memory) = texts.into_parts();
+        let texts = texts.into_list();
         for (function, own) in functions.iter_mut().zip(&captured) {
             function.first_capture = function.slots;
             function.slots += count(own.bindings.len());
@@ -48,15 +41,6 @@ impl<'p> Resolver<'_, 'p> {
             }
         }
         let program_functions = self.arena.copy(&functions);
-        Memory {
-            texts: memory,
-            bindings: bindings.into_memory(),
-            scopes,
-            captured,
-            functions,
-            statements: self.spare_lists,
-        }
-        .put_back();
         let mut free = self.free;
         free.sort_by_key(|(_, span)| span.start);
         Program {

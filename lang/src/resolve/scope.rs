@@ -12,21 +12,14 @@ use std::ops::{Index, IndexMut};
 pub(super) struct Bindings(Vec<Binding>);
 
 impl Bindings {
-    /// Creates the bindings with room for so many, in the memory of other ones.
-    pub(super) fn with_capacity(count: usize, mut memory: Vec<Binding>) -> Self {
-        memory.reserve(count);
-        Self(memory)
+    /// With room for so many bindings.
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
     }
 
     /// Returns all bindings.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Binding> {
         self.0.iter()
-    }
-
-    /// Their memory.
-    pub(super) fn into_memory(mut self) -> Vec<Binding> {
-        self.0.clear();
-        self.0
     }
 
     fn push(&mut self, binding: Binding) -> BindingId {

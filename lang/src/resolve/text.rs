@@ -13,25 +13,15 @@ pub(super) struct Texts {
     facts: Vec<Facts>,
 }
 
-/// The memory of interned texts.
-pub(super) type Memory = (Table, Vec<Facts>);
-
 /// Hashes with their texts: a power of two of entries, at most half of them in use, each at the first free one from the
 /// index on that the hash selects.
 #[derive(Default)]
-pub(super) struct Table(Vec<(u32, Option<TextId>)>);
+struct Table(Vec<(u32, Option<TextId>)>);
 
 impl Table {
-    /// Returns the number of entries.
-    pub(super) fn capacity(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Removes all, and makes room for so many texts.
-    fn clear(&mut self, count: usize) {
-        let len = (2 * count).next_power_of_two().max(16);
-        self.0.clear();
-        self.0.resize(len, (0, None));
+    /// With room for so many texts.
+    fn with_capacity(count: usize) -> Self {
+        Self(vec![(0, None); (2 * count).next_power_of_two().max(16)])
     }
 
     #[cold]
@@ -72,11 +62,14 @@ pub(super) struct Facts {
 }
 
 impl Texts {
-    /// Creates a table with room for so many texts, in the memory of other ones.
-    pub(super) fn with_capacity(count: usize, (mut table, mut facts): Memory) -> Self {
-        facts.reserve(count);
-        table.clear(count);
-        Self { table, hasher: DefaultHashBuilder::default(), list: program::Texts::with_capacity(count.min(64)), facts }
+    /// With room for so many texts.
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self {
+            table: Table::with_capacity(count),
+            hasher: DefaultHashBuilder::default(),
+            list: program::Texts::with_capacity(count.min(64)),
+            facts: Vec::with_capacity(count),
+        }
     }
 
     /// Returns the number of a text.
@@ -140,10 +133,9 @@ impl Texts {
         self.facts.iter().any(|facts| facts.written && facts.plain_method == Some(true))
     }
 
-    /// Returns all texts, and the memory of the rest.
-    pub(super) fn into_parts(mut self) -> (program::Texts, Memory) {
-        self.facts.clear();
-        (self.list, (self.table, self.facts))
+    /// All texts.
+    pub(super) fn into_list(self) -> program::Texts {
+        self.list
     }
 }
 

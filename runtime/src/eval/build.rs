@@ -10,7 +10,7 @@ mod iterate;
 mod lower;
 mod statement;
 
-use crate::eval::code::{self, Code, Function, Handler, Outer};
+use crate::eval::code::{Code, Function, Handler, Outer};
 use crate::eval::linker::Linker;
 use crate::eval::node::{self, Body, Delegate, Expression, Op, OpKind};
 use crate::eval::prelude::Prelude;
@@ -18,7 +18,6 @@ use crate::eval::registry::Registry;
 use crate::heap::atoms::ProgramTexts;
 use crate::heap::frame::FunctionRef;
 use crate::interface::host::FETCH;
-use crate::meter::spare;
 use crate::value::atom::Atom;
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
@@ -34,14 +33,6 @@ const NODE_BYTES: usize = 48;
 
 /// How many labels most functions have at most.
 const USUAL_LABELS: usize = 16;
-
-/// Most operations of a list whose memory is kept.
-const MAX_SPARE_OPS: usize = 512;
-
-thread_local! {
-    /// The memory of the list in which the thread has built its last function: an empty list.
-    static SPARE_OPS: Cell<Vec<Op>> = const { Cell::new(Vec::new()) };
-}
 
 /// Build the code of a program.
 pub fn build<'p>(program: &'p Program<'p>, registry: &'static Registry, origin: Origin<'p>) -> Code {
@@ -65,19 +56,14 @@ pub fn build<'p>(program: &'p Program<'p>, registry: &'static Registry, origin: 
         literals,
         iterables,
         bytes: Cell::new(0),
-        spare_ops: Cell::new(SPARE_OPS.try_with(Cell::take).unwrap_or_default()),
+        spare_ops: Cell::new(Vec::new()),
     };
-    let functions: Vec<Box<Function>> =
-        (0..program.functions.len()).map(|id| Box::new(builder.function(FunctionId(id as u32)))).collect();
-    let spare_ops = builder.spare_ops.take();
-    if spare_ops.capacity() <= MAX_SPARE_OPS {
-        // A thread that ends keeps nothing.
-        _ = SPARE_OPS.try_with(|spare| spare.set(spare_ops));
-    }
+    let functions: Vec<Function> =
+        (0..program.functions.len()).map(|id| builder.function(FunctionId(id as u32))).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let atom = |text: &TextId| atoms[text.0 as usize];
     Code {
-        bytes: builder.bytes.get() + functions.len() * size_of::<(Function, Box<Function>)>() + text_bytes,
+        bytes: builder.bytes.get() + functions.len() * size_of::<Function>() + text_bytes,
         functions,
         globals: program.globals.iter().map(atom).collect(),
         iterated: program.iterated.clone(),
@@ -261,7 +247,7 @@ impl Builder<'_> {
             at: function.span.start,
         };
         let body = lowering.body(function);
-        let mut ops = spare::list(&code::SPARE_OPS, lowering.ops.len());
+        let mut ops = Vec::with_capacity(lowering.ops.len());
         ops.append(&mut lowering.ops);
         self.spare_ops.set(lowering.ops);
         Function {

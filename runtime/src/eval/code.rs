@@ -4,18 +4,15 @@ use crate::eval::node::{Body, Op};
 use crate::eval::stack::Window;
 use crate::heap::atoms::ProgramTexts;
 use crate::heap::frame::Frame;
-use crate::meter::spare::{self, Spares};
 use crate::value::atom::Atom;
 use agentscript_lang::Span;
 use agentscript_lang::program::{ResultSource, Slot};
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// A compiled script, or the prelude.
 pub struct Code {
     /// Its functions; the main function comes first.
-    #[expect(clippy::vec_box, reason = "no block of a kilobyte is allocated: see `spare`")]
-    pub functions: Vec<Box<Function>>,
+    pub functions: Vec<Function>,
     /// About how many bytes it takes.
     pub bytes: usize,
     /// Its texts.
@@ -74,17 +71,6 @@ pub struct Function {
     pub handlers: Box<[Handler]>,
     /// The variable whose value it calls, where it does nothing else: `() => reject(new Error('late'))`.
     pub settles: Option<Outer>,
-}
-
-thread_local! {
-    /// The memory of lists of operations that were dropped.
-    pub static SPARE_OPS: Spares<Op> = const { Cell::new(Vec::new()) };
-}
-
-impl Drop for Function {
-    fn drop(&mut self) {
-        spare::put_back(&SPARE_OPS, std::mem::take(&mut self.ops));
-    }
 }
 
 /// A variable of an enclosing function.

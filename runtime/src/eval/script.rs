@@ -4,8 +4,6 @@ use crate::eval::code::Code;
 use crate::eval::linker::Linker;
 use crate::eval::prelude::Prelude;
 use crate::eval::registry::Registry;
-use crate::meter::spare::{self, Spares};
-use std::cell::Cell;
 
 /// A compiled script: immutable, shared between threads and runs.
 pub struct Script {
@@ -18,24 +16,6 @@ pub struct Script {
     pub(crate) prelude: &'static Prelude,
     /// The names that are switched off.
     pub(crate) disabled: Box<[String]>,
-}
-
-thread_local! {
-    /// The memory of sources that were dropped.
-    static SPARE_SOURCES: Spares<u8> = const { Cell::new(Vec::new()) };
-}
-
-/// A copy of a source.
-pub(crate) fn stored(source: &str) -> String {
-    let mut text = String::from_utf8(spare::list(&SPARE_SOURCES, source.len())).unwrap_or_default();
-    text.push_str(source);
-    text
-}
-
-impl Drop for Script {
-    fn drop(&mut self) {
-        spare::put_back(&SPARE_SOURCES, std::mem::take(&mut self.source).into_bytes());
-    }
 }
 
 impl Script {
