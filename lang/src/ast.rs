@@ -42,7 +42,6 @@ pub const MAX_DEPTH: u16 = 256;
 impl<T: Depth> Node<T> {
     /// Creates a node; returns also whether the tree below is as high as the parser builds at most.
     // Inline with all it calls: where the kind is known, its depth is that of one or two parts.
-    #[inline(always)]
     pub(crate) fn new(kind: T, span: Span) -> (Self, bool) {
         let depth = kind.depth() + 1;
         (Self { kind, span, depth: depth.min(MAX_DEPTH + 1) }, depth <= MAX_DEPTH)

@@ -14,7 +14,6 @@ mod tests;
 pub(crate) use number::{bigint, number, number_key, number_text};
 
 /// Creates a node from one offset to another.
-#[inline(always)]
 pub(crate) fn node<'s, T: Depth + Copy>(
     arena: &'s Arena,
     covers: &Covers<'_>,
@@ -29,13 +28,11 @@ pub(crate) fn node<'s, T: Depth + Copy>(
 pub(crate) use escape::name as unescaped;
 
 /// Returns a name, with its escapes decoded.
-#[inline]
 pub(crate) fn name<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
     if text.contains('\\') { Ok(arena.text(escape::name(text, start)?.into())) } else { Ok(text) }
 }
 
 /// Returns a name with its span, its escapes decoded.
-#[inline]
 pub(crate) fn name_node<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Name<'s>> {
     Ok(Name { text: name(arena, text, start)?, span: span_of(text, start) })
 }

@@ -401,7 +401,6 @@ impl<'s> Layout<'s> {
     }
 
     /// Whether a token is only what it is: no rule of [`Self::in_context`] can apply to it.
-    #[inline(always)]
     fn is_plain(&self, token: Token, newline: bool) -> bool {
         let follows = match self.position {
             Position::Name => token == Token::Ident,
@@ -492,7 +491,6 @@ impl<'s> Layout<'s> {
             }
     }
 
-    #[inline(always)]
     fn operand(&mut self, token: Token, span: Span) {
         self.emit(token, span);
         self.position = Position::After;
@@ -553,7 +551,6 @@ impl<'s> Layout<'s> {
         self.raw.bump(offset as usize);
     }
 
-    #[inline(always)]
     fn emit(&mut self, token: Token, span: Span) {
         if self.position == Position::Start {
             self.frame.statement = self.out.len();
@@ -561,13 +558,11 @@ impl<'s> Layout<'s> {
         self.emit_inside(token, span);
     }
 
-    #[inline(always)]
     fn emit_inside(&mut self, token: Token, span: Span) {
         self.ended = Ended::Operand;
         self.out.push((span.start, token, span.end));
     }
 
-    #[inline(always)]
     fn last(&self) -> Option<Token> {
         self.out.last().map(|&(_, token, _)| token)
     }

@@ -31,7 +31,6 @@ impl<'s> Covers<'s> {
     }
 
     /// Returns the text of a token.
-    #[inline]
     pub(crate) fn text(&self, start: u32, end: u32) -> &'s str {
         Span::new(start, end).text(self.source)
     }
@@ -100,7 +99,6 @@ impl<'s> Covers<'s> {
 }
 
 /// Creates a node of the tree.
-#[inline(always)]
 pub(crate) fn node<'s, T: Depth + Copy>(arena: &'s Arena, covers: &Covers<'_>, kind: T, span: Span) -> &'s Node<T> {
     let (node, fits) = Node::new(kind, span);
     if !fits && covers.too_deep.get().is_none() {

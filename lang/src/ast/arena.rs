@@ -66,7 +66,6 @@ impl Arena {
     }
 
     /// Makes room for so many bytes.
-    #[inline(always)]
     fn room(&self, bytes: usize) {
         if self.0.chunk_capacity() < bytes + ALIGNMENT {
             self.grow(bytes);
@@ -82,14 +81,12 @@ impl Arena {
     }
 
     /// Moves a part into the arena.
-    #[inline(always)]
     pub(crate) fn alloc<T: Copy>(&self, value: T) -> &T {
         self.room(size_of::<T>());
         self.0.alloc(value)
     }
 
     /// Adds an item to a list.
-    #[inline(always)]
     pub(crate) fn push<'s, T: Copy>(&'s self, list: List<'s, T>, item: T) -> List<'s, T> {
         List { last: Some(self.alloc(Link { item, before: list.last })), len: list.len + 1 }
     }

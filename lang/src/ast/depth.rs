@@ -9,42 +9,36 @@ pub trait Depth {
 }
 
 impl<T> Depth for Node<T> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         self.depth
     }
 }
 
 impl<T: Depth + ?Sized> Depth for &T {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         (**self).depth()
     }
 }
 
 impl<T: Depth> Depth for Option<T> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         self.as_ref().map_or(0, T::depth)
     }
 }
 
 impl<T: Depth> Depth for [T] {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         self.iter().map(T::depth).max().unwrap_or(0)
     }
 }
 
 impl<A: Depth, B: Depth> Depth for (A, B) {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         self.0.depth().max(self.1.depth())
     }
 }
 
 impl Depth for Binary {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         0
     }
@@ -56,7 +50,6 @@ macro_rules! deepest {
 }
 
 impl Depth for StmtKind<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::Break(_) | Self::Continue(_) | Self::Empty => 0,
@@ -79,7 +72,6 @@ impl Depth for StmtKind<'_> {
 }
 
 impl Depth for ExprKind<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::BigInt(_) | Self::Bool(_) | Self::Name(_) | Self::Null | Self::Number(_) => 0,
@@ -104,7 +96,6 @@ impl Depth for ExprKind<'_> {
 }
 
 impl Depth for PatternKind<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::Array(items) => items.depth(),
@@ -118,7 +109,6 @@ impl Depth for PatternKind<'_> {
 }
 
 impl Depth for Property<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::Method(key, function) => deepest!(key, function),
@@ -130,7 +120,6 @@ impl Depth for Property<'_> {
 }
 
 impl Depth for Key<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::Computed(key) => key.depth(),
@@ -140,7 +129,6 @@ impl Depth for Key<'_> {
 }
 
 impl Depth for Body<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::Block(body) => body.depth(),
@@ -150,7 +138,6 @@ impl Depth for Body<'_> {
 }
 
 impl Depth for ForHead<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         match self {
             Self::Declare(_, target) | Self::Assign(target) => target.depth(),
@@ -159,28 +146,24 @@ impl Depth for ForHead<'_> {
 }
 
 impl Depth for Function<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         deepest!(self.params, self.body)
     }
 }
 
 impl Depth for Declarator<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         deepest!(self.target, self.init)
     }
 }
 
 impl Depth for Case<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         deepest!(self.test, self.body)
     }
 }
 
 impl Depth for Catch<'_> {
-    #[inline(always)]
     fn depth(&self) -> u16 {
         deepest!(self.binding, self.body)
     }

@@ -83,7 +83,6 @@ impl Layout<'_> {
         }
     }
 
-    #[inline(always)]
     pub(super) fn open(&mut self, token: Token, kind: Kind, position: Position, span: Span) -> Result<()> {
         if self.frames.len() >= MAX_OPEN {
             return Err(Box::new(Diagnostic::syntax("this is nested too deeply", span)));
@@ -95,7 +94,6 @@ impl Layout<'_> {
         Ok(())
     }
 
-    #[inline(always)]
     pub(super) fn close(&mut self, token: Token, position: Position, span: Span) -> Result<()> {
         let closing = match self.frame.kind {
             Kind::Paren(_) | Kind::ForHead => Token::RParen,

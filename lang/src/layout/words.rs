@@ -66,7 +66,6 @@ impl Layout<'_> {
     }
 
     /// Whether the innermost bracket is an object literal whose next key has not been read.
-    #[inline(always)]
     pub(super) fn key_due(&self) -> bool {
         matches!(self.frame.kind, Kind::Object) && !self.frame.keyed
     }

@@ -310,7 +310,6 @@ pub(super) fn array_index(key: &[u8]) -> Option<u32> {
 }
 
 /// Creates an expression. Not inlined: assignments make many, and are fewer than other expressions.
-#[inline(never)]
 fn expr(kind: ExprKind<'_>, span: Span) -> Expr<'_> {
     super::expr(kind, span)
 }

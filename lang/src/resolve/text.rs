@@ -87,7 +87,6 @@ impl Texts {
     }
 
     /// Adds a text, whose place in the table is this, and returns its number.
-    #[inline(never)]
     fn add(&mut self, text: &[u8], key: u32, at: usize) -> TextId {
         let id = TextId(count(self.facts.len()));
         self.list.push(text);
@@ -147,7 +146,6 @@ fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u32 {
 }
 
 /// Whether two texts are the same. Most are short, and are compared without a loop or a call.
-#[inline(always)]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
