@@ -4,7 +4,7 @@
 mod lists;
 
 use codecall::index::{Index, Segments};
-use codecall::seen::Seen;
+use codecall::result_shapes::ResultShapes;
 use codecall::signatures::{Extent, SignatureList};
 use codecall::store::MemoryShapes;
 use cpu_time::ThreadTime;
@@ -62,7 +62,7 @@ fn search(criterion: &mut Criterion) {
 fn signatures(criterion: &mut Criterion) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/search");
     let files = lists::files(&folder.join("tools"));
-    let seen = Seen::new(Arc::new(MemoryShapes::default()), false);
+    let seen = ResultShapes::new(Arc::new(MemoryShapes::default()), false);
     for (tools, extent) in [(300, Extent::Auto), (3_000, Extent::Auto), (3_000, Extent::Tokens(100_000))] {
         criterion.bench_function(&format!("signatures/{tools} tools, {extent:?}"), |bencher| {
             bencher.iter_batched(

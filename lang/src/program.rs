@@ -19,7 +19,7 @@ mod texts;
 pub use crate::ast::{Binary, Logical};
 use crate::regexp;
 use crate::span::Span;
-pub use places::{BindingId, Home, Place, Places, Reference};
+pub use places::{BindingId, BindingPlace, Place, Places, Reference};
 pub use texts::Texts;
 
 /// A text of the program, interned: property names and string constants share one table.

@@ -28,6 +28,6 @@ pub use codecall_mcp as mcp;
 pub use codecall_runs as runs;
 pub use codecall_scripts as scripts;
 pub use codecall_store as store;
-pub use codecall_tools::{catalogue, index, pipeline, results, sample, search, seen, signatures};
+pub use codecall_tools::{catalogue, index, pipeline, result_shapes, results, sample, search, signatures};
 pub use codecall_upstream as upstream;
 pub use codecall_upstream::confine;

@@ -49,7 +49,7 @@ pub enum Place {
 
 /// Where a binding lives in the function that declares it.
 #[derive(Clone, Copy, Debug)]
-pub struct Home {
+pub struct BindingPlace {
     /// That function.
     pub(crate) function: FunctionId,
     /// Where it lives.
@@ -64,7 +64,7 @@ pub struct Home {
 #[derive(Debug, Default)]
 pub struct Places {
     /// By the index of the binding.
-    pub(crate) homes: Vec<Home>,
+    pub(crate) binding_places: Vec<BindingPlace>,
     /// The index of a binding among the captures of a function.
     pub(crate) captures: HashMap<(u32, BindingId), u32>,
 }
@@ -72,7 +72,7 @@ pub struct Places {
 impl Places {
     /// Returns the place in which a function finds a variable.
     pub(crate) fn of(&self, functions: &[Function<'_>], function: FunctionId, reference: Reference) -> Place {
-        let home = &self.homes[reference.binding.index()];
+        let home = &self.binding_places[reference.binding.index()];
         if home.function == function {
             return home.place;
         }
@@ -89,11 +89,11 @@ impl Places {
 
     /// Whether a binding is assigned to after its declaration.
     pub(crate) fn is_assigned(&self, binding: BindingId) -> bool {
-        self.homes[binding.index()].assigned
+        self.binding_places[binding.index()].assigned
     }
 
     /// Whether no hoisted function of the scope of a binding is called before its declaration has run.
     pub(crate) fn runs_late(&self, binding: BindingId) -> bool {
-        self.homes[binding.index()].runs_late
+        self.binding_places[binding.index()].runs_late
     }
 }

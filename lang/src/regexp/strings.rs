@@ -36,14 +36,14 @@ impl Strings {
 
 /// Returns the strings of `\p{name}`; nothing where there is no such property.
 fn property_of_strings(name: &str) -> Option<&'static Strings> {
-    type Made = LazyLock<Strings>;
-    static BASIC: Made = LazyLock::new(basic);
-    static KEYCAPS: Made = LazyLock::new(|| of(keycaps()));
-    static MODIFIED: Made = LazyLock::new(|| of(modified()));
-    static FLAGS: Made = LazyLock::new(|| of(flags()));
-    static TAGS: Made = LazyLock::new(|| of(tags()));
-    static JOINED: Made = LazyLock::new(|| of(joined()));
-    static ALL: Made = LazyLock::new(|| {
+    type LazyStrings = LazyLock<Strings>;
+    static BASIC: LazyStrings = LazyLock::new(basic);
+    static KEYCAPS: LazyStrings = LazyLock::new(|| of(keycaps()));
+    static MODIFIED: LazyStrings = LazyLock::new(|| of(modified()));
+    static FLAGS: LazyStrings = LazyLock::new(|| of(flags()));
+    static TAGS: LazyStrings = LazyLock::new(|| of(tags()));
+    static JOINED: LazyStrings = LazyLock::new(|| of(joined()));
+    static ALL: LazyStrings = LazyLock::new(|| {
         let mut all = basic();
         all.strings.extend(keycaps().chain(modified()).chain(flags()).chain(tags()).chain(joined()));
         all

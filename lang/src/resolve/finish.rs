@@ -23,7 +23,7 @@ impl<'p> Resolver<'_, 'p> {
             function.first_capture = function.slots;
             function.slots += count(own.bindings.len());
         }
-        let places = Places { homes: homes(&bindings), captures };
+        let places = Places { binding_places: binding_places(&bindings), captures };
         for (id, own) in captured.iter().enumerate() {
             if !own.bindings.is_empty() {
                 let parent = FunctionId(own.parent);
@@ -142,8 +142,8 @@ impl<'p> Resolver<'_, 'p> {
 }
 
 /// Returns the home of each binding.
-fn homes(bindings: &Bindings) -> Vec<Home> {
-    let home = |binding: &super::scope::Binding| Home {
+fn binding_places(bindings: &Bindings) -> Vec<BindingPlace> {
+    let home = |binding: &super::scope::Binding| BindingPlace {
         function: FunctionId(binding.function),
         place: match binding.global {
             Some(global) => Place::Global(global),

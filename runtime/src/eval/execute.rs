@@ -81,7 +81,7 @@ struct Active<'s> {
 }
 
 /// The topmost frame, to be executed next, or why execution stops.
-type Onward<'s> = std::result::Result<Active<'s>, Exit>;
+type NextFrame<'s> = std::result::Result<Active<'s>, Exit>;
 
 /// What stays the same while frames are executed.
 struct Context<'s> {
@@ -225,7 +225,7 @@ fn is_retried(vm: &mut Vm, context: &Context<'_>, active: &Active<'_>, thrown: &
 
 /// The topmost frame.
 #[inline(always)]
-fn topmost<'s>(vm: &mut Vm, context: &Context<'s>) -> Onward<'s> {
+fn topmost<'s>(vm: &mut Vm, context: &Context<'s>) -> NextFrame<'s> {
     let Some(frame) = vm.stack.frames.last() else { return Err(Exit::Idle) };
     vm.stack.current = frame.code;
     Ok(context.active(frame))

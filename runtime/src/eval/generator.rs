@@ -111,7 +111,7 @@ pub enum Resumed {
 }
 
 /// Where a frame goes on that waits at a `yield`.
-pub enum Onward {
+pub enum ResumePoint {
     /// At this operation.
     At(u32),
     /// The generator does not handle the exception.
@@ -259,13 +259,13 @@ pub(crate) fn resume_generator(
         };
     };
     set_progress(vm, this, Progress::Running);
-    match onward(vm, &frame, &frame.slots, how, value) {
-        Onward::At(pc) => {
+    match resume_point(vm, &frame, &frame.slots, how, value) {
+        ResumePoint::At(pc) => {
             frame.pc = pc;
             frame.after = After::Generator(this, resumer);
             Ok(Resumed::Frame(frame))
         }
-        Onward::Thrown => {
+        ResumePoint::Thrown => {
             vm.recycle(frame.slots);
             end_generator(vm, this);
             Err(Thrown::value(value))
@@ -274,7 +274,7 @@ pub(crate) fn resume_generator(
 }
 
 /// Where a frame goes on that is resumed at a `yield`; the slots get what it is resumed with.
-pub(crate) fn onward<S>(vm: &Vm, frame: &Frame<S>, slots: &Slots, how: Resumption, value: Value) -> Onward {
+pub(crate) fn resume_point<S>(vm: &Vm, frame: &Frame<S>, slots: &Slots, how: Resumption, value: Value) -> ResumePoint {
     let function = vm.realm.function(frame.code);
     let before = frame.pc.saturating_sub(1);
     let set = |slot: agentscript_lang::program::Slot, value| slots[slot.0 as usize].set(value);
@@ -282,21 +282,21 @@ pub(crate) fn onward<S>(vm: &Vm, frame: &Frame<S>, slots: &Slots, how: Resumptio
         Some(OpKind::YieldStar(delegate)) => {
             set(delegate.received, value);
             set(delegate.mode, Value::number(f64::from(how as u8)));
-            Onward::At(frame.pc)
+            ResumePoint::At(frame.pc)
         }
         Some(OpKind::Yield { dst, returned, .. }) if how != Resumption::Throw => {
             set(*dst, value);
-            Onward::At(if how == Resumption::Return { *returned } else { frame.pc })
+            ResumePoint::At(if how == Resumption::Return { *returned } else { frame.pc })
         }
-        _ if how != Resumption::Throw => Onward::At(frame.pc),
+        _ if how != Resumption::Throw => ResumePoint::At(frame.pc),
         _ => {
             let mut handlers = function.handlers.iter();
             match handlers.find(|handler| (handler.from..handler.to).contains(&before)) {
                 Some(handler) => {
                     set(handler.slot, value);
-                    Onward::At(handler.target)
+                    ResumePoint::At(handler.target)
                 }
-                None => Onward::Thrown,
+                None => ResumePoint::Thrown,
             }
         }
     }
@@ -341,13 +341,13 @@ fn request(vm: &mut Vm, this: Value, request: Request, waiter: Waiter) -> Option
 
 /// The frame of an async generator with the first request; `None` where that ends it.
 fn continue_async(vm: &mut Vm, this: Value, mut frame: Waiting, request: Request, waiter: Waiter) -> Option<Waiting> {
-    match onward(vm, &frame, &frame.slots, request.how, request.value) {
-        Onward::At(pc) => {
+    match resume_point(vm, &frame, &frame.slots, request.how, request.value) {
+        ResumePoint::At(pc) => {
             frame.pc = pc;
             frame.after = After::AsyncGenerator(this, waiter);
             Some(frame)
         }
-        Onward::Thrown => {
+        ResumePoint::Thrown => {
             vm.recycle(frame.slots);
             end_async_generator(vm, this, Err(request.value));
             None

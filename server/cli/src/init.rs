@@ -5,7 +5,7 @@ use clap::Args;
 use codecall_base::files::{self, AtomicFile};
 use codecall_base::terminal;
 use codecall_clients::change::{self, Taken, Undone};
-use codecall_clients::{CLIENTS, Client, Found, Plan, Platform, Surroundings};
+use codecall_clients::{CLIENTS, Client, Environment, Found, Plan, Platform};
 use codecall_config::{Config, Format};
 use dialoguer::Confirm;
 use etcetera::BaseStrategy as _;
@@ -75,15 +75,15 @@ impl Init {
         let folder = std::path::absolute(&self.folder)
             .map_err(|error| CommandError::new(format!("{}: {error}", self.folder.display())))?;
         let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
-        let environment = |name: &str| std::env::var(name).ok();
-        let surroundings = surroundings(folder, &environment)?;
-        let mut found = codecall_clients::find(&surroundings);
+        let variables = |name: &str| std::env::var(name).ok();
+        let environment = environment(folder, &variables)?;
+        let mut found = codecall_clients::find(&environment);
         if !self.undo.is_empty() {
             found.retain(|found| self.undo.iter().any(|choice| choice.has(found.client)));
             return self.undo(&found);
         }
         found.retain(|found| self.client.is_empty() || self.client.iter().any(|client| client.id == found.client.id));
-        let plan = codecall_clients::plan(&found, &surroundings);
+        let plan = codecall_clients::plan(&found, &environment);
         let path = self.path()?;
         let existing = match files::read_text(&path, files::MAX_CONFIG_BYTES) {
             Ok(text) => Some(text),
@@ -238,10 +238,10 @@ impl Init {
 }
 
 /// Where clients are looked for.
-fn surroundings<'a>(
+fn environment<'a>(
     folder: PathBuf,
-    environment: &'a dyn Fn(&str) -> Option<String>,
-) -> Result<Surroundings<'a>, CommandError> {
+    variables: &'a dyn Fn(&str) -> Option<String>,
+) -> Result<Environment<'a>, CommandError> {
     let missing = || CommandError::new("there is no home folder");
     let folders = etcetera::choose_base_strategy().map_err(|_| missing())?;
     let (platform, home) = (Platform::current(), folders.home_dir().to_path_buf());
@@ -249,7 +249,7 @@ fn surroundings<'a>(
         Platform::MacOs => home.join("Library").join("Application Support"),
         Platform::Linux | Platform::Windows => folders.config_dir(),
     };
-    Ok(Surroundings { platform, home, config, folder, environment })
+    Ok(Environment { platform, home, config, folder, variables })
 }
 
 /// The fate of a server or a setting.

@@ -2,7 +2,7 @@
 
 use crate::Platform;
 use crate::client::Scope as Whose;
-use crate::find::{Found, Surroundings};
+use crate::find::{Environment, Found};
 use crate::launch;
 use crate::mcpproxy;
 use crate::variables::{Scope, translate};
@@ -106,9 +106,9 @@ const SAME: [(&str, &[&str]); 8] = [
 
 /// Converts an entry of a file.
 #[must_use]
-pub fn convert(found: &Found, entry: &Value, surroundings: &Surroundings<'_>) -> Conversion {
+pub fn convert(found: &Found, entry: &Value, environment: &Environment<'_>) -> Conversion {
     let Some(table) = entry.as_object() else { return Conversion::Skip("it is not a table".into()) };
-    match Converter::new(found, surroundings).convert(flat(table)) {
+    match Converter::new(found, environment).convert(flat(table)) {
         Ok(server) => Conversion::Server(server),
         Err(reason) => Conversion::Skip(reason),
     }
@@ -130,14 +130,14 @@ fn flat(table: &Map<String, Value>) -> Map<String, Value> {
 
 struct Converter<'a> {
     found: &'a Found,
-    surroundings: &'a Surroundings<'a>,
+    environment: &'a Environment<'a>,
     needs: Vec<Need>,
     notes: Vec<String>,
 }
 
 impl<'a> Converter<'a> {
-    fn new(found: &'a Found, surroundings: &'a Surroundings<'a>) -> Self {
-        Self { found, surroundings, needs: Vec::new(), notes: Vec::new() }
+    fn new(found: &'a Found, environment: &'a Environment<'a>) -> Self {
+        Self { found, environment, needs: Vec::new(), notes: Vec::new() }
     }
 
     fn convert(mut self, table: Map<String, Value>) -> Result<Server, String> {
@@ -210,13 +210,13 @@ impl<'a> Converter<'a> {
     }
 
     fn text(&mut self, text: &str) -> Result<String, String> {
-        let (found, surroundings) = (self.found, self.surroundings);
+        let (found, environment) = (self.found, self.environment);
         let input = |id: &str| input(&found.inputs, id);
         let scope = Scope {
             spelling: found.client.variables,
-            folder: &surroundings.folder,
-            home: &surroundings.home,
-            separator: if surroundings.platform == Platform::Windows { '\\' } else { '/' },
+            folder: &environment.folder,
+            home: &environment.home,
+            separator: if environment.platform == Platform::Windows { '\\' } else { '/' },
             input: &|id| {
                 let (variable, default, _) = input(id);
                 (variable, default)
@@ -225,7 +225,7 @@ impl<'a> Converter<'a> {
         let translated = translate(text, &scope)
             .map_err(|reference| format!("it refers to {reference}, which only the client has"))?;
         if translated.uses_folder && found.scope == Whose::User {
-            self.note(format!("the open folder is {}", surroundings.folder.display()));
+            self.note(format!("the open folder is {}", environment.folder.display()));
         }
         for variable in translated.needs {
             let asked = found.inputs.iter().find_map(|input| {
@@ -363,7 +363,7 @@ impl<'a> Converter<'a> {
 
     /// Makes paths absolute that are relative to the folder: we may be started elsewhere.
     fn folders(&mut self, table: &Map<String, Value>, keys: &mut Map<String, Value>) -> Result<(), String> {
-        let folder = &self.surroundings.folder;
+        let folder = &self.environment.folder;
         let absolute = |path: &str| {
             let is_absolute = Path::new(path).is_absolute() || path.starts_with("${") || path.starts_with('~');
             if is_absolute { path.to_owned() } else { folder.join(path).display().to_string() }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const MAX_BYTES: u64 = 256 << 20;
 
 /// Where clients are looked for.
-pub struct Surroundings<'a> {
+pub struct Environment<'a> {
     /// The operating system whose paths are used.
     pub platform: Platform,
     /// The user's home.
@@ -23,7 +23,7 @@ pub struct Surroundings<'a> {
     /// The folder whose own files are read: `.mcp.json`, `.vscode/mcp.json`, ….
     pub folder: PathBuf,
     /// Values of environment variables.
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    pub variables: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// A file of a client with its servers.
@@ -48,12 +48,12 @@ pub struct Found {
 /// Finds the files of all clients. Files that do not exist are left out, and those without servers, unless they were
 /// changed for CodeCall.
 #[must_use]
-pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
+pub fn find(environment: &Environment<'_>) -> Vec<Found> {
     let mut all = Vec::new();
     for client in CLIENTS {
         for file in client.files {
-            let path = surroundings.path(client, file);
-            let keys: Vec<String> = file.keys.iter().map(|key| surroundings.key(key)).collect();
+            let path = environment.path(client, file);
+            let keys: Vec<String> = file.keys.iter().map(|key| environment.key(key)).collect();
             let document = match files::read_text(&path, MAX_BYTES) {
                 Ok(text) => read::document(&path, &text),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -74,7 +74,7 @@ pub fn find(surroundings: &Surroundings<'_>) -> Vec<Found> {
                         Value::Object(root) if client.id == mcpproxy::ID => root.clone(),
                         _ => Map::new(),
                     };
-                    found(Ok(servers(&document, file, surroundings)), inputs(&document, file), settings)
+                    found(Ok(servers(&document, file, environment)), inputs(&document, file), settings)
                 }
                 Err(problem) => found(Err(problem), Vec::new(), Map::new()),
             };
@@ -131,7 +131,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-impl Surroundings<'_> {
+impl Environment<'_> {
     fn path(&self, client: &Client, file: &File) -> PathBuf {
         let of = |folder: &Path, path: &str| path.split('/').fold(folder.to_path_buf(), |path, part| path.join(part));
         let place = match self.platform {
@@ -145,7 +145,7 @@ impl Surroundings<'_> {
             ("codex", _) => Some("CODEX_HOME"),
             _ => None,
         };
-        let moved = moved.and_then(|name| (self.environment)(name)).filter(|folder| !folder.is_empty());
+        let moved = moved.and_then(|name| (self.variables)(name)).filter(|folder| !folder.is_empty());
         match (moved, place) {
             (Some(folder), Place::Home(path)) => of(Path::new(&folder), path.rsplit('/').next().unwrap_or(path)),
             (_, Place::Home(path)) => of(&self.home, path),
@@ -159,10 +159,10 @@ impl Surroundings<'_> {
     }
 }
 
-fn servers(document: &Document, file: &File, surroundings: &Surroundings<'_>) -> Vec<(String, Value)> {
+fn servers(document: &Document, file: &File, environment: &Environment<'_>) -> Vec<(String, Value)> {
     let mut at = &document.value;
     for key in file.keys {
-        let key = surroundings.key(key);
+        let key = environment.key(key);
         // Settings may also be written with dots.
         let dotted = file.keys.join(".");
         let found = at.get(&key).or_else(|| document.value.get(&dotted));

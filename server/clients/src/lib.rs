@@ -2,7 +2,7 @@
 //! changes that start CodeCall instead.
 //!
 //! ```text
-//! Surroundings ─find─▶ Found (a file of a client) ─convert─▶ Server or Skipped ─merge─▶ Plan ─write─▶ codecall.toml
+//! Environment ─find─▶ Found (a file of a client) ─convert─▶ Server or Skipped ─merge─▶ Plan ─write─▶ codecall.toml
 //!                                └─apply─▶ the client's file, with a backup beside it ─undo─▶ as it was
 //! ```
 //!
@@ -23,7 +23,7 @@ mod write;
 
 pub use client::{CLIENTS, Client, Platform, Scope};
 pub use convert::{Conversion, Need, Server};
-pub use find::{Found, Surroundings, client_of, find};
+pub use find::{Environment, Found, client_of, find};
 pub use mcpproxy::Setting;
 pub use plan::{Duplicate, Left, Plan, Planned, PlannedSetting, Skipped, plan};
 pub use write::{Written, write};

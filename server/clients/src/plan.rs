@@ -1,7 +1,7 @@
 //! The servers of all files together: which are the same, what they are called, which are left out.
 
 use crate::convert::{Conversion, Server, convert};
-use crate::find::{Found, Surroundings};
+use crate::find::{Environment, Found};
 use crate::mcpproxy::{self, Setting};
 use codecall_base::tool::is_reserved;
 use serde_json::{Map, Value, json};
@@ -112,7 +112,7 @@ pub struct Duplicate {
 
 /// Plans what to take over.
 #[must_use]
-pub fn plan(found: &[Found], surroundings: &Surroundings<'_>) -> Plan {
+pub fn plan(found: &[Found], environment: &Environment<'_>) -> Plan {
     let mut plan = Plan::default();
     for file in found {
         let (client, path) = (file.client.name, &file.path);
@@ -125,11 +125,11 @@ pub fn plan(found: &[Found], surroundings: &Surroundings<'_>) -> Plan {
             }
         };
         for (name, entry) in servers {
-            match convert(file, entry, surroundings) {
+            match convert(file, entry, environment) {
                 Conversion::Skip(reason) => {
                     plan.skipped.push(Skipped { name: name.clone(), client, path: path.clone(), reason });
                 }
-                Conversion::Server(server) => plan.add(name, server, file, surroundings),
+                Conversion::Server(server) => plan.add(name, server, file, environment),
             }
         }
         plan.add_settings(file);
@@ -166,7 +166,7 @@ impl Plan {
         }
     }
 
-    fn add(&mut self, original: &str, server: Server, file: &Found, surroundings: &Surroundings<'_>) {
+    fn add(&mut self, original: &str, server: Server, file: &Found, environment: &Environment<'_>) {
         let (client, path, place) = (file.client.name, file.path.clone(), file.keys.clone());
         let identity = (original.to_owned(), what_starts(&server));
         if let Some(same) = self.known.get(&identity) {
@@ -174,7 +174,7 @@ impl Plan {
             return self.duplicates.push(Duplicate { name: original.to_owned(), client, path, place, same });
         }
         self.known.insert(identity, self.servers.len());
-        let is_set = |name: &str| (surroundings.environment)(name).is_some_and(|value| !value.is_empty());
+        let is_set = |name: &str| (environment.variables)(name).is_some_and(|value| !value.is_empty());
         let is_off = server.keys.get("enabled").is_some_and(|enabled| enabled == false);
         let needs = server.needs.iter().map(|need| need.variable.clone());
         let missing = needs.filter(|variable| !is_off && !is_set(variable)).collect();

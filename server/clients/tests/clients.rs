@@ -2,7 +2,7 @@
 //! can be undone.
 
 use codecall_clients::change::{Taken, Undone, apply, backup_of, undo};
-use codecall_clients::{CLIENTS, Found, Plan, Platform, Surroundings, find, plan, write};
+use codecall_clients::{CLIENTS, Environment, Found, Plan, Platform, find, plan, write};
 use codecall_config::{Config, Format, UpstreamKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,22 +28,22 @@ impl Home {
         home
     }
 
-    fn with<T>(&self, then: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    fn with<T>(&self, then: impl FnOnce(&Environment<'_>) -> T) -> T {
         let set = ["SENTRY_TOKEN", "FIGMA_OAUTH_TOKEN", "FIGMA_TEAM"];
-        let environment = |name: &str| set.contains(&name).then(|| format!("value of {name}"));
-        then(&Surroundings {
+        let variables = |name: &str| set.contains(&name).then(|| format!("value of {name}"));
+        then(&Environment {
             platform: Platform::Linux,
             home: self.0.join("home"),
             config: self.0.join("config"),
             folder: self.0.join("folder"),
-            environment: &environment,
+            variables: &variables,
         })
     }
 
     fn plan(&self) -> (Vec<Found>, Plan) {
-        self.with(|surroundings| {
-            let found = find(surroundings);
-            let plan = plan(&found, surroundings);
+        self.with(|environment| {
+            let found = find(environment);
+            let plan = plan(&found, environment);
             (found, plan)
         })
     }
@@ -350,7 +350,7 @@ fn a_second_change_can_be_undone_too() {
 
 #[test]
 fn files_are_where_each_system_has_them() {
-    let environment = |_: &str| None;
+    let variables = |_: &str| None;
     for (platform, config, zed) in [
         (Platform::Linux, "h/.config", "h/.config/zed/settings.json"),
         (Platform::MacOs, "h/Library/Application Support", "h/.config/zed/settings.json"),
@@ -365,14 +365,14 @@ fn files_are_where_each_system_has_them() {
             let text = format!(r#"{{"mcpServers": {entry}, "servers": {entry}, "context_servers": {entry}}}"#);
             std::fs::write(under(path), text).expect("a file");
         }
-        let surroundings = Surroundings {
+        let environment = Environment {
             platform,
             home: under("h"),
             config: under(config),
             folder: under("none"),
-            environment: &environment,
+            variables: &variables,
         };
-        let found: Vec<&str> = find(&surroundings).iter().map(|found| found.client.id).collect();
+        let found: Vec<&str> = find(&environment).iter().map(|found| found.client.id).collect();
         assert_eq!(found, ["claude-desktop", "claude-code", "vscode", "zed"], "{platform:?}");
     }
 }

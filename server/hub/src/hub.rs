@@ -19,7 +19,7 @@ mod tool_examples;
 pub use active::ActiveRun;
 pub(crate) use durable::PASSING;
 pub use durable::{
-    Durable, DurableEngine, EngineProblem, Found, NotResumed, OpenRun, Owner, Resumed, Standing, Start, Started,
+    Durable, DurableEngine, EngineProblem, Found, NotResumed, OpenRun, Owner, Resumed, RunState, Start, Started,
     interpreter,
 };
 pub use history::{History, format_time, parse_time};
@@ -47,7 +47,7 @@ use codecall_upstream::mcp::LogLevel;
 use codecall_upstream::{Upstream, UpstreamNotification};
 use futures_util::future::join_all;
 use offer::{Fronts, Signatures};
-use start::Kept;
+use start::HubServices;
 use status::StartTimes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -59,7 +59,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 /// Catalogue, search, pipeline and runs of a process.
 pub struct Hub {
     config: Config,
-    kept: Kept,
+    services: HubServices,
     /// The upstreams of the configuration, by app.
     configured: BTreeMap<String, Arc<dyn Upstream>>,
     /// The tools of the folder of the configuration.
@@ -149,12 +149,12 @@ impl Hub {
 
     /// Counts a request of a client of the HTTP server.
     pub fn count_request(&self, client: &str, status: u16) {
-        self.kept.metrics.request(client, status);
+        self.services.metrics.request(client, status);
     }
 
     /// Returns the limits of rates.
     pub fn rates(&self) -> &Arc<dyn RateLimiter> {
-        &self.kept.stores.rates
+        &self.services.stores.rates
     }
 
     /// Returns the store of truncated results.
@@ -210,19 +210,19 @@ impl Hub {
     /// Returns the runs that can outlive the process; `None`: there is no database.
     #[must_use]
     pub fn durable(&self) -> Option<&Arc<Durable>> {
-        self.kept.durable.as_ref()
+        self.services.durable.as_ref()
     }
 
     /// Returns the recorder of runs; `None` if runs are not recorded.
     #[must_use]
     pub fn history(&self) -> Option<&Arc<History>> {
-        self.kept.history.as_ref()
+        self.services.history.as_ref()
     }
 
     /// Returns the database in which runs are recorded; `None` if there is none.
     #[must_use]
     pub fn database(&self) -> Option<&Database> {
-        self.kept.database.as_ref()
+        self.services.database.as_ref()
     }
 
     /// Describes how scripts and MCP servers are isolated, a line for each: what is enforced, not what is configured.
@@ -260,7 +260,7 @@ impl Hub {
         if !others.iter().any(|other| Arc::ptr_eq(other.runs.executor(), self.runs.executor())) {
             self.end_runs();
         }
-        self.pipeline.seen().flush().await;
+        self.pipeline.result_shapes().flush().await;
         let is_used = |upstream: &Arc<dyn Upstream>| {
             others.iter().any(|other| other.catalogue.upstreams().any(|used| Arc::ptr_eq(used, upstream)))
         };
@@ -272,18 +272,18 @@ impl Hub {
     pub async fn close(&self) {
         self.end_runs();
         self.catalogue.stored().await;
-        self.pipeline.seen().flush().await;
+        self.pipeline.result_shapes().flush().await;
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
-        if let Some(durable) = &self.kept.durable {
+        if let Some(durable) = &self.services.durable {
             durable.close().await;
         }
         if let Some(replicas) = self.replicas() {
             replicas.leave().await;
         }
-        if let Some(history) = &self.kept.history {
+        if let Some(history) = &self.services.history {
             history.flush().await;
         }
-        if let Some(telemetry) = &self.kept.telemetry {
+        if let Some(telemetry) = &self.services.telemetry {
             telemetry.flush().await;
         }
     }

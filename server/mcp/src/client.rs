@@ -33,18 +33,18 @@ pub type Session = Option<Arc<Peer<RoleServer>>>;
 
 /// A message of a tool to the client of its request.
 pub enum Message {
-    Asked(Asked),
+    Question(PendingQuestion),
     /// How far the task is that its server has made of the call.
     Task(TaskUpdate),
 }
 
 /// A question, and where its answer goes.
-pub struct Asked {
+pub struct PendingQuestion {
     pub question: Question,
     pub answer: oneshot::Sender<Result<Value, Unanswered>>,
 }
 
-impl Asked {
+impl PendingQuestion {
     /// Passes the answer of the client on, if it is one of MCP. Otherwise it returns the question.
     pub fn answered(self, answer: Value) -> Result<(), Self> {
         if !is_answer(self.question.method, &answer) {
@@ -89,7 +89,7 @@ impl Port for RequestPort {
         Box::pin(async move {
             let gone = |_| Unanswered::Refused("the client's request has ended".into());
             let (answer, receiver) = oneshot::channel();
-            let asked = Message::Asked(Asked { question, answer });
+            let asked = Message::Question(PendingQuestion { question, answer });
             self.messages.unbounded_send(asked).map_err(|_| gone(()))?;
             receiver.await.map_err(|_| gone(()))?
         })
@@ -166,7 +166,7 @@ impl Port for SessionPort {
     fn ask(&self, question: Question) -> Answering<'_> {
         Box::pin(async move {
             let (answer, receiver) = oneshot::channel();
-            let asking = tokio::time::timeout(self.waits.max(), ask(&self.peer, Asked { question, answer }));
+            let asking = tokio::time::timeout(self.waits.max(), ask(&self.peer, PendingQuestion { question, answer }));
             let gone = || Unanswered::Refused("the client has not answered".into());
             asking.await.map_err(|_| gone())?;
             receiver.await.map_err(|_| gone())?
@@ -207,7 +207,7 @@ async fn ask_session(peer: Arc<Peer<RoleServer>>, first: Message, mut messages: 
     let mut next = Some(first);
     loop {
         match next.take() {
-            Some(Message::Asked(asked)) => asking.push(ask(&peer, asked)),
+            Some(Message::Question(asked)) => asking.push(ask(&peer, asked)),
             // It knows no tasks.
             Some(Message::Task(_)) | None => {}
         }
@@ -219,8 +219,8 @@ async fn ask_session(peer: Arc<Peer<RoleServer>>, first: Message, mut messages: 
     }
 }
 
-async fn ask(peer: &Peer<RoleServer>, asked: Asked) {
-    let Asked { question, mut answer } = asked;
+async fn ask(peer: &Peer<RoleServer>, asked: PendingQuestion) {
+    let PendingQuestion { question, mut answer } = asked;
     if answer.is_closed() {
         return;
     }

@@ -1,9 +1,9 @@
 //! Requests whose tools ask the client that has made them.
 
 use super::answer_form::AnswerForm;
-use super::suspended::{self, Proceeded, Suspended, Work};
+use super::suspended::{self, SuspendedRequests, Work, WorkStatus};
 use super::tasks::Tasks;
-use super::{Handler, client, elsewhere, trace};
+use super::{Handler, client, replica_requests, trace};
 use codecall_base::client::Client;
 use codecall_base::event::EventSink;
 use codecall_base::telemetry;
@@ -84,19 +84,19 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         task_after: Option<Duration>,
     ) -> suspended::Answering {
-        if let Some(elsewhere) = &self.elsewhere
-            && let Some((replica, state)) = elsewhere.other(&state)
+        if let Some(replica_requests) = &self.replica_requests
+            && let Some((replica, state)) = replica_requests.other(&state)
         {
-            let (elsewhere, cancel) = (Arc::clone(elsewhere), context.ct.clone());
+            let (replica_requests, cancel) = (Arc::clone(replica_requests), context.ct.clone());
             let (replica, state) = (replica.to_owned(), state.to_owned());
             return Box::pin(async move {
                 let responses = responses.unwrap_or_default();
-                let proceeding = elsewhere.proceed(&replica, &state, subject, responses, task_after);
+                let work_resumer = replica_requests.proceed(&replica, &state, subject, responses, task_after);
                 let cancelled = || Err(ErrorData::internal_error("the request was cancelled", None));
-                cancel.run_until_cancelled(proceeding).await.unwrap_or_else(cancelled)
+                cancel.run_until_cancelled(work_resumer).await.unwrap_or_else(cancelled)
             });
         }
-        match self.suspended.take(elsewhere::unnamed(&state), &subject) {
+        match self.suspended.take(replica_requests::unnamed(&state), &subject) {
             Ok(work) => {
                 work.send_events_to(sink);
                 self.proceed(work, responses, context, task_after)
@@ -112,15 +112,15 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         task_after: Option<Duration>,
     ) -> suspended::Answering {
-        let (proceeding, cancel) = (self.proceeding(), context.ct.clone());
+        let (work_resumer, cancel) = (self.work_resumer(), context.ct.clone());
         let responses = responses.unwrap_or_default();
-        Box::pin(async move { proceeding.proceed(work, responses, &cancel, task_after).await })
+        Box::pin(async move { work_resumer.proceed(work, responses, &cancel, task_after).await })
     }
 
     /// Returns what goes on with the work of requests.
-    pub(super) fn proceeding(&self) -> Proceeding {
+    pub(super) fn work_resumer(&self) -> WorkResumer {
         let (suspended, tasks) = (Arc::clone(&self.suspended), self.tasks.clone());
-        Proceeding { live: self.live.clone(), suspended, tasks }
+        WorkResumer { live: self.live.clone(), suspended, tasks }
     }
 
     /// Lets servers ask for the roots of the client, if it is the only one.
@@ -134,13 +134,13 @@ impl Handler {
 
 /// Goes on with the work of requests.
 #[derive(Clone)]
-pub struct Proceeding {
+pub struct WorkResumer {
     live: LiveHub,
-    pub suspended: Arc<Suspended>,
+    pub suspended: Arc<SuspendedRequests>,
     pub tasks: Tasks,
 }
 
-impl Proceeding {
+impl WorkResumer {
     /// Goes on with work until it is done, its client has to answer, or `task_after` is over.
     pub async fn proceed(
         &self,
@@ -152,8 +152,8 @@ impl Proceeding {
         let hub = self.live.get();
         let expiry = hub.config().interaction.max_wait + SUSPENDED_AFTER_WAIT;
         let proceeded = match self.suspended.proceed(work, responses, cancel, expiry, task_after).await {
-            Proceeded::Answered(answer) => *answer,
-            Proceeded::Long(work) => {
+            WorkStatus::Answered(answer) => *answer,
+            WorkStatus::Long(work) => {
                 let longest = Duration::from_millis(hub.config().policy.limits.max_duration_ms) + expiry;
                 let task = self.tasks.begin(&self.live, work, longest).await?;
                 Ok(ServerResult::CreateTaskResult(CreateTaskResult::new(task)))
@@ -162,7 +162,8 @@ impl Proceeding {
         // Any replica gets the repeated request.
         match (proceeded, hub.replicas()) {
             (Ok(ServerResult::InputRequiredResult(mut required)), Some(replicas)) => {
-                required.request_state = required.request_state.map(|state| elsewhere::named(replicas.id(), &state));
+                required.request_state =
+                    required.request_state.map(|state| replica_requests::named(replicas.id(), &state));
                 Ok(ServerResult::InputRequiredResult(required))
             }
             (proceeded, _) => proceeded,

@@ -8,7 +8,7 @@
 
 mod answer_form;
 mod client;
-mod elsewhere;
+mod replica_requests;
 mod instructions;
 mod interact;
 mod notifications;
@@ -26,9 +26,9 @@ mod transport;
 use answer_form::AnswerForm;
 use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_hub::hub::{Hub, LiveHub, Offer};
-use elsewhere::Elsewhere;
 use interact::{Subject, wrong_result};
 use notifications::{Peers, Subscriptions};
+use replica_requests::ReplicaRequests;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -37,7 +37,7 @@ use serde_json::Map;
 pub use serve::{serve, serve_stdio, serve_stdio_until};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use suspended::Suspended;
+use suspended::SuspendedRequests;
 use tasks::Tasks;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -58,11 +58,11 @@ pub struct Handler {
     /// Clients with a session, which get notifications.
     peers: Arc<Mutex<Peers>>,
     /// Requests of clients without a session that wait for their clients.
-    suspended: Arc<Suspended>,
+    suspended: Arc<SuspendedRequests>,
     /// Requests that have become tasks.
     tasks: Tasks,
     /// The other replicas of the server.
-    elsewhere: Option<Arc<Elsewhere>>,
+    replica_requests: Option<Arc<ReplicaRequests>>,
     /// Whether this is the only connection of the process.
     is_only: bool,
     /// Identifies the client of this connection.
@@ -81,17 +81,27 @@ impl Handler {
         let live: LiveHub = hub.into();
         let tasks = Tasks::new(&live);
         let mut handler = Self::with_parts(live, Arc::default(), tasks, None);
-        handler.elsewhere = Elsewhere::serve(&handler.hub(), handler.proceeding()).map(Arc::new);
+        handler.replica_requests = ReplicaRequests::serve(&handler.hub(), handler.work_resumer()).map(Arc::new);
         handler
     }
 
     /// Creates the handler of another connection to the same hub.
     #[must_use]
     pub fn for_session(&self) -> Self {
-        Self::with_parts(self.live.clone(), Arc::clone(&self.suspended), self.tasks.clone(), self.elsewhere.clone())
+        Self::with_parts(
+            self.live.clone(),
+            Arc::clone(&self.suspended),
+            self.tasks.clone(),
+            self.replica_requests.clone(),
+        )
     }
 
-    fn with_parts(live: LiveHub, suspended: Arc<Suspended>, tasks: Tasks, elsewhere: Option<Arc<Elsewhere>>) -> Self {
+    fn with_parts(
+        live: LiveHub,
+        suspended: Arc<SuspendedRequests>,
+        tasks: Tasks,
+        replica_requests: Option<Arc<ReplicaRequests>>,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dropped = CancellationToken::new();
@@ -103,7 +113,7 @@ impl Handler {
             peers,
             suspended,
             tasks,
-            elsewhere,
+            replica_requests,
             is_only: false,
             number,
             subscriptions,
@@ -308,7 +318,7 @@ impl ServerHandler for Handler {
     ) -> Result<GetTaskResult, ErrorData> {
         let hub = self.hub();
         let form = AnswerForm::of_request(hub.config().structured, &context);
-        let getting = self.tasks.get(&hub, self.elsewhere.as_deref(), &request.task_id, form);
+        let getting = self.tasks.get(&hub, self.replica_requests.as_deref(), &request.task_id, form);
         Box::pin(getting).await.map(GetTaskResult::new)
     }
 
@@ -318,7 +328,8 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let hub = self.hub();
-        Box::pin(self.tasks.update(&hub, self.elsewhere.as_deref(), &request.task_id, request.input_responses)).await
+        Box::pin(self.tasks.update(&hub, self.replica_requests.as_deref(), &request.task_id, request.input_responses))
+            .await
     }
 
     async fn cancel_task(
@@ -326,7 +337,7 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(self.tasks.cancel(&self.hub(), self.elsewhere.as_deref(), &request.task_id)).await
+        Box::pin(self.tasks.cancel(&self.hub(), self.replica_requests.as_deref(), &request.task_id)).await
     }
 
     /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.

@@ -5,7 +5,7 @@
 //! that work, which is used once: it says nothing, and cannot be guessed.
 
 use super::answer_form::AnswerForm;
-use super::client::{Asked, Message, Messages};
+use super::client::{Message, Messages, PendingQuestion};
 use super::interact::Subject;
 use codecall_base::client::{TaskUpdate, Unanswered};
 use codecall_base::event::{EventSink, RunEvent, RunId};
@@ -41,7 +41,7 @@ pub type Answer = Result<ServerResult, ErrorData>;
 pub type Answering = BoxFuture<'static, Answer>;
 
 /// How far the work of a request has come.
-pub enum Proceeded {
+pub enum WorkStatus {
     /// The request is answered.
     Answered(Box<Answer>),
     /// It becomes a task, because it takes long or its server has made a task of it.
@@ -50,7 +50,7 @@ pub enum Proceeded {
 
 /// The suspended requests of a server, by the state that their clients have.
 #[derive(Default)]
-pub struct Suspended(Mutex<HashMap<String, (Instant, Work)>>);
+pub struct SuspendedRequests(Mutex<HashMap<String, (Instant, Work)>>);
 
 /// The work of a request. Dropping it cancels the work.
 pub struct Work {
@@ -61,7 +61,7 @@ pub struct Work {
     /// How far the task is that the server has made of it.
     server_task: Option<TaskUpdate>,
     /// Questions without an answer, by their keys.
-    open: BTreeMap<String, Asked>,
+    open: BTreeMap<String, PendingQuestion>,
     /// The sink of the request that is being answered.
     sink: Arc<Mutex<EventSink>>,
     /// The run that it has begun.
@@ -71,7 +71,7 @@ pub struct Work {
     _cancel: DropGuard,
 }
 
-impl Suspended {
+impl SuspendedRequests {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Work)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,7 +117,7 @@ impl Suspended {
         cancel: &CancellationToken,
         expiry: Duration,
         task_after: Option<Duration>,
-    ) -> Proceeded {
+    ) -> WorkStatus {
         let became_long = async {
             match task_after {
                 Some(after) => tokio::time::sleep(after).await,
@@ -141,29 +141,29 @@ impl Suspended {
             work.open.retain(|_, asked| !asked.answer.is_closed());
             if task_after.is_some() && work.server_task.is_some() && work.open.is_empty() {
                 work.send_events_to(None);
-                return Proceeded::Long(work);
+                return WorkStatus::Long(work);
             }
             tokio::select! {
                 biased;
                 result = &mut work.task => {
-                    return Proceeded::Answered(Box::new(answer(result)));
+                    return WorkStatus::Answered(Box::new(answer(result)));
                 }
                 () = cancel.cancelled() => {
                     let cancelled = ErrorData::internal_error("the request was cancelled", None);
-                    return Proceeded::Answered(Box::new(Err(cancelled)));
+                    return WorkStatus::Answered(Box::new(Err(cancelled)));
                 }
                 Some(message) = work.messages.next() => match message {
-                    Message::Asked(asked) => work.asked(asked, &mut provided),
+                    Message::Question(asked) => work.asked(asked, &mut provided),
                     Message::Task(update) => work.server_task = Some(update),
                 },
                 () = tokio::time::sleep(SETTLE), if !work.open.is_empty() => {
                     work.send_events_to(None);
                     let required = self.put(work, expiry);
-                    return Proceeded::Answered(Box::new(Ok(ServerResult::InputRequiredResult(required))));
+                    return WorkStatus::Answered(Box::new(Ok(ServerResult::InputRequiredResult(required))));
                 }
                 () = &mut became_long, if work.open.is_empty() => {
                     work.send_events_to(None);
-                    return Proceeded::Long(work);
+                    return WorkStatus::Long(work);
                 }
             }
         }
@@ -229,7 +229,7 @@ impl Work {
     }
 
     /// Adds a question, unless the request has brought the answer.
-    fn asked(&mut self, asked: Asked, provided: &mut InputResponses) {
+    fn asked(&mut self, asked: PendingQuestion, provided: &mut InputResponses) {
         let own = key_of(&asked);
         let asked = match provided.remove(&own) {
             Some(answer) => match asked.answered(answer) {
@@ -269,7 +269,7 @@ pub async fn run_as_task(
         tokio::select! {
             biased;
             Some(message) = work.messages.next() => match message {
-                Message::Asked(asked) => {
+                Message::Question(asked) => {
                     // A key is used once in a task.
                     let own = key_of(&asked);
                     let mut key = own.clone();
@@ -310,7 +310,7 @@ fn ended(result: ServerResult, server_task: Option<TaskUpdate>) -> Result<CallTo
 }
 
 /// Asks a question of a task, again if the answer is none.
-async fn ask(context: &TaskContext, key: String, mut asked: Asked) {
+async fn ask(context: &TaskContext, key: String, mut asked: PendingQuestion) {
     for attempt in 1..=MAX_ATTEMPTS {
         let Some(request) = input_request(&asked) else { break };
         let key = if attempt == 1 { key.clone() } else { format!("{key}-{attempt}") };
@@ -323,7 +323,7 @@ async fn ask(context: &TaskContext, key: String, mut asked: Asked) {
     refuse(asked);
 }
 
-fn refuse(asked: Asked) {
+fn refuse(asked: PendingQuestion) {
     let reason = "question or answer are not of MCP".to_owned();
     let _ = asked.answer.send(Err(Unanswered::Refused(reason)));
 }
@@ -333,11 +333,11 @@ fn answer(result: Result<Answer, JoinError>) -> Answer {
 }
 
 /// Returns the name of a question: that of its upstream, if there is one.
-fn key_of(asked: &Asked) -> String {
+fn key_of(asked: &PendingQuestion) -> String {
     asked.question.key.clone().unwrap_or_else(|| asked.question.method.as_str().replace('/', "-"))
 }
 
-fn input_request(asked: &Asked) -> Option<InputRequest> {
+fn input_request(asked: &PendingQuestion) -> Option<InputRequest> {
     let request: Value = json!({"method": asked.question.method.as_str(), "params": asked.question.params});
     serde_json::from_value(request).ok()
 }

@@ -2,14 +2,13 @@
 //!
 //! A task is kept by the server that has begun it. If others may be asked for it, its id names that server, and it is
 //! stored. They ask the server as long as it is there, and answer from the store after that. The run of a task that is
-//! durable goes on
-//! elsewhere, and so does the task.
+//! durable goes on at another server, and so does the task.
 
 use super::answer_form::{AnswerForm, meta_tool_result};
-use super::elsewhere::{Elsewhere, Question};
+use super::replica_requests::{Question, ReplicaRequests};
 use super::suspended::{self, Work};
 use codecall_base::event::RunId;
-use codecall_hub::hub::{Durable, Hub, LiveHub, NotAnswered, Standing};
+use codecall_hub::hub::{Durable, Hub, LiveHub, NotAnswered, RunState};
 use codecall_hub::meta;
 use codecall_store::{SqlTasks, StoredTask};
 use rmcp::ErrorData;
@@ -27,11 +26,11 @@ const SEPARATOR: char = '~';
 #[derive(Clone)]
 pub struct Tasks {
     manager: TaskManager,
-    stored: Option<Arc<Stored>>,
+    stored: Option<Arc<TaskStore>>,
 }
 
 /// Where others find tasks.
-struct Stored {
+struct TaskStore {
     /// The id of this server.
     server: String,
     scope: String,
@@ -50,7 +49,7 @@ impl Tasks {
         };
         let stored = server.and_then(|server| {
             let (tasks, durable) = (SqlTasks(hub.database()?.clone()), Arc::clone(hub.durable()?));
-            Some(Arc::new(Stored { server, scope: hub.scope(), tasks, durable }))
+            Some(Arc::new(TaskStore { server, scope: hub.scope(), tasks, durable }))
         });
         Self { manager: TaskManager::new(), stored }
     }
@@ -73,8 +72,14 @@ impl Tasks {
         let ttl = ttl_ms.map_or(longest, Duration::from_millis);
         let run = work.run().cloned();
         let (sender, is_stored) = oneshot::channel();
-        let ending =
-            Ending { stored: Arc::clone(&stored), live: live.clone(), run: run.clone(), form, ttl_ms, is_stored };
+        let ending = PersistedTask {
+            stored: Arc::clone(&stored),
+            live: live.clone(),
+            run: run.clone(),
+            form,
+            ttl_ms,
+            is_stored,
+        };
         let mut task = self.manager.spawn(options, |context| Box::pin(ending.run(work, context)));
         task.task_id = stored.named(&task.task_id);
         let description = serde_json::to_string(&task).unwrap_or_default();
@@ -99,7 +104,7 @@ impl Tasks {
     pub async fn get(
         &self,
         hub: &Hub,
-        elsewhere: Option<&Elsewhere>,
+        replica_requests: Option<&ReplicaRequests>,
         id: &str,
         form: AnswerForm,
     ) -> Result<DetailedTask, ErrorData> {
@@ -108,7 +113,7 @@ impl Tasks {
             Ok(task) => return Ok(task),
             Err(_) if stored.own(id).is_some() => {}
             Err(_) => {
-                let answer = ask(elsewhere, id, &Question::GetTask { id: id.to_owned() }).await;
+                let answer = ask(replica_requests, id, &Question::GetTask { id: id.to_owned() }).await;
                 if let Ok(Some(task)) = answer.map(|task| serde_json::from_value(task).ok()) {
                     return Ok(task);
                 }
@@ -134,7 +139,7 @@ impl Tasks {
     pub async fn update(
         &self,
         hub: &Hub,
-        elsewhere: Option<&Elsewhere>,
+        replica_requests: Option<&ReplicaRequests>,
         id: &str,
         answers: InputResponses,
     ) -> Result<(), ErrorData> {
@@ -144,7 +149,7 @@ impl Tasks {
         {
             return Ok(());
         }
-        match ask(elsewhere, id, &Question::UpdateTask { id: id.to_owned(), answers }).await {
+        match ask(replica_requests, id, &Question::UpdateTask { id: id.to_owned(), answers }).await {
             Ok(_) => Ok(()),
             // It waits for no answer any more.
             Err(_) => stored.get(hub, id, AnswerForm::Text).await.map(drop),
@@ -163,9 +168,15 @@ impl Tasks {
     ///
     /// # Errors
     /// There is none of this id.
-    pub async fn cancel(&self, hub: &Hub, elsewhere: Option<&Elsewhere>, id: &str) -> Result<(), ErrorData> {
+    pub async fn cancel(
+        &self,
+        hub: &Hub,
+        replica_requests: Option<&ReplicaRequests>,
+        id: &str,
+    ) -> Result<(), ErrorData> {
         let Some(stored) = &self.stored else { return self.manager.cancel_task(id) };
-        if self.cancel_here(id).is_ok() || ask(elsewhere, id, &Question::CancelTask { id: id.to_owned() }).await.is_ok()
+        if self.cancel_here(id).is_ok()
+            || ask(replica_requests, id, &Question::CancelTask { id: id.to_owned() }).await.is_ok()
         {
             return Ok(());
         }
@@ -194,15 +205,17 @@ impl Tasks {
 }
 
 /// Asks the server that has begun a task.
-async fn ask(elsewhere: Option<&Elsewhere>, id: &str, question: &Question) -> Result<Value, NotAnswered> {
+async fn ask(replica_requests: Option<&ReplicaRequests>, id: &str, question: &Question) -> Result<Value, NotAnswered> {
     let server = id.split_once(SEPARATOR).map(|(server, _)| server);
-    match (elsewhere, server) {
-        (Some(elsewhere), Some(server)) if server != elsewhere.own() => elsewhere.ask(server, question).await,
+    match (replica_requests, server) {
+        (Some(replica_requests), Some(server)) if server != replica_requests.own() => {
+            replica_requests.ask(server, question).await
+        }
         (_, _) => Err(NotAnswered::Unknown),
     }
 }
 
-impl Stored {
+impl TaskStore {
     fn named(&self, id: &str) -> String {
         format!("{}{SEPARATOR}{id}", self.server)
     }
@@ -226,12 +239,12 @@ impl Stored {
         }
         let task: Task = serde_json::from_str(&description).map_err(|_| damaged())?;
         let standing = match run.as_deref().and_then(RunId::parse) {
-            Some(run) => self.durable.standing(hub, &run).await.map_err(|error| unavailable(&error))?,
+            Some(run) => self.durable.run_state(hub, &run).await.map_err(|error| unavailable(&error))?,
             None => None,
         };
         let payload = match (standing, run) {
-            (Some(Standing::Open(_)), _) => TaskPayload::Working,
-            (Some(Standing::Ended(outcome)), _) => {
+            (Some(RunState::Open(_)), _) => TaskPayload::Working,
+            (Some(RunState::Ended(outcome)), _) => {
                 TaskPayload::Completed { result: object(&meta_tool_result(meta::kept_answer(&outcome), form)) }
             }
             // A durable run is stored before its first call.
@@ -272,8 +285,8 @@ fn unavailable(error: &dyn std::fmt::Display) -> ErrorData {
 }
 
 /// A task that is stored when it ends.
-struct Ending {
-    stored: Arc<Stored>,
+struct PersistedTask {
+    stored: Arc<TaskStore>,
     live: LiveHub,
     run: Option<RunId>,
     form: AnswerForm,
@@ -282,7 +295,7 @@ struct Ending {
     is_stored: oneshot::Receiver<()>,
 }
 
-impl Ending {
+impl PersistedTask {
     async fn run(self, work: Work, context: TaskContext) -> Result<CallToolResult, TaskExit> {
         let Self { stored, live, run, form, ttl_ms, is_stored } = self;
         let id = stored.named(context.task_id());
@@ -290,7 +303,7 @@ impl Ending {
         // The request is answered when its run pauses, or goes on at another server. The task is not.
         if let Some(run) = &run {
             let hub = live.get();
-            match stored.durable.standing(&hub, run).await {
+            match stored.durable.run_state(&hub, run).await {
                 Ok(None) => {}
                 Ok(Some(_)) | Err(_) => {
                     ended = outcome(&hub, &stored, run, form, &context).await;
@@ -324,7 +337,7 @@ impl Ending {
 /// Waits for the outcome of a run that outlives the request.
 async fn outcome(
     hub: &Hub,
-    stored: &Stored,
+    stored: &TaskStore,
     run: &RunId,
     form: AnswerForm,
     context: &TaskContext,

@@ -26,28 +26,28 @@ pub async fn notify(live: LiveHub, peers: Weak<Mutex<Peers>>) {
 pub struct ToolChanges {
     replaced: watch::Receiver<Arc<Hub>>,
     changed: watch::Receiver<u64>,
-    elsewhere: Option<watch::Receiver<u64>>,
+    replicas: Option<watch::Receiver<u64>>,
 }
 
 impl ToolChanges {
     pub fn new(live: &LiveHub) -> Self {
         let mut replaced = live.replaced();
         let changed = replaced.borrow_and_update().catalogue().changed();
-        let elsewhere = live.get().replicas().map(|replicas| replicas.tools_changed());
-        Self { replaced, changed, elsewhere }
+        let replicas = live.get().replicas().map(|replicas| replicas.tools_changed());
+        Self { replaced, changed, replicas }
     }
 
     /// Waits for a change. `false`: there are no more.
     pub async fn next(&mut self) -> bool {
-        let elsewhere = async {
-            match &mut self.elsewhere {
+        let replicas = async {
+            match &mut self.replicas {
                 // It lives as long as the server.
-                Some(elsewhere) => drop(elsewhere.changed().await),
+                Some(replicas) => drop(replicas.changed().await),
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = elsewhere => return true,
+            () = replicas => return true,
             change = self.changed.changed() => match change {
                 Ok(()) => return true,
                 // The catalogue is that of a hub that was replaced.
@@ -62,6 +62,6 @@ impl ToolChanges {
 
     pub fn mark_unchanged(&mut self) {
         self.changed.mark_unchanged();
-        self.elsewhere.iter_mut().for_each(watch::Receiver::mark_unchanged);
+        self.replicas.iter_mut().for_each(watch::Receiver::mark_unchanged);
     }
 }

@@ -121,7 +121,7 @@ fn tool_entry(hub: &Hub, offer: &Offer, name: &str, entry: &Entry) -> Tool {
 /// Adds what was seen of the results of a tool that does not say what they are: it is no promise, so it is no output schema, against
 /// which clients check.
 fn note_seen_result(hub: &Hub, tool: &ToolDefinition, listed: &mut Tool) {
-    if let Some(seen) = hub.pipeline().seen().of(tool) {
+    if let Some(seen) = hub.pipeline().result_shapes().of(tool) {
         let kind = seen.shape.to_type(MAX_SEEN_BYTES);
         listed.description = Some(format!("{} (Results seen: {kind})", tool.description.trim_end()).into());
     }

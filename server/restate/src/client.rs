@@ -1,6 +1,6 @@
 //! The client of a Restate server, as the engine of a hub: submits runs, and says where they stand. Its administration registers workers.
 
-use crate::code::Begun;
+use crate::code::StartRecord;
 use crate::worker::version;
 use codecall_base::event::RunId;
 use codecall_base::tool::DirectoryId;
@@ -315,7 +315,7 @@ impl DurableEngine for RestateClient {
             let began = Instant::now();
             while began.elapsed() < BEGIN {
                 let received = self.post(&format!("{CODE}/{run}/begun"), None).await?;
-                let Ok(answer) = serde_json::from_slice::<Option<Begun>>(&received.body) else {
+                let Ok(answer) = serde_json::from_slice::<Option<StartRecord>>(&received.body) else {
                     return Err(unexpected(received.status, &received.text()).into());
                 };
                 if let Some(begun) = answer {

@@ -18,7 +18,7 @@ const BEGUN: &str = "begun";
 /// The record of the begin of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Begun {
+pub struct StartRecord {
     /// Its invocation, to which signals are sent.
     pub invocation: String,
     /// The digest of its request.
@@ -38,7 +38,7 @@ impl Code {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, start: Json<Start>) -> Result<Json<String>, HandlerError> {
         let Json(start) = start;
-        let begun = Begun {
+        let begun = StartRecord {
             invocation: ctx.invocation_id().to_owned(),
             request: start.request().to_owned(),
             worker: version(),
@@ -76,7 +76,7 @@ impl Code {
             }
         };
         let Started { hub, request, client, max_result_bytes } = started;
-        let of = engine::Of {
+        let facts = engine::RunFacts {
             run: ctx.key().to_owned(),
             allowed_tools: request.allowed_tools.clone(),
             allowed_apps: request.allowed_apps.clone(),
@@ -86,7 +86,7 @@ impl Code {
             began_ms,
             limit_ms: limit_ms.unwrap_or(u64::MAX),
         };
-        let mut engine = RestateEngine::new(&ctx, of);
+        let mut engine = RestateEngine::new(&ctx, facts);
         let begin = EngineStart { seed, began_ms, directory };
         let running = async {
             let finished = hub.runs().execute_on(request, begin, &mut engine).await?;
@@ -110,14 +110,14 @@ impl Code {
 
     /// Returns what the run has said when it began.
     #[handler]
-    async fn begun(&self, ctx: SharedWorkflowContext<'_>) -> Result<Json<Option<Begun>>, HandlerError> {
-        Ok(Json(ctx.get::<Json<Begun>>(BEGUN).await?.map(|Json(begun)| begun)))
+    async fn begun(&self, ctx: SharedWorkflowContext<'_>) -> Result<Json<Option<StartRecord>>, HandlerError> {
+        Ok(Json(ctx.get::<Json<StartRecord>>(BEGUN).await?.map(|Json(begun)| begun)))
     }
 
     /// Cancels the run, and with it the calls that it waits for. One that has not begun is cancelled when it begins.
     #[handler]
     async fn stop(&self, ctx: SharedWorkflowContext<'_>) -> Result<(), HandlerError> {
-        let Some(Json(begun)) = ctx.get::<Json<Begun>>(BEGUN).await? else {
+        let Some(Json(begun)) = ctx.get::<Json<StartRecord>>(BEGUN).await? else {
             return Err("the run has not begun".into());
         };
         ctx.invocation_handle(begun.invocation).cancel();

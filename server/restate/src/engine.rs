@@ -25,7 +25,7 @@ const CANCELLED: u16 = 409;
 type Pending<'a> = Pin<Box<dyn DurableFuture<Output = Result<Arrived, TerminalError>> + Send + 'a>>;
 
 /// The data of all calls of a run.
-pub struct Of {
+pub struct RunFacts {
     pub run: String,
     pub allowed_tools: Option<Vec<String>>,
     pub allowed_apps: Option<Vec<String>>,
@@ -70,7 +70,7 @@ struct OpenCall {
 /// The calls, timers and limits of one run.
 pub struct RestateEngine<'a, 'ctx> {
     ctx: &'a WorkflowContext<'ctx>,
-    of: Of,
+    facts: RunFacts,
     pending: DurableFuturesUnordered<Pending<'ctx>>,
     awaited: Vec<Awaited>,
     open: BTreeMap<CallId, OpenCall>,
@@ -94,10 +94,10 @@ struct People {
 }
 
 impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
-    pub fn new(ctx: &'a WorkflowContext<'ctx>, of: Of) -> Self {
+    pub fn new(ctx: &'a WorkflowContext<'ctx>, facts: RunFacts) -> Self {
         let mut engine = Self {
             ctx,
-            of,
+            facts,
             pending: DurableFuturesUnordered::new(),
             awaited: Vec::new(),
             open: BTreeMap::new(),
@@ -125,7 +125,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
 
     /// Sleeps until the limit can be reached.
     fn limit(&mut self) {
-        let until = self.of.limit_ms.saturating_add(self.people.spent_ms);
+        let until = self.facts.limit_ms.saturating_add(self.people.spent_ms);
         // A hundred years are no limit.
         if until < 100 * 365 * 86_400_000 {
             self.is_limited = true;
@@ -138,7 +138,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
         let others = calls.len() + self.open.len() > 1 || !self.timers.is_empty();
         let mut sent = Vec::with_capacity(calls.len());
         for call in calls {
-            let request = self.of.request(&call, is_decided);
+            let request = self.facts.request(&call, is_decided);
             sent.push((call, self.ctx.service_client::<ToolsClient>().call(Json(request)).call()));
         }
         for (call, future) in sent {
@@ -190,7 +190,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
 
     /// Returns what the script gets of an answer; `None`: nothing.
     fn answered(&mut self, id: CallId, answer: Answer, timer: Option<u64>) -> Option<Next> {
-        let ms = self.of.since_began(answer.at_ms);
+        let ms = self.facts.since_began(answer.at_ms);
         // One that was cancelled has an answer too.
         let open = self.open.get_mut(&id)?;
         if let AnswerKind::Waits(approval) = answer.what {
@@ -228,7 +228,7 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
     async fn decided(&mut self, id: CallId, at_ms: i64, timer: Option<u64>) -> Result<(), EngineError> {
         let Some(open) = self.open.remove(&id) else { return Ok(()) };
         self.call(vec![open.call], true).await?;
-        self.reach(self.of.since_began(at_ms), timer);
+        self.reach(self.facts.since_began(at_ms), timer);
         self.note_people(timer);
         Ok(())
     }
@@ -240,11 +240,11 @@ impl<'a, 'ctx> RestateEngine<'a, 'ctx> {
             return None;
         }
         self.reach(at_ms, timer);
-        if at_ms.saturating_sub(self.people.spent_ms) < self.of.limit_ms {
+        if at_ms.saturating_sub(self.people.spent_ms) < self.facts.limit_ms {
             self.limit();
             return None;
         }
-        let message = format!("Script execution timed out after {}ms", self.of.limit_ms);
+        let message = format!("Script execution timed out after {}ms", self.facts.limit_ms);
         Some(Next::Ends(ErrorCode::Timeout, message))
     }
 
@@ -331,7 +331,7 @@ struct Annotations {
     idempotent_hint: bool,
 }
 
-impl Of {
+impl RunFacts {
     /// Returns the time of the script, in milliseconds since it began.
     fn since_began(&self, unix_ms: i64) -> u64 {
         u64::try_from(unix_ms.saturating_sub(self.began_ms)).unwrap_or_default()

@@ -6,7 +6,7 @@ use codecall_base::call::with_client;
 use codecall_base::event::RunId;
 use codecall_base::tool::ErrorCode;
 use codecall_hub::hub::{Hub, Owner};
-use codecall_runs::{EngineCall, Made};
+use codecall_runs::{EngineAnswer, EngineCall};
 use codecall_store::now_ms;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -74,15 +74,15 @@ pub enum AnswerKind {
     },
 }
 
-impl From<Made> for AnswerKind {
-    fn from(made: Made) -> Self {
+impl From<EngineAnswer> for AnswerKind {
+    fn from(made: EngineAnswer) -> Self {
         match made {
-            Made::Answered(Ok(result)) => Self::Result(result),
-            Made::Answered(Err(ToolError { message, code, details, fatal })) => {
+            EngineAnswer::Answered(Ok(result)) => Self::Result(result),
+            EngineAnswer::Answered(Err(ToolError { message, code, details, fatal })) => {
                 Self::Failure { message, code, details, fatal }
             }
-            Made::Waits(approval) => Self::Waits(approval),
-            Made::Ends(code, message) => Self::Ends { code: code.as_str().to_owned(), message },
+            EngineAnswer::Waits(approval) => Self::Waits(approval),
+            EngineAnswer::Ends(code, message) => Self::Ends { code: code.as_str().to_owned(), message },
         }
     }
 }
@@ -153,7 +153,7 @@ async fn has_begun(ctx: &Context<'_>, call: &ToolCall) -> Result<bool, TerminalE
 /// The answer of a call that was cancelled.
 fn aborted(tool: &str) -> AnswerKind {
     let message = format!("The call of tool '{tool}' was cancelled");
-    Made::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message))).into()
+    EngineAnswer::Answered(Err(ToolError::new(ErrorCode::ExecutionAborted, message))).into()
 }
 
 /// Makes a call. It fails only if the worker ends: the attempt ends too, and the retries of the service begin another one elsewhere.

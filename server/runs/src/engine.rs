@@ -92,7 +92,7 @@ pub struct EngineCall {
 
 /// The outcome of a call.
 #[derive(Clone, Debug)]
-pub enum Made {
+pub enum EngineAnswer {
     /// It has an answer.
     Answered(Result<String, ToolError>),
     /// It waits for the decision of a person on this approval, and has to be made again then.
@@ -234,7 +234,7 @@ impl Runs {
     }
 
     /// Makes one call of a run on an engine.
-    pub async fn make(&self, made: EngineCall, cancel: CancellationToken) -> Made {
+    pub async fn make(&self, made: EngineCall, cancel: CancellationToken) -> EngineAnswer {
         let EngineCall { run, call, is_repeated, allowed_tools, allowed_apps } = made;
         let pause = Arc::new(CallPause::new(call.id.0, is_repeated));
         let rates = self.pipeline.rates(Duration::from_millis(call.timeout_ms));
@@ -255,9 +255,9 @@ impl Runs {
         });
         let end = calls.make(Box::new(call), cancel, Some(Arc::clone(&pause))).await;
         match (context.reason(), pause.approval()) {
-            (Some((code, message)), _) => Made::Ends(code, message.to_owned()),
-            (None, Some(approval)) if end.is_paused => Made::Waits(approval.to_owned()),
-            (None, _) => Made::Answered(end.result),
+            (Some((code, message)), _) => EngineAnswer::Ends(code, message.to_owned()),
+            (None, Some(approval)) if end.is_paused => EngineAnswer::Waits(approval.to_owned()),
+            (None, _) => EngineAnswer::Answered(end.result),
         }
     }
 

@@ -20,7 +20,7 @@ mod hook;
 mod journal;
 mod queue;
 mod request;
-mod turns;
+mod fair_queue;
 #[cfg(unix)]
 pub mod worker;
 
@@ -42,7 +42,7 @@ use context::RunContext;
 pub use context::length;
 use deadline::{AbandonOnDrop, Deadline};
 use drive::{Driver, Waiting};
-pub use engine::{EngineCall, EngineError, EngineStart, Made, Next, RunEngine};
+pub use engine::{EngineAnswer, EngineCall, EngineError, EngineStart, Next, RunEngine};
 use executor::executor;
 pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
 pub use finished::Finished;
@@ -273,7 +273,7 @@ impl Runs {
         request: &mut ExecuteRequest,
         log: &Arc<CallLog>,
         cancel: &CancellationToken,
-    ) -> Result<(Box<RunScope>, RunPermit, Box<Begun>), Refused> {
+    ) -> Result<(Box<RunScope>, RunPermit, Box<RunGuard>), Refused> {
         let (mut scope, permit) = self.admit(id, request.parent.as_ref(), cancel).await?;
         let start = request.to_start(&scope);
         // A journal decides on the seed.
@@ -291,7 +291,7 @@ impl Runs {
         let span = Span::begin(SpanKind::Internal, || "run".into());
         let hooks = HookGuard::begin(&self.hooks, start, request.journal.clone(), log, &self.pipeline).await;
         scope.rates = self.pipeline.rates(Duration::from_millis(request.policy.limits.max_duration_ms));
-        Ok((Box::new(scope), permit, Box::new(Begun { span, hooks })))
+        Ok((Box::new(scope), permit, Box::new(RunGuard { span, hooks })))
     }
 
     /// Returns a run that does not begin.
@@ -348,12 +348,12 @@ impl Runs {
 }
 
 /// A run that was admitted.
-struct Begun {
+struct RunGuard {
     span: Span,
     hooks: HookGuard,
 }
 
-impl Begun {
+impl RunGuard {
     /// Tells the hooks that the run has ended or paused, and describes it in its span.
     async fn end(mut self: Box<Self>, id: &RunId, is_paused: bool, outcome: Outcome) -> Outcome {
         describe_run(&mut self.span, id, &outcome);

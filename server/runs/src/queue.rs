@@ -14,7 +14,7 @@
 
 use super::context::RunContext;
 use super::executor::{Evaluation, Executor, StartInputs};
-use super::turns::Turns;
+use super::fair_queue::FairQueue;
 use super::{Refused, refused};
 use agentscript::{Event, Outcome, Progress};
 use codecall_base::priority::Thread;
@@ -144,7 +144,7 @@ struct State {
 #[derive(Default)]
 struct LevelState {
     /// The queued jobs, of which each client has its turn.
-    jobs: Turns<Job>,
+    jobs: FairQueue<Job>,
     /// Number of slices in progress that are not late.
     on_time: usize,
     /// Number of threads.

@@ -10,7 +10,7 @@ mod statements;
 
 use crate::database::{Database, Problem, Row, Statement, Value};
 use crate::sealed::{KeyRing, SealError};
-use crate::{BoxFuture, Room, StoreError, VaultError, now_us};
+use crate::{BoxFuture, RowQuota, StoreError, VaultError, now_us};
 use sealing::{open, seal};
 use statements::entry_of;
 pub(crate) use statements::{CANCELLED, READY, RETAIN, WITHDRAW, renew, take};
@@ -262,7 +262,7 @@ pub enum Submitted {
 pub struct SqlJournals {
     database: Database,
     /// For how many more runs there is room.
-    room: Arc<Room>,
+    quota: Arc<RowQuota>,
 }
 
 /// A run that nobody holds has a lease that ended so long before it was let go of, in milliseconds: the clocks of other servers
@@ -339,7 +339,7 @@ impl SqlJournals {
     /// The journals of a database.
     #[must_use]
     pub fn new(database: Database) -> Self {
-        Self { database, room: Arc::default() }
+        Self { database, quota: Arc::default() }
     }
 
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Row>, StoreError> {
@@ -379,7 +379,7 @@ impl SqlJournals {
         let open = "SELECT count(*) FROM journaled_runs WHERE state IN ('running', 'waiting')";
         let open = self.batch(vec![Statement::new(open, [])]).await?;
         let open = open.first().and_then(|row| u64::try_from(row[0].int()).ok());
-        Ok(self.room.counted(open.unwrap_or_default(), max_open))
+        Ok(self.quota.counted(open.unwrap_or_default(), max_open))
     }
 }
 
@@ -432,7 +432,7 @@ impl JournalStore for SqlJournals {
     ) -> BoxFuture<'a, Result<Submitted, JournalProblem>> {
         Box::pin(async move {
             let id = run.id.as_str();
-            if !self.room.take() {
+            if !self.quota.take() {
                 // Also where there is no room for another one.
                 let known = "SELECT 1 FROM journaled_runs WHERE id = $1";
                 if !self.batch(vec![Statement::new(known, [id.into()])]).await?.is_empty() {

@@ -16,7 +16,7 @@ mod rates;
 mod replicas;
 mod records;
 mod results;
-mod room;
+mod row_quota;
 pub mod rotation;
 mod run_results;
 mod runs;
@@ -49,7 +49,7 @@ pub use master_key::{CachedKeys, MasterKeys};
 pub use rates::{MemoryRates, Quota, RateLimiter, SqlRates};
 pub use replicas::{ReplicaMessage, ReplicaProblem, SqlReplicas};
 pub use results::{MemoryResults, OwnedResults, ResultStore, SqlResults};
-pub use room::Room;
+pub use row_quota::RowQuota;
 pub use run_results::{RunResults, SqlRunResults};
 pub use runs::{
     ListedRun, RUN_KINDS, RUN_STATUSES, RecordedRun, RunFigures, RunFilter, RunStore, RunSummary, RunTotals, SqlRuns,

@@ -9,7 +9,7 @@ pub mod pipeline;
 pub mod results;
 pub mod sample;
 pub mod search;
-pub mod seen;
+pub mod result_shapes;
 pub mod signatures;
 pub mod tokens;
 pub mod typescript;

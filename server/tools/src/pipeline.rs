@@ -24,7 +24,7 @@ pub mod sanitize;
 mod trace;
 
 use crate::catalogue::{Catalogue, Entry, Snapshot};
-use crate::seen::Seen;
+use crate::result_shapes::ResultShapes;
 use admission::check_name_length;
 pub use admission::shared_name;
 pub use bound::{MAX_MESSAGE_BYTES, text as bounded};
@@ -41,7 +41,7 @@ use codecall_config::{
     ApprovalConfig, ChainConfig, CheckOutput, Config, DecidedBy, DirectCalls, FetchConfig, InteractionConfig,
     Sanitization,
 };
-use codecall_store::{ApprovalRequests, MemoryShapes, Room, Stores};
+use codecall_store::{ApprovalRequests, MemoryShapes, RowQuota, Stores};
 use codecall_upstream::fetch::Fetcher;
 pub use hook::{Before, Hook, HookCall, Record};
 use sanitize::Sanitizer;
@@ -56,7 +56,7 @@ use trace::CallTrace;
 pub struct Pipeline {
     catalogue: Arc<Catalogue>,
     sanitizer: Sanitizer,
-    seen: Arc<Seen>,
+    result_shapes: Arc<ResultShapes>,
     secrets: Arc<SecretRegistry>,
     check_output: CheckOutput,
     /// Whether `null` for an optional property that cannot be `null` is left out of inputs.
@@ -75,7 +75,7 @@ pub struct Pipeline {
     /// Where those wait; absent: they cannot.
     approval_requests: Option<Arc<dyn ApprovalRequests>>,
     /// For how many more of them there is room.
-    approval_room: Arc<Room>,
+    approval_quota: Arc<RowQuota>,
     calls: Arc<AtomicU64>,
     /// Makes the requests of script tools.
     fetcher: Fetcher,
@@ -121,7 +121,7 @@ impl Pipeline {
         Self {
             catalogue,
             sanitizer: Sanitizer::new(sanitization, []),
-            seen: Seen::new(Arc::new(MemoryShapes::default()), false),
+            result_shapes: ResultShapes::new(Arc::new(MemoryShapes::default()), false),
             secrets: Arc::default(),
             check_output: CheckOutput::default(),
             lenient_input: true,
@@ -132,7 +132,7 @@ impl Pipeline {
             interaction: Arc::default(),
             approval: Arc::default(),
             approval_requests: None,
-            approval_room: Arc::default(),
+            approval_quota: Arc::default(),
             calls: Arc::new(AtomicU64::new(1)),
             fetcher: Fetcher::new(FetchConfig::default()),
             client: None,
@@ -163,7 +163,7 @@ impl Pipeline {
             &config.chain;
         let mut pipeline = Self::new(catalogue, config.sanitization);
         pipeline.sanitizer = Sanitizer::new(config.sanitization, config.paths());
-        pipeline.seen = Seen::new(Arc::clone(&stores.shapes), config.server_cache.learn_results);
+        pipeline.result_shapes = ResultShapes::new(Arc::clone(&stores.shapes), config.server_cache.learn_results);
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
         pipeline.rate_limit_retries = *rate_limit_retries;
@@ -202,7 +202,7 @@ impl Pipeline {
         Self {
             catalogue,
             sanitizer: self.sanitizer.clone(),
-            seen: Arc::clone(&self.seen),
+            result_shapes: Arc::clone(&self.result_shapes),
             secrets: Arc::clone(&self.secrets),
             check_output: self.check_output,
             lenient_input: self.lenient_input,
@@ -211,7 +211,7 @@ impl Pipeline {
             interaction: Arc::clone(&self.interaction),
             approval: Arc::clone(&self.approval),
             approval_requests: self.approval_requests.clone(),
-            approval_room: Arc::clone(&self.approval_room),
+            approval_quota: Arc::clone(&self.approval_quota),
             concurrency_limits: self.concurrency_limits.clone(),
             rate_limit_retries: self.rate_limit_retries,
             calls: Arc::clone(&self.calls),
@@ -324,16 +324,16 @@ impl Pipeline {
     }
 
     /// Reaches the tool of a call, unless the call has a result already, and ends the call.
-    async fn finish(&self, Begun { mut passing, result }: Begun<'_>) -> Result<ToolResult, ToolError> {
+    async fn finish(&self, EnteredCall { mut active, result }: EnteredCall<'_>) -> Result<ToolResult, ToolError> {
         let result = match result {
             Some(result) => *result,
-            None => Box::pin(self.reach_at_rate(&mut passing)).await,
+            None => Box::pin(self.reach_at_rate(&mut active)).await,
         };
-        Box::pin(self.end(passing, result)).await
+        Box::pin(self.end(active, result)).await
     }
 
     /// Finds the tool of a call, and lets the call enter the chain.
-    async fn begin(&self, mut call: Box<ToolCall>) -> Result<Begun<'_>, ToolError> {
+    async fn begin(&self, mut call: Box<ToolCall>) -> Result<EnteredCall<'_>, ToolError> {
         let length = check_name_length(&mut call.tool);
         if length.is_ok() && call.context.caller != Caller::Direct {
             let known = call.context.cancel.run_until_cancelled(self.catalogue.wait_for_tool(&call.tool));
@@ -354,7 +354,7 @@ impl Pipeline {
         let found = length.and(found);
         let found = found.as_ref().map_err(Clone::clone);
         let mut begun = self.enter(&snapshot, found, call).await?;
-        begun.passing.is_learned = true;
+        begun.active.is_learned = true;
         Ok(begun)
     }
 
@@ -364,7 +364,7 @@ impl Pipeline {
         snapshot: &Snapshot,
         found: Result<&Arc<Entry>, ToolError>,
         call: Box<ToolCall>,
-    ) -> Result<Begun<'_>, ToolError> {
+    ) -> Result<EnteredCall<'_>, ToolError> {
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
@@ -379,12 +379,12 @@ impl Pipeline {
             }
         };
         let (input, target, passed, retries) = (Map::new(), None, 0, 0);
-        let mut passing = Box::new(Passing { trace, sent, input, target, passed, retries, is_learned: false });
+        let mut active = Box::new(ActiveCall { trace, sent, input, target, passed, retries, is_learned: false });
         let result = match found {
-            Ok(entry) => self.pass(snapshot, entry, call, &mut passing).await,
+            Ok(entry) => self.pass(snapshot, entry, call, &mut active).await,
             Err(error) => Some(Err(error)),
         };
-        Ok(Begun { passing, result: result.map(Box::new) })
+        Ok(EnteredCall { active, result: result.map(Box::new) })
     }
 
     /// Checks a call, and asks the person and the hooks. Returns the result of a call that does not reach its tool.
@@ -393,9 +393,9 @@ impl Pipeline {
         snapshot: &Snapshot,
         entry: &Arc<Entry>,
         mut call: Box<ToolCall>,
-        passing: &mut Passing<'a>,
+        active: &mut ActiveCall<'a>,
     ) -> Option<Result<ToolResult, ToolError>> {
-        let sent = &*passing.sent;
+        let sent = &*active.sent;
         let work = check::work(entry.validator(), sent);
         let admitted = || {
             let input = self.lenient(entry, sent);
@@ -419,12 +419,12 @@ impl Pipeline {
         {
             return Some(Err(error));
         }
-        passing.target = Some(Target { entry: Arc::clone(entry), client });
-        let (passed, asked) = self.before(std::mem::take(&mut call.input), passing).await;
-        passing.passed = passed;
+        active.target = Some(Target { entry: Arc::clone(entry), client });
+        let (passed, asked) = self.before(std::mem::take(&mut call.input), active).await;
+        active.passed = passed;
         match asked {
             Ok(input) => {
-                passing.input = input;
+                active.input = input;
                 None
             }
             Err(result) => Some(*result),
@@ -434,13 +434,13 @@ impl Pipeline {
     /// Passes a result back: checked, through the hooks, and cleaned.
     async fn end(
         &self,
-        passing: Box<Passing<'_>>,
+        active: Box<ActiveCall<'_>>,
         mut result: Result<ToolResult, ToolError>,
     ) -> Result<ToolResult, ToolError> {
-        if passing.passed > 0 {
-            result = self.after(&passing, result).await;
+        if active.passed > 0 {
+            result = self.after(&active, result).await;
         }
-        let Passing { trace, sent, target, is_learned, .. } = *passing;
+        let ActiveCall { trace, sent, target, is_learned, .. } = *active;
         if let Ok(own) = result {
             result = self.cleaned_result(own, &sent).await;
         }
@@ -458,26 +458,26 @@ impl Pipeline {
 
     /// Returns what was seen of the results of tools.
     #[must_use]
-    pub fn seen(&self) -> &Arc<Seen> {
-        &self.seen
+    pub fn result_shapes(&self) -> &Arc<ResultShapes> {
+        &self.result_shapes
     }
 
     /// Asks the hooks before a call. Returns how many have let it pass, and its input, or the answer of the one that has not.
     async fn before(
         &self,
         mut input: Map<String, Value>,
-        passing: &mut Passing<'_>,
+        active: &mut ActiveCall<'_>,
     ) -> (usize, Result<Map<String, Value>, Box<Result<ToolResult, ToolError>>>) {
-        let Some(known) = passing.for_hooks(self) else { return (0, Ok(input)) };
+        let Some(known) = active.for_hooks(self) else { return (0, Ok(input)) };
         for (at, hook) in self.hooks.iter().enumerate() {
             let answer = match hook.limits_rates() {
-                true => self.ask_at_rate(hook, &known, input, passing).await,
+                true => self.ask_at_rate(hook, &known, input, active).await,
                 false => retry::ask(hook, &known, input).await,
             };
             match answer {
                 Ok(Before::Go(changed)) => input = changed,
                 Ok(Before::Answer(result)) => {
-                    passing.trace.answered_by(hook.name());
+                    active.trace.answered_by(hook.name());
                     return (at, Err(Box::new(Ok(result))));
                 }
                 Err(error) => return (at, Err(Box::new(Err(error)))),
@@ -489,11 +489,11 @@ impl Pipeline {
     /// Passes a result to the hooks that have let its call pass, the last one first.
     async fn after(
         &self,
-        passing: &Passing<'_>,
+        active: &ActiveCall<'_>,
         mut result: Result<ToolResult, ToolError>,
     ) -> Result<ToolResult, ToolError> {
-        let Some(known) = passing.for_hooks(self) else { return result };
-        for hook in self.hooks[..passing.passed].iter().rev() {
+        let Some(known) = active.for_hooks(self) else { return result };
+        for hook in self.hooks[..active.passed].iter().rev() {
             let weight = result.as_ref().map_or(0, ToolResult::weight);
             result = match offload::run(weight, || hook.after(&known, result)).await {
                 Ok(result) => result.await,
@@ -510,7 +510,7 @@ fn is_unavailable(error: &ToolError) -> bool {
 }
 
 /// A call in the chain: what it needs while it waits for its tool, and afterwards.
-struct Passing<'a> {
+struct ActiveCall<'a> {
     trace: CallTrace<'a>,
     /// The input as it was sent.
     sent: Arc<Value>,
@@ -533,13 +533,13 @@ struct Target {
 }
 
 /// A call that has entered the chain.
-struct Begun<'a> {
-    passing: Box<Passing<'a>>,
+struct EnteredCall<'a> {
+    active: Box<ActiveCall<'a>>,
     /// Its result, if it does not reach its tool.
     result: Option<Box<Result<ToolResult, ToolError>>>,
 }
 
-impl Passing<'_> {
+impl ActiveCall<'_> {
     /// Returns the call as hooks see it; `None`: there are none, or it does not get there.
     fn for_hooks(&self, pipeline: &Pipeline) -> Option<HookCall> {
         let Target { entry, client } = self.target.as_ref().filter(|_| !pipeline.hooks.is_empty())?;

@@ -4,7 +4,7 @@
 //! the richest level of detail at which all tools fit is used. If they fit at none, the tools that were used most come
 //! first, then those of all apps in turn.
 
-use crate::seen::Seen;
+use crate::result_shapes::ResultShapes;
 use crate::tokens::estimate;
 use agentscript::declarations::{LineDetail, first_sentence, name, parameters, result_type};
 use codecall_base::tool::ToolDefinition;
@@ -108,7 +108,7 @@ pub trait Signed {
 /// Returns the line of a tool: `list({status?: "active"|"inactive"}): {id: string}[] // List users`. The type of a result
 /// that the tool does not promise is marked as seen.
 #[must_use]
-pub fn line<S: Signed>(signed: &S, seen: &Seen, level: Level) -> String {
+pub fn line<S: Signed>(signed: &S, seen: &ResultShapes, level: Level) -> String {
     let (tool, signature) = (signed.tool(), signed.signature());
     let mut line = format!("{}({})", name(&tool.name), signature.parameters(tool, level));
     match signature.result(tool, level) {
@@ -143,7 +143,7 @@ pub struct SignatureList {
 impl SignatureList {
     /// Creates the list of tools. `used` are full names of tools, most used first.
     #[must_use]
-    pub fn new<S: Signed>(rows: &[Arc<S>], seen: &Seen, used: &[String], extent: Extent) -> Self {
+    pub fn new<S: Signed>(rows: &[Arc<S>], seen: &ResultShapes, used: &[String], extent: Extent) -> Self {
         let (hints, rich, complete, partial) = match extent {
             Extent::Auto => (HINTS_TOKENS, RICH_TOKENS, COMPLETE_TOKENS, PARTIAL_TOKENS),
             Extent::Lean => (LEAN_TOKENS, LEAN_TOKENS, LEAN_TOKENS, LEAN_TOKENS),
@@ -183,7 +183,7 @@ fn by_app<S: Signed>(rows: &[Arc<S>]) -> Apps<'_, S> {
 }
 
 struct ListWriter<'a, S> {
-    seen: &'a Seen,
+    seen: &'a ResultShapes,
     extent: Extent,
     apps: Apps<'a, S>,
 }
@@ -311,8 +311,8 @@ mod tests {
     use codecall_store::MemoryShapes;
     use serde_json::Value;
 
-    fn seen() -> Arc<Seen> {
-        Seen::new(Arc::new(MemoryShapes::default()), true)
+    fn seen() -> Arc<ResultShapes> {
+        ResultShapes::new(Arc::new(MemoryShapes::default()), true)
     }
 
     fn schema() -> Value {

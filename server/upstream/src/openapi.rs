@@ -16,7 +16,7 @@ use codecall_base::telemetry::{self, Span, SpanKind};
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
 use codecall_config::{OpenApiConfig, OperationFilter};
 use codecall_openapi::{Api, Filter, Operation, Settings};
-use documents::Seen;
+use documents::DocumentVersions;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode};
 use std::collections::{BTreeMap, HashMap};
@@ -219,7 +219,7 @@ impl Shared {
     }
 
     /// Reads the description again and again until it can be used. Returns its documents.
-    async fn read_until_ready(&self) -> Seen {
+    async fn read_until_ready(&self) -> DocumentVersions {
         let mut backoff = INITIAL_BACKOFF;
         loop {
             let reason = match self.read_in_time().await {
@@ -244,7 +244,7 @@ impl Shared {
 
     /// Waits until the description has changed, and reads it. If it cannot be used, the tools stay as they were. Returns its
     /// documents.
-    async fn changed(&self, seen: Seen) -> Seen {
+    async fn changed(&self, seen: DocumentVersions) -> DocumentVersions {
         let is_remote = self.config.is_remote();
         let (mut before, mut refused) = (seen.clone(), None);
         loop {
@@ -281,7 +281,7 @@ impl Shared {
     }
 
     /// Reads the description and uses it from now on. Returns its documents.
-    async fn read_in_time(&self) -> Result<Seen, String> {
+    async fn read_in_time(&self) -> Result<DocumentVersions, String> {
         let limit = self.config.start_timeout;
         let read = tokio::time::timeout(limit, self.read()).await;
         let read = read.unwrap_or_else(|_| Err(format!("it was not read within {} ms", limit.as_millis())));
@@ -297,7 +297,7 @@ impl Shared {
         Ok(seen)
     }
 
-    async fn read(&self) -> Result<(Service, Seen), String> {
+    async fn read(&self) -> Result<(Service, DocumentVersions), String> {
         let config = &self.config;
         let client = Client::new(&config.allow_private)?;
         let headers = headers(config)?;

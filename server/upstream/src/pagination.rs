@@ -60,11 +60,11 @@ pub struct Listing<T> {
 ///
 /// # Errors
 /// The first page cannot be read, or the connection has ended.
-pub async fn list_all<T: Serialize, Asked>(
-    mut request_page: impl FnMut(Option<PaginatedRequestParams>) -> Asked,
+pub async fn list_all<T: Serialize, Fut>(
+    mut request_page: impl FnMut(Option<PaginatedRequestParams>) -> Fut,
 ) -> Result<Listing<T>, ServiceError>
 where
-    Asked: Future<Output = Result<Page<T>, ServiceError>>,
+    Fut: Future<Output = Result<Page<T>, ServiceError>>,
 {
     let mut pages = Pages { items: Vec::new(), oddities: Vec::new(), bytes: 0, pages: 0, cursors: HashSet::new() };
     let mut cursor = None;

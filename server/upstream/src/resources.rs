@@ -188,14 +188,14 @@ impl ResourcesAndPrompts for McpServer {
 
 impl McpServer {
     /// Lists all of a kind, page by page; nothing, if the server does not have the kind.
-    async fn listed<T, Asked>(
+    async fn listed<T, Fut>(
         &self,
         has: impl Fn(&ServerCapabilities) -> bool,
-        list: impl Fn(Peer<RoleClient>, Option<PaginatedRequestParams>) -> Asked,
+        list: impl Fn(Peer<RoleClient>, Option<PaginatedRequestParams>) -> Fut,
     ) -> Result<Vec<T>, ErrorData>
     where
         T: Serialize,
-        Asked: Future<Output = Result<Page<T>, ServiceError>>,
+        Fut: Future<Output = Result<Page<T>, ServiceError>>,
     {
         let _active = self.active();
         let peer = self.peer()?;

@@ -29,7 +29,7 @@ const FIRST_TRAIL: u8 = 0x40;
 const TRAILS: usize = 0xFE - 0x40 + 1;
 
 /// Characters by byte and by two bytes, the last ones.
-struct Made {
+struct Lookup {
     singles: Vec<u16>,
     pairs: Vec<u16>,
     triples: Vec<u16>,
@@ -120,10 +120,10 @@ static TABLES: [Table; 10] = [
 ];
 
 /// The decoding tables, each of which is made of an entry of [`TABLES`] when that is first used.
-static MADE: [OnceLock<Made>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
+static LOOKUPS: [OnceLock<Lookup>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
 
 impl Table {
-    fn make(&self) -> Made {
+    fn make(&self) -> Lookup {
         let mut singles: Vec<u16> = (0..=0xFF).map(|byte| self.standard(&[byte])).collect();
         for &(first, last, letter) in self.singles {
             for byte in first..=last {
@@ -144,7 +144,7 @@ impl Table {
         if self.has_triples() {
             self.replace(TRIPLES, &mut triples);
         }
-        Made { singles, pairs, triples }
+        Lookup { singles, pairs, triples }
     }
 
     /// The character of the standard for some bytes.
@@ -192,7 +192,7 @@ fn position(lead: u8, trail: u8) -> usize {
 /// A decoder, with the bytes of a character that has not ended.
 pub struct Legacy {
     table: &'static Table,
-    made: &'static Made,
+    lookup: &'static Lookup,
     begun: [u8; 2],
     length: usize,
 }
@@ -215,8 +215,8 @@ impl Legacy {
     /// The decoder of an encoding that is not decoded by the standard.
     pub fn new(encoding: &'static Encoding) -> Option<Self> {
         let index = TABLES.iter().position(|table| table.encoding == encoding)?;
-        let (table, made) = (TABLES.get(index)?, MADE.get(index)?);
-        Some(Self { table, made: made.get_or_init(|| table.make()), begun: [0; 2], length: 0 })
+        let (table, lookup) = (TABLES.get(index)?, LOOKUPS.get(index)?);
+        Some(Self { table, lookup: lookup.get_or_init(|| table.make()), begun: [0; 2], length: 0 })
     }
 
     /// Decode some bytes; `last`: none follow.
@@ -233,10 +233,10 @@ impl Legacy {
         let [first, second] = self.begun;
         match std::mem::take(&mut self.length) {
             0 if within(self.table.leads, byte) => (self.begun[0], self.length) = (byte, 1),
-            0 => out.push(self.made.singles[usize::from(byte)]),
+            0 => out.push(self.lookup.singles[usize::from(byte)]),
             1 if self.table.follows(first, byte) => match first {
                 THREE if self.table.has_triples() => (self.begun[1], self.length) = (byte, 2),
-                _ => out.push(self.made.pairs[position(first, byte)]),
+                _ => out.push(self.lookup.pairs[position(first, byte)]),
             },
             1 => {
                 out.push(NONE);
@@ -245,7 +245,7 @@ impl Legacy {
                     self.add(byte, out);
                 }
             }
-            _ if within(self.table.trails, byte) => out.push(self.made.triples[position(second, byte)]),
+            _ if within(self.table.trails, byte) => out.push(self.lookup.triples[position(second, byte)]),
             _ => {
                 out.push(NONE);
                 self.add(second, out);

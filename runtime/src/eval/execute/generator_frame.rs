@@ -1,6 +1,6 @@
 //! Generators: their frames leave the stack at `yield`, and their values go to who has resumed them.
 
-use super::{Context, Exit, Onward};
+use super::{Context, Exit, NextFrame};
 use crate::eval::execute::{self, leave};
 use crate::eval::generator;
 use crate::eval::job;
@@ -12,7 +12,7 @@ use crate::value::atom::known;
 use crate::value::thrown::Thrown;
 
 /// The arguments of a generator are bound: its frame moves into a generator object, which is the value of the call.
-pub(super) fn start_generator<'s>(vm: &mut Vm, context: &Context<'s>) -> Onward<'s> {
+pub(super) fn start_generator<'s>(vm: &mut Vm, context: &Context<'s>) -> NextFrame<'s> {
     let Some(&frame) = vm.stack.frames.last() else { return Err(Exit::Idle) };
     let function = context.function(frame.code);
     let waiting = take_frame(vm, context, frame);
@@ -35,7 +35,7 @@ pub(super) fn take_frame(vm: &mut Vm, context: &Context<'_>, frame: Frame<crate:
 }
 
 /// `yield`: `is_result` says whether the value is the result of an inner iterator already.
-pub(super) fn yield_frame<'s>(vm: &mut Vm, context: &Context<'s>, value: Value, is_result: bool) -> Onward<'s> {
+pub(super) fn yield_frame<'s>(vm: &mut Vm, context: &Context<'s>, value: Value, is_result: bool) -> NextFrame<'s> {
     let Some(&frame) = vm.stack.frames.last() else { return Err(Exit::Idle) };
     match frame.after {
         After::Generator(generator, resumer) => {
@@ -61,14 +61,14 @@ pub(super) fn yield_frame<'s>(vm: &mut Vm, context: &Context<'s>, value: Value, 
                 let promise = generator::generator_promise(vm, generator);
                 return leave::hand_over(vm, context, promise, waiter);
             };
-            match generator::onward(vm, &frame, context.stack.slots(frame.slots), how, value) {
-                generator::Onward::At(pc) => {
+            match generator::resume_point(vm, &frame, context.stack.slots(frame.slots), how, value) {
+                generator::ResumePoint::At(pc) => {
                     if let Some(frame) = vm.stack.frames.last_mut() {
                         frame.pc = pc;
                     }
                     execute::topmost(vm, context)
                 }
-                generator::Onward::Thrown => leave::unwind(vm, context, Thrown::value(value)),
+                generator::ResumePoint::Thrown => leave::unwind(vm, context, Thrown::value(value)),
             }
         }
         After::Call | After::Async(..) | After::Job(_) | After::Nested => Err(Exit::Idle),
@@ -77,7 +77,7 @@ pub(super) fn yield_frame<'s>(vm: &mut Vm, context: &Context<'s>, value: Value, 
 
 /// The result of an inner iterator for the frame that has resumed a generator: `yield*` passes the object on, and anything
 /// else takes its value.
-fn pass_result<'s>(vm: &mut Vm, context: &Context<'s>, result: Value) -> Onward<'s> {
+fn pass_result<'s>(vm: &mut Vm, context: &Context<'s>, result: Value) -> NextFrame<'s> {
     let caller = vm.stack.frames.last();
     let op = caller.and_then(|caller| context.function(caller.code).ops.get(caller.pc as usize));
     if let Some(OpKind::YieldStar(delegate)) = op.map(|op| &op.kind) {
@@ -96,7 +96,7 @@ pub(super) fn leave_generator<'s>(
     generator: Value,
     resumer: Resumer,
     value: Value,
-) -> Onward<'s> {
+) -> NextFrame<'s> {
     generator::end_generator(vm, generator);
     if let Resumer::Loop = resumer {
         return leave::resume_caller(vm, context, value);
@@ -106,7 +106,7 @@ pub(super) fn leave_generator<'s>(
 }
 
 /// Give a result to who has resumed a generator.
-fn answer<'s>(vm: &mut Vm, context: &Context<'s>, resumer: Resumer, result: Value) -> Onward<'s> {
+fn answer<'s>(vm: &mut Vm, context: &Context<'s>, resumer: Resumer, result: Value) -> NextFrame<'s> {
     match resumer {
         Resumer::Caller | Resumer::Loop => leave::resume_caller(vm, context, result),
         Resumer::Job(derived) => {

@@ -1,6 +1,6 @@
 //! Leaving frames: returns, exceptions, and suspension.
 
-use super::{Active, Context, Exit, Onward};
+use super::{Active, Context, Exit, NextFrame};
 use crate::eval::execute::{self, generator_frame};
 use crate::eval::generator;
 use crate::eval::job;
@@ -28,7 +28,7 @@ pub(super) fn return_to_caller<'s>(vm: &mut Vm, context: &Context<'s>, value: Va
 
 /// Return from the current frame. `Err`: execution stops.
 #[inline(never)]
-pub(super) fn leave<'s>(vm: &mut Vm, context: &Context<'s>, value: Value) -> Onward<'s> {
+pub(super) fn leave<'s>(vm: &mut Vm, context: &Context<'s>, value: Value) -> NextFrame<'s> {
     let Some(frame) = vm.stack.frames.pop() else { return Err(Exit::Idle) };
     match frame.after {
         After::Call => resume_caller(vm, context, value),
@@ -53,7 +53,7 @@ pub(super) fn leave<'s>(vm: &mut Vm, context: &Context<'s>, value: Value) -> Onw
 }
 
 /// Resume the caller of a popped frame with a value.
-pub(super) fn resume_caller<'s>(vm: &mut Vm, context: &Context<'s>, value: Value) -> Onward<'s> {
+pub(super) fn resume_caller<'s>(vm: &mut Vm, context: &Context<'s>, value: Value) -> NextFrame<'s> {
     if vm.stack.frames.len() <= context.base {
         return Err(Exit::Nested(Ok(value)));
     }
@@ -64,7 +64,7 @@ pub(super) fn resume_caller<'s>(vm: &mut Vm, context: &Context<'s>, value: Value
 }
 
 /// An async function waits or has ended: hand its promise over.
-pub(super) fn hand_over<'s>(vm: &mut Vm, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
+pub(super) fn hand_over<'s>(vm: &mut Vm, context: &Context<'s>, promise: Value, waiter: Waiter) -> NextFrame<'s> {
     match waiter {
         Waiter::Caller => return resume_caller(vm, context, promise),
         Waiter::Job(derived) => job::end_job(vm, derived, Ok(promise)),
@@ -74,7 +74,7 @@ pub(super) fn hand_over<'s>(vm: &mut Vm, context: &Context<'s>, promise: Value, 
 }
 
 /// Suspend the current frame until a promise is settled.
-pub(super) fn suspend<'s>(vm: &mut Vm, context: &Context<'s>, promise: Value) -> Onward<'s> {
+pub(super) fn suspend<'s>(vm: &mut Vm, context: &Context<'s>, promise: Value) -> NextFrame<'s> {
     let Some(frame) = vm.stack.frames.pop() else { return Err(Exit::Idle) };
     let (result, waiter, after) = match frame.after {
         After::Async(result, waiter) => (result, waiter, After::Async(result, Waiter::Nobody)),
@@ -93,7 +93,7 @@ pub(super) fn suspend<'s>(vm: &mut Vm, context: &Context<'s>, promise: Value) ->
 
 /// Unwind to the handler of what was thrown in the current frame.
 #[cold]
-pub(super) fn unwind<'s>(vm: &mut Vm, context: &Context<'s>, thrown: Thrown) -> Onward<'s> {
+pub(super) fn unwind<'s>(vm: &mut Vm, context: &Context<'s>, thrown: Thrown) -> NextFrame<'s> {
     let value = match *thrown.0 {
         Cause::Value(value) => value,
         Cause::Stop(failure) => {

@@ -51,7 +51,7 @@ fn worth_sharing(vm: &Vm, bytes: usize, levels: u8) -> bool {
 /// `home`: the buffer of the text and its offset there, if strings share it.
 fn parse_bytes(vm: &mut Vm, text: &[u8], home: Option<(usize, usize)>, levels: u8) -> Result {
     let mut records = record::take_records(vm);
-    let Room { open, values, keys } = std::mem::take(&mut records.room);
+    let ParserBuffers { open, values, keys } = std::mem::take(&mut records.buffers);
     let (objects, strings) = (vm.heap.objects.len(), vm.heap.strings.len());
     let mut parser = Parser {
         records,
@@ -70,20 +70,20 @@ fn parse_bytes(vm: &mut Vm, text: &[u8], home: Option<(usize, usize)>, levels: u
     let value = parser.document();
     let Parser { mut records, open, values, keys, .. } = parser;
     let (open, values, keys) = (open.into_vec(), values.into_vec(), keys.into_vec());
-    records.room = Room { open, values, keys }.emptied();
+    records.buffers = ParserBuffers { open, values, keys }.emptied();
     vm.pools.records = Some(records);
     value
 }
 
 /// The memory of a parser, for unfinished containers and values.
 #[derive(Default)]
-pub struct Room {
+pub struct ParserBuffers {
     open: Vec<Open>,
     values: Vec<Value>,
     keys: Vec<Atom>,
 }
 
-impl Room {
+impl ParserBuffers {
     /// Emptied; memory of large texts is released.
     fn emptied(mut self) -> Self {
         const LARGE: usize = 256;

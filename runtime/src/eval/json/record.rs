@@ -1,6 +1,6 @@
 //! Records: the property names of a shape as JSON text, computed once for reading and writing all objects of the shape.
 
-use super::parse::Room;
+use super::parse::ParserBuffers;
 use super::stringify::{LONG, Open};
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
@@ -101,7 +101,7 @@ pub struct Records {
     /// Names that were read lately.
     names: [Atom; NAMES],
     /// Memory of the parser, reused for the next text.
-    pub(super) room: Room,
+    pub(super) buffers: ParserBuffers,
     /// Memory of the writer, reused.
     pub(super) writing: Vec<Open>,
 }
@@ -113,7 +113,7 @@ impl Default for Records {
             by_shape: [NONE; SHAPES],
             by_first: [NONE; FIRST],
             names: [known::EMPTY; NAMES],
-            room: Room::default(),
+            buffers: ParserBuffers::default(),
             writing: Vec::new(), // charged: by the writer
         }
     }

@@ -95,10 +95,10 @@ pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
     let negated = matches!(operator, Binary::NotEqual | Binary::StrictNotEqual);
     match (operator, &right) {
         (Binary::Equal | Binary::NotEqual, Built::Constant(Constant(value))) if value.is_nullish() => {
-            return asked(left, Question::Nullish, negated);
+            return test_node(left, Question::Nullish, negated);
         }
         (Binary::StrictEqual | Binary::StrictNotEqual, &Built::Constant(Constant(value))) if !value.is_number() => {
-            return asked(left, Question::Identical(value), negated);
+            return test_node(left, Question::Identical(value), negated);
         }
         _ => {}
     }
@@ -134,13 +134,13 @@ enum Question {
     SameText(Box<[u8]>),
 }
 
-struct Asked<E> {
+struct TestNode<E> {
     value: E,
     question: Question,
     negated: bool,
 }
 
-impl<E: Node + 'static> Node for Asked<E> {
+impl<E: Node + 'static> Node for TestNode<E> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         self.test(vm, fp).map(Value::bool)
     }
@@ -171,13 +171,13 @@ impl<E: Node + 'static> Node for Asked<E> {
     }
 }
 
-fn asked(value: Built, question: Question, negated: bool) -> Built {
-    local!(value, value => Built::from_node(Asked { value, question, negated }))
+fn test_node(value: Built, question: Question, negated: bool) -> Built {
+    local!(value, value => Built::from_node(TestNode { value, question, negated }))
 }
 
 /// `value === 'text'`, or `!==`; strings are equal exactly if their bytes are.
 pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
-    asked(value, Question::SameText(text.into()), negated)
+    test_node(value, Question::SameText(text.into()), negated)
 }
 
 /// Up to so many operands, a chain becomes nested nodes, which are faster but use native stack.

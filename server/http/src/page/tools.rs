@@ -93,7 +93,7 @@ pub async fn show(visit: &Visit, called: Option<(StatusCode, Markup)>) -> Respon
     let sent = if called.is_some() { &visit.form } else { &visit.query };
     let Some(entry) = sent.get("name").and_then(|name| snapshot.lookup(name)) else { return not_found(visit) };
     let Entry { name, definition, .. } = &**entry;
-    let seen = visit.hub.pipeline().seen().of(definition);
+    let seen = visit.hub.pipeline().result_shapes().of(definition);
     let signature = typescript::signature(definition, seen.as_ref());
     let notes = [
         ("readOnlyHint", "only reads"),

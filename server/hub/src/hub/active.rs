@@ -109,7 +109,7 @@ impl Hub {
     /// Returns the runs in progress of this process, of all clients, the latest first.
     #[must_use]
     pub fn active_runs(&self) -> Vec<ActiveRun> {
-        let entries = self.kept.active.entries().clone();
+        let entries = self.services.active.entries().clone();
         entries.iter().rev().map(|entry| entry.shown(&self.pipeline)).collect()
     }
 
@@ -120,12 +120,12 @@ impl Hub {
     /// The store, which has the run too, cannot be used.
     pub async fn cancel_run(&self, id: &RunId) -> Result<bool, String> {
         // Otherwise another process would take the run over.
-        if let Some(durable) = &self.kept.durable
+        if let Some(durable) = &self.services.durable
             && durable.cancel_evaluated(id).await.map_err(|problem| problem.to_string())?
         {
             return Ok(true);
         }
-        let found = self.kept.active.entries().iter().find(|entry| entry.id == *id).cloned();
+        let found = self.services.active.entries().iter().find(|entry| entry.id == *id).cloned();
         found.iter().for_each(|entry| entry.cancel.cancel());
         Ok(found.is_some())
     }

@@ -120,7 +120,7 @@ impl From<JournalProblem> for NotResumed {
 }
 
 /// Where a run stands, for its client.
-pub enum Standing {
+pub enum RunState {
     /// It waits for these requests, or is evaluated.
     Open(Vec<ApprovalRequest>),
     /// It has ended: what [`Durable::end`] was given.
@@ -391,7 +391,7 @@ impl Durable {
     /// # Errors
     /// The store cannot be used.
     pub async fn cancel(&self, hub: &Hub, id: &RunId) -> Result<bool, JournalProblem> {
-        let Some(Standing::Open(_)) = self.standing(hub, id).await? else { return Ok(false) };
+        let Some(RunState::Open(_)) = self.run_state(hub, id).await? else { return Ok(false) };
         if let Some(engine) = &self.engine {
             engine.cancel(id).await?;
             return Ok(true);
@@ -571,9 +571,9 @@ impl Durable {
     /// # Errors
     /// The store cannot be read.
     pub async fn long_result(&self, hub: &Hub, id: &RunId) -> Result<Option<String>, JournalProblem> {
-        match self.standing(hub, id).await? {
-            Some(Standing::Ended(_)) => self.results.get(&*self.keys(hub.config()).await?, id.as_str()).await,
-            Some(Standing::Open(_)) | None => Ok(None),
+        match self.run_state(hub, id).await? {
+            Some(RunState::Ended(_)) => self.results.get(&*self.keys(hub.config()).await?, id.as_str()).await,
+            Some(RunState::Open(_)) | None => Ok(None),
         }
     }
 
@@ -594,7 +594,7 @@ impl Durable {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn standing(&self, hub: &Hub, id: &RunId) -> Result<Option<Standing>, JournalProblem> {
+    pub async fn run_state(&self, hub: &Hub, id: &RunId) -> Result<Option<RunState>, JournalProblem> {
         self.standing_within(hub, id, Duration::ZERO).await
     }
 
@@ -607,32 +607,32 @@ impl Durable {
         hub: &Hub,
         id: &RunId,
         wait: Duration,
-    ) -> Result<Option<Standing>, JournalProblem> {
+    ) -> Result<Option<RunState>, JournalProblem> {
         if let Some(engine) = &self.engine {
             // The id says nothing to another client.
             if !start::is_own(hub, id) {
                 return Ok(None);
             }
             return match engine.find(id, wait).await? {
-                Found::Ended(outcome) => Ok(Some(Standing::Ended(outcome))),
+                Found::Ended(outcome) => Ok(Some(RunState::Ended(outcome))),
                 Found::Unknown => Ok(None),
-                Found::Open => self.open_standing(id).await.map(Some),
+                Found::Open => self.open_state(id).await.map(Some),
             };
         }
         // The id says nothing to another client.
         let Some(run) = self.own_run(hub, id).await? else { return Ok(None) };
         Ok(Some(match (run.state, run.outcome) {
-            (JournaledState::Ended, Some(outcome)) => Standing::Ended(outcome),
+            (JournaledState::Ended, Some(outcome)) => RunState::Ended(outcome),
             (JournaledState::Ended | JournaledState::Running | JournaledState::Waiting, _) => {
-                self.open_standing(id).await?
+                self.open_state(id).await?
             }
         }))
     }
 
-    async fn open_standing(&self, id: &RunId) -> Result<Standing, JournalProblem> {
+    async fn open_state(&self, id: &RunId) -> Result<RunState, JournalProblem> {
         let requests = self.requests.of_run(id.as_str()).await?;
         let waits = |request: &ApprovalRequest| request.state == ApprovalState::Waiting;
-        Ok(Standing::Open(requests.into_iter().filter(waits).collect()))
+        Ok(RunState::Open(requests.into_iter().filter(waits).collect()))
     }
 }
 

@@ -36,7 +36,7 @@ impl Hub {
         cancel: CancellationToken,
     ) -> Finished {
         let client = self.principal.as_ref().map(|principal| Arc::clone(&principal.name));
-        let active = self.kept.active.begin(&mut request, client, &cancel);
+        let active = self.services.active.begin(&mut request, client, &cancel);
         let cancel = active.cancel();
         Box::pin(self.prepare(&mut request, &cancel)).await;
         let runs = match (request.dialect, &self.code_runs) {
@@ -59,14 +59,14 @@ impl Hub {
     async fn ended(&self, finished: Finished) -> Finished {
         if finished.has_waited
             && !finished.is_paused
-            && let Some(durable) = &self.kept.durable
+            && let Some(durable) = &self.services.durable
         {
             durable.withdraw(&finished.id).await;
         }
         if let Err(failure) = &finished.outcome.result
             && let Some(code) = REFUSALS.iter().find(|code| failure.code == code.as_str())
         {
-            self.kept.metrics.refused(*code);
+            self.services.metrics.refused(*code);
         }
         finished
     }
@@ -78,7 +78,7 @@ impl Hub {
         let limit = Duration::from_millis(request.policy.limits.tool_timeout_ms);
         // The run of a cancelled request says so itself, and a call of an unknown tool says why it is not known.
         let _ = tokio::time::timeout(limit, known).await;
-        if let Some(durable) = &self.kept.durable
+        if let Some(durable) = &self.services.durable
             && request.journal.is_none()
             && self.needs_approval()
         {
@@ -153,7 +153,7 @@ impl Hub {
     /// # Errors
     /// The step was not taken.
     pub async fn step(&self, request: Evaluate, cancel: CancellationToken) -> Result<StepAnswer, Refusal> {
-        let Some(history) = &self.kept.history else { return self.stateless.evaluate(request, cancel).await };
+        let Some(history) = &self.services.history else { return self.stateless.evaluate(request, cancel).await };
         let (script, context, began) =
             (request.script().to_owned(), request.context.clone().map(Value::Object), Instant::now());
         let answer = self.stateless.evaluate(request, cancel).await?;

@@ -155,7 +155,7 @@ impl Hub {
         if let Some(list) = self.known_signatures(version, extent) {
             return list;
         }
-        let seen = self.pipeline.seen();
+        let seen = self.pipeline.result_shapes();
         let apps: BTreeSet<&str> = snapshot.rows().iter().map(|entry| entry.definition.app.as_str()).collect();
         join_all(apps.into_iter().map(|app| seen.load(app))).await;
         let used = match self.history() {

@@ -92,7 +92,7 @@ impl Hub {
             config.tools.front = FrontConfig { default: front, ..FrontConfig::default() };
         }
         let upstreams = self.catalogue.filtered_upstreams();
-        let watch = super::start::change_watch(&config, &self.kept)?;
+        let watch = super::start::change_watch(&config, &self.services)?;
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
         let catalogue = Arc::new(catalogue);
         catalogue.follow();
@@ -107,13 +107,13 @@ impl Hub {
         let with_tools = |runs: &codecall_runs::Runs| {
             runs.with_tools(Arc::clone(&catalogue), Arc::clone(&pipeline)).of_client(client)
         };
-        let results = Arc::new(OwnedResults::new(Arc::clone(&self.kept.stores.results), principal.key));
+        let results = Arc::new(OwnedResults::new(Arc::clone(&self.services.stores.results), principal.key));
         Ok(Arc::new(Self {
             runs: Arc::new(with_tools(&self.runs)),
             code_runs: self.code_runs.as_ref().map(with_tools),
             results: Results::new(results, config.result_store, Arc::clone(&config.secrets)),
             stateless: self.stateless.for_client(&config, ClientKey(principal.key)),
-            kept: self.kept.clone(),
+            services: self.services.clone(),
             configured: self.configured.clone(),
             script_tools: self.script_tools.clone(),
             catalogue,

@@ -50,7 +50,7 @@ pub struct Replicas {
     durable: Arc<Durable>,
     config: Config,
     secret: [u8; 32],
-    others: Mutex<HashMap<String, Seen>>,
+    others: Mutex<HashMap<String, Heartbeat>>,
     receivers: Mutex<HashMap<String, Receiver>>,
     /// The questions of this replica.
     asked: Mutex<HashMap<u64, oneshot::Sender<Option<Value>>>>,
@@ -63,7 +63,7 @@ pub struct Replicas {
 }
 
 /// The last sign of another replica.
-struct Seen {
+struct Heartbeat {
     beat: i64,
     missed: u32,
 }
@@ -169,7 +169,7 @@ impl Hub {
     /// # Errors
     /// The database cannot be used, or the other replicas have another master key.
     pub async fn join_replicas(&self) -> Result<(), Error> {
-        let (Some(database), Some(durable)) = (&self.kept.database, &self.kept.durable) else { return Ok(()) };
+        let (Some(database), Some(durable)) = (&self.services.database, &self.services.durable) else { return Ok(()) };
         if !database.is_shared() {
             return Ok(());
         }
@@ -179,14 +179,14 @@ impl Hub {
             .map_err(|problem| Error::Config(format!("this server cannot join its replicas: {problem}")))?;
         tracing::info!(replica = replicas.id(), "joined");
         // A hub joins once.
-        let _ = self.kept.replicas.set(replicas);
+        let _ = self.services.replicas.set(replicas);
         Ok(())
     }
 
     /// Returns the replicas of this server; `None`: it is the only one.
     #[must_use]
     pub fn replicas(&self) -> Option<&Arc<Replicas>> {
-        self.kept.replicas.get()
+        self.services.replicas.get()
     }
 
     /// Returns whose sessions, tasks and messages the hub has, among those of the clients of the server.
@@ -305,7 +305,7 @@ impl Replicas {
         if let Err(problem) = self.refresh(false).await {
             tracing::debug!("the replicas that were known are told: {problem}");
         }
-        self.others().iter().filter(|(_, seen)| seen.is_there()).map(|(id, _)| id.clone()).collect()
+        self.others().iter().filter(|(_, heartbeat)| heartbeat.is_there()).map(|(id, _)| id.clone()).collect()
     }
 
     /// Sends a message to all other replicas.
@@ -350,11 +350,11 @@ impl Replicas {
         if id == self.id {
             return true;
         }
-        let known = self.others().get(id).map(Seen::is_there);
+        let known = self.others().get(id).map(Heartbeat::is_there);
         match known {
             Some(is_there) => is_there,
             // It may have started since.
-            None => self.refresh(false).await.is_ok() && self.others().get(id).is_some_and(Seen::is_there),
+            None => self.refresh(false).await.is_ok() && self.others().get(id).is_some_and(Heartbeat::is_there),
         }
     }
 
@@ -366,7 +366,7 @@ impl Replicas {
         }
     }
 
-    fn others(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+    fn others(&self) -> MutexGuard<'_, HashMap<String, Heartbeat>> {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -433,7 +433,8 @@ impl Replicas {
         self.refresh(true).await?;
         let forgotten: Vec<String> = {
             let mut others = self.others();
-            let gone = others.iter().filter(|(_, seen)| seen.missed >= FORGOTTEN_BEATS).map(|(id, _)| id.clone());
+            let gone =
+                others.iter().filter(|(_, heartbeat)| heartbeat.missed >= FORGOTTEN_BEATS).map(|(id, _)| id.clone());
             let gone: Vec<String> = gone.collect();
             for id in &gone {
                 others.remove(id);
@@ -448,7 +449,7 @@ impl Replicas {
 
     /// Deletes sessions that are no longer used, if this is the first of the replicas.
     async fn sweep(&self) -> Result<(), StoreError> {
-        let is_first = self.others().iter().all(|(other, seen)| !seen.is_there() || self.id < *other);
+        let is_first = self.others().iter().all(|(other, heartbeat)| !heartbeat.is_there() || self.id < *other);
         if is_first { SqlSessions(self.database.clone()).retain().await } else { Ok(()) }
     }
 
@@ -458,11 +459,11 @@ impl Replicas {
         let mut others = self.others();
         others.retain(|id, _| all.iter().any(|(known, _)| known == id));
         for (id, beat) in all.into_iter().filter(|(id, _)| *id != self.id) {
-            let seen = others.entry(id).or_insert(Seen { beat, missed: 0 });
-            if seen.beat != beat {
-                *seen = Seen { beat, missed: 0 };
+            let heartbeat = others.entry(id).or_insert(Heartbeat { beat, missed: 0 });
+            if heartbeat.beat != beat {
+                *heartbeat = Heartbeat { beat, missed: 0 };
             } else if counts {
-                seen.missed += 1;
+                heartbeat.missed += 1;
             }
         }
         Ok(())
@@ -516,7 +517,7 @@ impl Replicas {
     }
 }
 
-impl Seen {
+impl Heartbeat {
     fn is_there(&self) -> bool {
         self.missed < MISSED_BEATS
     }

@@ -61,7 +61,7 @@ pub struct Extensions {
 
 /// The extensions that each hub of a server has.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct HubServices {
     pub(super) upstreams: Vec<Arc<dyn Upstream>>,
     pub(super) hooks: Vec<Arc<dyn Hook>>,
     pub(super) run_hooks: Vec<Arc<dyn RunHook>>,
@@ -110,7 +110,7 @@ impl Hub {
         let durable = durable.map_err(|problem| Error::Config(problem.to_string()))?;
         let history =
             database.clone().and_then(|database| History::start(Arc::new(SqlRuns(database)), &config.history));
-        let kept = Kept {
+        let services = HubServices {
             upstreams,
             hooks,
             run_hooks,
@@ -128,57 +128,63 @@ impl Hub {
             telemetry,
             fetcher,
         };
-        Self::build(config, kept, None, None)
+        Self::build(config, services, None, None)
     }
 
     /// Creates the hub of another configuration, with all of this one that has not changed.
     pub(super) fn successor(&self, mut config: Config) -> Result<Arc<Self>, Error> {
-        let mut kept = self.kept.clone();
-        if kept.has_own_stores && !config.sections.has_same(&self.config.sections, "cache") {
-            kept.stores.answers = Stores::of(&config, kept.database.as_ref()).answers;
+        let mut services = self.services.clone();
+        if services.has_own_stores && !config.sections.has_same(&self.config.sections, "cache") {
+            services.stores.answers = Stores::of(&config, services.database.as_ref()).answers;
         }
         // What was a secret stays one.
         self.config.secrets.add_from(&config.secrets);
         config.secrets = Arc::clone(&self.config.secrets);
         config.isolation.program.clone_from(&self.config.isolation.program);
-        Self::build(config, kept, Some(self), None)
+        Self::build(config, services, Some(self), None)
     }
 
     /// Creates the hub of the same configuration, with all of this one but the upstream of an app, which starts again.
     pub(super) fn with_restarted(&self, app: &str) -> Result<Arc<Self>, Error> {
-        Self::build(self.config.clone(), self.kept.clone(), Some(self), Some(app))
+        Self::build(self.config.clone(), self.services.clone(), Some(self), Some(app))
     }
 
-    fn build(config: Config, kept: Kept, previous: Option<&Self>, restarted: Option<&str>) -> Result<Arc<Self>, Error> {
-        if config.durable.enabled && kept.database.is_none() {
+    fn build(
+        config: Config,
+        services: HubServices,
+        previous: Option<&Self>,
+        restarted: Option<&str>,
+    ) -> Result<Arc<Self>, Error> {
+        if config.durable.enabled && services.database.is_none() {
             return Err(Error::Config(NO_STORE.into()));
         }
         let same = |section: &str| unchanged(&config, previous, section);
         let search = match same("search") {
             Some(previous) => Arc::clone(&previous.search),
-            None => Arc::new(Engine::open(&config.search, &kept.stores)?),
+            None => Arc::new(Engine::open(&config.search, &services.stores)?),
         };
-        kept.start_queue.set_places(config.servers.start_at_once);
+        services.start_queue.set_places(config.servers.start_at_once);
         let Connected { upstreams, configured, confined, script_tools, is_new } =
-            Connected::of(&config, &kept, previous, restarted)?;
-        let watch = change_watch(&config, &kept)?;
+            Connected::of(&config, &services, previous, restarted)?;
+        let watch = change_watch(&config, &services)?;
         let catalogue = Catalogue::watched(upstreams, config.tools.clone(), Arc::clone(&config.secrets), watch);
         let catalogue = Arc::new(catalogue);
         let starting = catalogue.upstreams().filter(|upstream| upstream.is_starting()).cloned().collect();
         catalogue.follow();
-        kept.metrics.set_apps(catalogue.upstreams().map(|upstream| upstream.app().to_owned()));
+        services.metrics.set_apps(catalogue.upstreams().map(|upstream| upstream.app().to_owned()));
         let start_times = previous.map(|previous| Arc::clone(&previous.start_times)).unwrap_or_default();
-        if !kept.start_lazily {
+        if !services.start_lazily {
             for upstream in catalogue.upstreams().filter(|up| previous.is_none() || is_new.contains(up.app())) {
                 tokio::spawn(time_start(Arc::clone(upstream), Arc::clone(&start_times)));
             }
         }
-        let pipeline = pipeline(&config, &kept, &catalogue)?;
-        let (runs, code_runs) = runs(&config, &kept, previous, &catalogue, &pipeline)?;
+        let pipeline = pipeline(&config, &services, &catalogue)?;
+        let (runs, code_runs) = runs(&config, &services, previous, &catalogue, &pipeline)?;
         if let Some(tools) = &script_tools {
             tools.set_runs(&runs);
         }
-        let results = Results::new(Arc::clone(&kept.stores.results), config.result_store, Arc::clone(&config.secrets));
+        let results =
+            Results::new(Arc::clone(&services.stores.results), config.result_store, Arc::clone(&config.secrets));
         let notifications = previous
             .map_or_else(|| broadcast::Sender::new(MAX_NOTIFICATIONS), |previous| previous.notifications.clone());
         if config.tools.exposes_all() {
@@ -203,7 +209,7 @@ impl Hub {
         let (stateless, started) = (Stateless::new(&config, Arc::clone(runs.executor())), Instant::now());
         Ok(Arc::new(Self {
             config,
-            kept,
+            services,
             configured,
             script_tools,
             catalogue,
@@ -253,10 +259,15 @@ struct Connected {
 impl Connected {
     /// Begins to connect the upstreams of a configuration. Those of the hub before that have not changed go on, but the
     /// restarted one.
-    fn of(config: &Config, kept: &Kept, previous: Option<&Hub>, restarted: Option<&str>) -> Result<Self, Error> {
+    fn of(
+        config: &Config,
+        services: &HubServices,
+        previous: Option<&Hub>,
+        restarted: Option<&str>,
+    ) -> Result<Self, Error> {
         let goes_on = |app: &String| restarted != Some(app.as_str());
         let mut this = Self::default();
-        this.upstreams.extend(kept.upstreams.iter().map(|upstream| (Arc::clone(upstream), ToolFilter::default())));
+        this.upstreams.extend(services.upstreams.iter().map(|upstream| (Arc::clone(upstream), ToolFilter::default())));
         for (app, upstream) in &config.upstreams {
             let running = previous.and_then(|previous| {
                 let before = previous.config.upstreams.get(app)?;
@@ -267,10 +278,10 @@ impl Connected {
             let is_process = matches!(upstream.kind, UpstreamKind::Stdio(_));
             let start = Start {
                 secrets: &config.secrets,
-                stores: &kept.stores,
-                queue: &kept.start_queue,
+                stores: &services.stores,
+                queue: &services.start_queue,
                 is_lazy: goes_on(app)
-                    && (kept.start_lazily || (is_process && config.servers.start == StartTime::Demand)),
+                    && (services.start_lazily || (is_process && config.servers.start == StartTime::Demand)),
                 idle_stop: upstream.idle_stop(config.servers.idle_stop),
             };
             let connect = || connect(app, upstream, &start);
@@ -296,7 +307,7 @@ impl Connected {
                 unchanged(config, previous, "scriptTools").filter(|_| unchanged(config, previous, "vm").is_some());
             let tools = same.and_then(|previous| previous.script_tools.clone()).unwrap_or_else(|| {
                 this.is_new.insert(config.script_tools.app.clone());
-                start_script_tools(config, kept.database.as_ref())
+                start_script_tools(config, services.database.as_ref())
             });
             this.upstreams.push((Arc::clone(&tools) as Arc<dyn Upstream>, ToolFilter::default()));
             this.script_tools = Some(tools);
@@ -326,16 +337,16 @@ impl Connected {
 }
 
 /// Creates the pipeline of a hub, with the hooks of its embedder, its metrics and its history.
-fn pipeline(config: &Config, kept: &Kept, catalogue: &Arc<Catalogue>) -> Result<Arc<Pipeline>, Error> {
-    let mut hooks = kept.hooks.clone();
-    hooks.push(Arc::new(CountCalls(Arc::clone(&kept.metrics))));
-    hooks.extend(kept.history.iter().map(|history| Arc::clone(history) as Arc<dyn Hook>));
-    let pipeline = Pipeline::configured(Arc::clone(catalogue), config, &kept.stores, hooks)?;
-    let pipeline = Arc::new(match &kept.fetcher {
+fn pipeline(config: &Config, services: &HubServices, catalogue: &Arc<Catalogue>) -> Result<Arc<Pipeline>, Error> {
+    let mut hooks = services.hooks.clone();
+    hooks.push(Arc::new(CountCalls(Arc::clone(&services.metrics))));
+    hooks.extend(services.history.iter().map(|history| Arc::clone(history) as Arc<dyn Hook>));
+    let pipeline = Pipeline::configured(Arc::clone(catalogue), config, &services.stores, hooks)?;
+    let pipeline = Arc::new(match &services.fetcher {
         Some(fetcher) => pipeline.with_fetcher(fetcher.clone()),
         None => pipeline,
     });
-    if let Some(history) = &kept.history {
+    if let Some(history) = &services.history {
         history.set_pipeline(&pipeline);
     }
     Ok(pipeline)
@@ -345,7 +356,7 @@ fn pipeline(config: &Config, kept: &Kept, catalogue: &Arc<Catalogue>) -> Result<
 /// what is configured of these has changed.
 fn runs(
     config: &Config,
-    kept: &Kept,
+    services: &HubServices,
     previous: Option<&Hub>,
     catalogue: &Arc<Catalogue>,
     pipeline: &Arc<Pipeline>,
@@ -355,10 +366,10 @@ fn runs(
     let runs = match same_threads {
         Some(previous) => previous.runs.with_tools(Arc::clone(catalogue), Arc::clone(pipeline)),
         None => {
-            let mut hooks = kept.run_hooks.clone();
-            hooks.extend(kept.history.iter().map(|history| Arc::clone(history) as Arc<dyn RunHook>));
+            let mut hooks = services.run_hooks.clone();
+            hooks.extend(services.history.iter().map(|history| Arc::clone(history) as Arc<dyn RunHook>));
             hooks.push(Arc::new(LogRuns));
-            hooks.push(Arc::new(CountRuns(Arc::clone(&kept.metrics))));
+            hooks.push(Arc::new(CountRuns(Arc::clone(&services.metrics))));
             Runs::new(Arc::clone(catalogue), Arc::clone(pipeline), config.pool)
                 .with_hooks(hooks)
                 .with_isolation(&config.isolation, &config.policy)?
@@ -396,20 +407,20 @@ pub fn load_script_tools(config: &Config, database: Option<&Database>) -> Arc<Sc
 }
 
 /// Returns which tools wait for approval; `None`: none does.
-pub(super) fn change_watch(config: &Config, kept: &Kept) -> Result<Option<Watch>, Error> {
+pub(super) fn change_watch(config: &Config, services: &HubServices) -> Result<Option<Watch>, Error> {
     let all = config.tools.quarantine;
     let servers = config.upstreams.iter().map(|(app, server)| {
         (app.clone(), (server.quarantine.unwrap_or(all), codecall_upstream::session::identity(app, server)))
     });
-    let services = config.openapi.iter().map(|(app, service)| {
+    let openapi = config.openapi.iter().map(|(app, service)| {
         let identity = Sha256::digest(format!("openapi\0{app}\0{}", &*service.spec));
         (app.clone(), (service.quarantine.unwrap_or(all), identity.into()))
     });
-    let watch = Watch::new(Arc::clone(&kept.stores.approvals), servers.chain(services).collect());
+    let watch = Watch::new(Arc::clone(&services.stores.approvals), servers.chain(openapi).collect());
     if watch.is_empty() {
         return Ok(None);
     }
-    if kept.has_own_stores && kept.database.is_none() {
+    if services.has_own_stores && services.database.is_none() {
         let message = "quarantine: there is no store where approvals are kept; name one with 'store'";
         return Err(Error::Config(message.into()));
     }

@@ -193,7 +193,7 @@ impl Hub {
     /// Returns the figures of the server in the text format of Prometheus.
     #[must_use]
     pub fn metrics(&self) -> String {
-        self.kept.metrics.text(self)
+        self.services.metrics.text(self)
     }
 }
 

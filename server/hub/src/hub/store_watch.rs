@@ -67,7 +67,7 @@ impl Hub {
     /// Returns how the store is; `None`: there is none, or nobody has looked.
     #[must_use]
     pub fn store_status(&self) -> Option<StoreStatus> {
-        let error = match &*self.kept.store_watch.known() {
+        let error = match &*self.services.store_watch.known() {
             Known::Unwatched | Known::Unknown => return None,
             Known::Usable => None,
             Known::Unusable(problem) => Some(problem.clone()),
@@ -78,13 +78,13 @@ impl Hub {
     /// Whether the store can be used, as far as it is known. It can where there is none, or nobody looks.
     #[must_use]
     pub fn is_store_usable(&self) -> bool {
-        matches!(&*self.kept.store_watch.known(), Known::Unwatched | Known::Usable)
+        matches!(&*self.services.store_watch.known(), Known::Unwatched | Known::Usable)
     }
 
     /// Looks once whether the store can be used.
     pub async fn look_at_store(&self) {
         if let Some(database) = self.database() {
-            self.kept.store_watch.look(database).await;
+            self.services.store_watch.look(database).await;
         }
     }
 }
@@ -94,7 +94,7 @@ impl LiveHub {
     pub fn watch_store(&self, cancel: &CancellationToken) {
         let hub = self.get();
         let Some(database) = hub.database().cloned() else { return };
-        let watch = std::sync::Arc::clone(&hub.kept.store_watch);
+        let watch = std::sync::Arc::clone(&hub.services.store_watch);
         *watch.known() = Known::Unknown;
         let looking = async move {
             loop {

@@ -116,7 +116,7 @@ impl MetaTool for Describe {
                     }
                     let snapshot = request.hub.catalogue().snapshot();
                     for entry in names.iter().filter_map(|name| snapshot.lookup(name)) {
-                        request.hub.pipeline().seen().load(&entry.definition.app).await;
+                        request.hub.pipeline().result_shapes().load(&entry.definition.app).await;
                     }
                     Ok(arguments)
                 }
@@ -197,7 +197,7 @@ impl Describe {
 /// values do not equal. Their examples have been checked before. A type of results that one of the tools `before` has is not repeated.
 fn describe_in_words(hub: &Hub, entry: &Entry, before: &[&Entry]) -> String {
     let definition = &entry.definition;
-    let seen = hub.pipeline().seen().of(definition);
+    let seen = hub.pipeline().result_shapes().of(definition);
     let has_same = |other: &&&Entry| {
         definition.output_schema.is_some() && other.definition.output_schema == definition.output_schema
     };
@@ -245,7 +245,7 @@ fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
 
 fn describe_entry(hub: &Hub, snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
     let mut value = entry.described();
-    let seen = hub.pipeline().seen().of(&entry.definition);
+    let seen = hub.pipeline().result_shapes().of(&entry.definition);
     if let Some(members) = value.as_object_mut() {
         // A schema that is not there is no `null`, which the output schema refuses.
         members.retain(|_, member| !member.is_null());

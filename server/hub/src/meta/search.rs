@@ -313,7 +313,7 @@ async fn search(hub: &Hub, criteria: &Criteria) -> (Answer, bool) {
     let is_read = |(at, _): &&Hit| is_list || worth_reading.contains(at);
     let entries: Vec<&Entry> = shown.iter().filter(is_read).map(|(at, _)| &*rows[*at]).collect();
     for app in entries.iter().map(|entry| entry.definition.app.as_str()).collect::<BTreeSet<_>>() {
-        hub.pipeline().seen().load(app).await;
+        hub.pipeline().result_shapes().load(app).await;
     }
     let text = Found { snapshot: &snapshot, entries, next, with_others: !is_list, warnings: &warnings }.to_text(hub);
     (Answer::with_text(value, text), fits_all)

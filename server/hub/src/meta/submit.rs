@@ -1,7 +1,7 @@
 //! Runs that a client submits, to get their outcome later: `POST /v1/runs`.
 
 use super::execute::Execute;
-use super::waiting::{outcome_within, standing};
+use super::waiting::{outcome_within, run_state};
 use super::{Answer, InvalidArguments};
 use crate::hub::{Durable, Hub};
 use codecall_base::event::RunId;
@@ -78,7 +78,7 @@ pub(super) async fn id_with_key(hub: &Hub, durable: &Durable, key: &str) -> Resu
     // A request that an earlier version has got with the key is not made again.
     if let Some(former) = hub.principal().and_then(|principal| principal.former_owner.as_deref()) {
         let id = durable.id_of_owner(Some(former), id_of(Some(former), key));
-        if durable.standing(hub, &id).await?.is_some() {
+        if durable.run_state(hub, &id).await?.is_some() {
             return Ok(id);
         }
     }
@@ -114,7 +114,7 @@ pub async fn cancel(hub: &Hub, run: &RunId) -> Result<bool, JournalProblem> {
 /// Returns where a run of a client stands, or its outcome if it ends within `wait`; `None`: it has none of this id.
 pub async fn look(hub: &Hub, run: &RunId, wait: Duration, cancel: &CancellationToken) -> Option<Answer> {
     match wait.is_zero() {
-        true => standing(hub, run).await,
+        true => run_state(hub, run).await,
         false => outcome_within(hub, run, wait, cancel).await,
     }
 }

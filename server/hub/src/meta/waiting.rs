@@ -1,7 +1,7 @@
 //! Runs that outlive their request or their process: what their client gets meanwhile, how they go on, and their outcome.
 
 use super::{Answer, AnswerContent, Delivery, execute, listed_name, submit};
-use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, PASSING, Standing};
+use crate::hub::{Durable, Hub, LiveHub, NotResumed, OpenRun, PASSING, RunState};
 use codecall_base::call::with_client;
 use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::tool::ErrorCode;
@@ -84,7 +84,7 @@ pub(super) async fn execute_durably(
     // The store may have the run all the same, or another process.
     if journal.is_some_and(|journal| journal.is_interrupted())
         && !open.is_cancelled()
-        && !matches!(durable.standing(hub, &id).await, Ok(None))
+        && !matches!(durable.run_state(hub, &id).await, Ok(None))
     {
         return paused(hub, &id).await;
     }
@@ -138,7 +138,7 @@ async fn known(
             Ok(is_stored) => is_stored,
             Err(error) => return Some(Answer::refused(format!("The run cannot be begun: {error}"))),
         };
-        match durable.standing(hub, id).await {
+        match durable.run_state(hub, id).await {
             Ok(Some(_)) => {}
             // The token lacks scopes that the run was begun with.
             Ok(None) if is_stored => return Some(Answer::refused(KEY_USED.into())),
@@ -199,9 +199,9 @@ async fn execute_on_engine(
             () = hub.runs_end() => return open(hub, &id, &[]),
         };
         match standing {
-            Ok(Some(Standing::Ended(outcome))) => return ended(&outcome),
-            Ok(Some(Standing::Open(requests))) if !requests.is_empty() => return open(hub, &id, &requests),
-            Ok(Some(Standing::Open(_))) => {}
+            Ok(Some(RunState::Ended(outcome))) => return ended(&outcome),
+            Ok(Some(RunState::Open(requests))) if !requests.is_empty() => return open(hub, &id, &requests),
+            Ok(Some(RunState::Open(_))) => {}
             // It was taken, and goes on.
             Ok(None) | Err(_) => return open(hub, &id, &[]),
         }
@@ -235,9 +235,9 @@ fn redact(hub: &Hub, answer: &mut Answer) {
 /// Returns the answer to the request whose run has paused.
 pub async fn paused(hub: &Hub, run: &RunId) -> Answer {
     let Some(durable) = hub.durable() else { return Answer::cancelled() };
-    match durable.standing(hub, run).await {
-        Ok(Some(Standing::Open(requests))) => open(hub, run, &requests),
-        Ok(Some(Standing::Ended(outcome))) => ended(&outcome),
+    match durable.run_state(hub, run).await {
+        Ok(Some(RunState::Open(requests))) => open(hub, run, &requests),
+        Ok(Some(RunState::Ended(outcome))) => ended(&outcome),
         // It is stored.
         Ok(None) | Err(_) => open(hub, run, &[]),
     }
@@ -253,20 +253,20 @@ pub async fn outcome(hub: &Hub, run: &RunId, cancel: &CancellationToken) -> Opti
 pub async fn until_ended(hub: &Hub, run: &RunId) -> Option<Answer> {
     let durable = hub.durable()?;
     loop {
-        match durable.standing(hub, run).await {
-            Ok(Some(Standing::Ended(outcome))) => return Some(ended(&outcome)),
+        match durable.run_state(hub, run).await {
+            Ok(Some(RunState::Ended(outcome))) => return Some(ended(&outcome)),
             Ok(None) => return None,
             // The store may come back.
-            Ok(Some(Standing::Open(_))) | Err(_) => tokio::time::sleep(OUTCOME_LOOK).await,
+            Ok(Some(RunState::Open(_))) | Err(_) => tokio::time::sleep(OUTCOME_LOOK).await,
         }
     }
 }
 
 /// Returns where a run of a client stands now; `None`: it has none of this id.
-pub async fn standing(hub: &Hub, run: &RunId) -> Option<Answer> {
-    match hub.durable()?.standing(hub, run).await {
-        Ok(Some(Standing::Ended(outcome))) => Some(ended(&outcome)),
-        Ok(Some(Standing::Open(requests))) => Some(open(hub, run, &requests)),
+pub async fn run_state(hub: &Hub, run: &RunId) -> Option<Answer> {
+    match hub.durable()?.run_state(hub, run).await {
+        Ok(Some(RunState::Ended(outcome))) => Some(ended(&outcome)),
+        Ok(Some(RunState::Open(requests))) => Some(open(hub, run, &requests)),
         Ok(None) => None,
         Err(JournalProblem::Engine(problem)) => Some(open_with(hub, run, &[], Some(&problem))),
         Err(error) => Some(Answer::refused(format!("The run cannot be read: {error}"))),
@@ -280,11 +280,11 @@ pub async fn outcome_within(hub: &Hub, run: &RunId, wait: Duration, cancel: &Can
     loop {
         let left = wait.saturating_sub(began.elapsed());
         match durable.standing_within(hub, run, left).await {
-            Ok(Some(Standing::Ended(outcome))) => return Some(ended(&outcome)),
-            Ok(Some(Standing::Open(requests))) if began.elapsed() >= wait => {
+            Ok(Some(RunState::Ended(outcome))) => return Some(ended(&outcome)),
+            Ok(Some(RunState::Open(requests))) if began.elapsed() >= wait => {
                 return Some(open_with(hub, run, &requests, durable.trouble(run).await.as_deref()));
             }
-            Ok(Some(Standing::Open(_))) => {}
+            Ok(Some(RunState::Open(_))) => {}
             Ok(None) => return None,
             Err(JournalProblem::Engine(problem)) => return Some(open_with(hub, run, &[], Some(&problem))),
             Err(error) => return Some(Answer::refused(format!("The run cannot be read: {error}"))),

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// The calls that an API with a limit of its own has seen.
 #[derive(Default)]
-struct Seen {
+struct ApiCalls {
     calls: AtomicUsize,
     active: AtomicUsize,
     most_after_refusal: AtomicUsize,
@@ -18,8 +18,8 @@ struct Seen {
 }
 
 /// Runs with an app `api`, whose tools refuse the first calls: `read` and `write`, with that many refusals and that time.
-fn limited(refusals: usize, details: Value, config: Config) -> (Runs, Arc<Seen>) {
-    let seen = Arc::new(Seen::default());
+fn limited(refusals: usize, details: Value, config: Config) -> (Runs, Arc<ApiCalls>) {
+    let seen = Arc::new(ApiCalls::default());
     let mut app = Inline::new("api");
     for (name, reads) in [("read", true), ("write", false)] {
         let (seen, details) = (Arc::clone(&seen), details.clone());

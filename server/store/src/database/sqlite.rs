@@ -11,7 +11,7 @@ use super::{Dialect, Problem, Row, SnapshotRows, Statement, Value};
 use crate::now_ms;
 use crate::state::create_folder;
 use codecall_base::files as base_files;
-use files::{Files, Identity, Standing};
+use files::{FileState, Files, Identity};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, ToSql, Transaction, TransactionBehavior, params_from_iter};
 use std::io;
@@ -181,11 +181,11 @@ impl Session {
     /// back.
     fn look(&mut self) -> Result<(), Problem> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        match open.files.standing() {
-            Standing::Same => Ok(()),
-            Standing::Gone => Err(Problem::Gone),
-            Standing::Replaced => Err(Problem::Replaced),
-            Standing::Bare => {
+        match open.files.state() {
+            FileState::Same => Ok(()),
+            FileState::Gone => Err(Problem::Gone),
+            FileState::Replaced => Err(Problem::Replaced),
+            FileState::Bare => {
                 // The log has transactions that are not in the file, and only this process still has the log.
                 let moved =
                     open.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));

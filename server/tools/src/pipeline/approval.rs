@@ -90,7 +90,7 @@ impl Pipeline {
             return Ok(());
         }
         let max = self.approval.max_waiting;
-        if !self.approval_room.take() && !self.approval_room.counted(requests.waiting().await?, max) {
+        if !self.approval_quota.take() && !self.approval_quota.counted(requests.waiting().await?, max) {
             let why = "but too many calls wait for a person already (approval.maxWaiting)";
             return Err(required(entry, why).into());
         }

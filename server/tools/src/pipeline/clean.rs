@@ -2,7 +2,7 @@
 
 use super::{Pipeline, bound};
 use crate::catalogue::Broken;
-use crate::seen;
+use crate::result_shapes;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::shape::Shape;
@@ -122,7 +122,7 @@ impl Pipeline {
     /// Learns the shape of a result.
     pub(super) async fn learn(&self, tool: &ToolDefinition, result: &ToolResult) {
         let weight = result.weight();
-        if weight > seen::MAX_RESULT_BYTES || result.is_error() || !self.seen.is_wanted(tool) {
+        if weight > result_shapes::MAX_RESULT_BYTES || result.is_error() || !self.result_shapes.is_wanted(tool) {
             return;
         }
         let shape = || {
@@ -137,7 +137,7 @@ impl Pipeline {
             Some(Shape::of(&data))
         };
         if let Ok(Some(shape)) = offload::run(weight, shape).await {
-            self.seen.learn(tool, shape).await;
+            self.result_shapes.learn(tool, shape).await;
         }
     }
 }

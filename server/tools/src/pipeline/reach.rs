@@ -3,7 +3,7 @@
 use super::approval::is_repeatable;
 use super::client::{self, CallClient};
 use super::trace::CallTrace;
-use super::{Passing, Pipeline, Target, bound, check};
+use super::{ActiveCall, Pipeline, Target, bound, check};
 use crate::catalogue::Entry;
 use codecall_base::call::CallContext;
 use codecall_base::client::Client;
@@ -26,8 +26,8 @@ pub(super) const UNSENT_AGAIN: Duration = Duration::from_millis(200);
 impl Pipeline {
     /// Calls the tool once its concurrency limits allow it, within the time limit, and checks its result.
     /// If it fails because the client was not asked or has not answered, the error says so.
-    pub(super) async fn reach(&self, passing: &mut Passing<'_>) -> Result<ToolResult, ToolError> {
-        let Passing { trace, input, target: Some(Target { entry, client }), .. } = passing else {
+    pub(super) async fn reach(&self, active: &mut ActiveCall<'_>) -> Result<ToolResult, ToolError> {
+        let ActiveCall { trace, input, target: Some(Target { entry, client }), .. } = active else {
             return Err(ToolError::new(ErrorCode::ToolNotFound, "The call has no tool"));
         };
         let (timeout, cancel) = (trace.context().timeout, trace.context().cancel.child_token());

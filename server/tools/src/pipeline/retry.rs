@@ -2,7 +2,7 @@
 //! does no harm, and within the time of the run. Calls of a tool that has refused one take turns in the run.
 
 use super::approval::is_repeatable;
-use super::{Before, Hook, HookCall, Passing, Pipeline};
+use super::{ActiveCall, Before, Hook, HookCall, Pipeline};
 use codecall_base::offload::{self, weight_of};
 use codecall_base::rates::{RunEnds, RunRates, Turn};
 use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
@@ -45,17 +45,17 @@ impl Pipeline {
     }
 
     /// Calls the tool, and again if it refuses the call.
-    pub(super) async fn reach_at_rate(&self, passing: &mut Passing<'_>) -> Result<ToolResult, ToolError> {
-        let Some(Limited { rates, tool, can_repeat }) = Limited::of(passing) else { return self.reach(passing).await };
-        let cancel = passing.trace.context().cancel.clone();
+    pub(super) async fn reach_at_rate(&self, active: &mut ActiveCall<'_>) -> Result<ToolResult, ToolError> {
+        let Some(Limited { rates, tool, can_repeat }) = Limited::of(active) else { return self.reach(active).await };
+        let cancel = active.trace.context().cancel.clone();
         let mut turn = match cancel.run_until_cancelled(rates.turn(&tool)).await {
             Some(Ok(turn)) => turn,
             Some(Err(RunEnds)) => return Err(no_time(&tool)),
             None => None,
         };
         loop {
-            let kept = (can_repeat && passing.retries < rates.max_retries()).then(|| copy(&passing.input));
-            let result = self.reach(passing).await;
+            let kept = (can_repeat && active.retries < rates.max_retries()).then(|| copy(&active.input));
+            let result = self.reach(active).await;
             let refused = match &result {
                 Ok(result) => result.failure(&tool).and_then(|error| refusal(&error)),
                 Err(error) => refusal(error),
@@ -66,8 +66,8 @@ impl Pipeline {
             if cancel.run_until_cancelled(next_turn(&rates, &tool, &mut turn)).await != Some(Ok(())) {
                 return result;
             }
-            passing.input = input;
-            passing.retry();
+            active.input = input;
+            active.retry();
         }
     }
 
@@ -77,14 +77,14 @@ impl Pipeline {
         hook: &Arc<dyn Hook>,
         call: &HookCall,
         mut input: Map<String, Value>,
-        passing: &mut Passing<'_>,
+        active: &mut ActiveCall<'_>,
     ) -> Result<Before, ToolError> {
-        let limited = Limited::of(passing).filter(|limited| limited.can_repeat);
+        let limited = Limited::of(active).filter(|limited| limited.can_repeat);
         let Some(Limited { rates, tool, .. }) = limited else { return ask(hook, call, input).await };
-        let cancel = passing.trace.context().cancel.clone();
+        let cancel = active.trace.context().cancel.clone();
         let mut turn = None;
         loop {
-            let kept = (passing.retries < rates.max_retries()).then(|| copy(&input));
+            let kept = (active.retries < rates.max_retries()).then(|| copy(&input));
             let answer = ask(hook, call, input).await;
             let wait = answer.as_ref().err().and_then(refusal).flatten().filter(|wait| rates.refused(&tool, *wait));
             let (Some(kept), Some(_)) = (kept, wait) else { return answer };
@@ -92,7 +92,7 @@ impl Pipeline {
                 return answer;
             }
             input = kept;
-            passing.retry();
+            active.retry();
         }
     }
 }
@@ -106,14 +106,14 @@ struct Limited {
 }
 
 impl Limited {
-    fn of(passing: &Passing<'_>) -> Option<Self> {
-        let rates = Arc::clone(passing.trace.context().run.as_ref()?.rates.as_ref()?);
-        let entry = &passing.target.as_ref()?.entry;
+    fn of(active: &ActiveCall<'_>) -> Option<Self> {
+        let rates = Arc::clone(active.trace.context().run.as_ref()?.rates.as_ref()?);
+        let entry = &active.target.as_ref()?.entry;
         Some(Self { rates, tool: entry.name.clone(), can_repeat: is_repeatable(entry) })
     }
 }
 
-impl Passing<'_> {
+impl ActiveCall<'_> {
     fn retry(&mut self) {
         self.retries += 1;
         self.trace.retried();

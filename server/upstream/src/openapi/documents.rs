@@ -22,7 +22,7 @@ enum Source<'a> {
 
 /// The documents of a description as they were when they were looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen(Vec<(Url, Version)>);
+pub struct DocumentVersions(Vec<(Url, Version)>);
 
 /// A document as it was when it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ enum Version {
 }
 
 /// Reads the description and all documents that it refers to.
-pub async fn read(config: &OpenApiConfig, client: &Client) -> Result<(Documents, Seen), String> {
+pub async fn read(config: &OpenApiConfig, client: &Client) -> Result<(Documents, DocumentVersions), String> {
     let (source, url) = if config.is_remote() {
         let url = Url::parse(&config.spec).map_err(|_| "'spec' is not an address")?;
         (Source::Origin(url.origin(), client), url)
@@ -49,7 +49,7 @@ pub async fn read(config: &OpenApiConfig, client: &Client) -> Result<(Documents,
     };
     let mut left = MAX_BYTES;
     let (root, version) = source.document(&url, &mut left).await?;
-    let mut seen = Seen(vec![(url.clone(), version)]);
+    let mut seen = DocumentVersions(vec![(url.clone(), version)]);
     let mut documents = Documents::new(url.clone(), root.value)?;
     documents.report(&url, root.problems);
     loop {
@@ -71,7 +71,7 @@ pub async fn read(config: &OpenApiConfig, client: &Client) -> Result<(Documents,
     }
 }
 
-impl Seen {
+impl DocumentVersions {
     /// Looks at the documents again.
     ///
     /// # Errors

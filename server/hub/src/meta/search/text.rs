@@ -69,7 +69,7 @@ impl Found<'_> {
         if self.entries.len() > MAX_WHOLE || !self.with_others {
             return None;
         }
-        let seen = hub.pipeline().seen();
+        let seen = hub.pipeline().result_shapes();
         let signatures = self.entries.iter().map(|entry| {
             let description = agentscript::declarations::first_sentence(&entry.definition.description, 200);
             let comment = if description.is_empty() { String::new() } else { format!("// {description}\n") };
@@ -82,7 +82,7 @@ impl Found<'_> {
     /// The lines of the tools that were found. A line that leaves something out becomes whole where there is room, and the last tools go
     /// where there is none.
     fn found(&self, hub: &Hub, names: Option<&Names<'_>>) -> String {
-        let seen = hub.pipeline().seen();
+        let seen = hub.pipeline().result_shapes();
         let mut left = if self.with_others { MAX_TOKENS } else { usize::MAX };
         let mut written: Vec<(&Entry, String)> = Vec::new();
         for entry in &self.entries {
@@ -112,7 +112,7 @@ impl Found<'_> {
                 apps.push(&entry.definition.app);
             }
         }
-        let seen = hub.pipeline().seen();
+        let seen = hub.pipeline().result_shapes();
         let mut left = left;
         let mut chosen = Vec::new();
         let rows = self.snapshot.rows().iter().map(|row| &**row);

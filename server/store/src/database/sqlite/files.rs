@@ -18,7 +18,7 @@ pub struct Files {
 
 /// Where the files of an open database stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileState {
     /// They are at their paths.
     Same,
     /// The database is there, and a file beside it is gone: nobody else has opened the database since.
@@ -45,24 +45,24 @@ impl Files {
     }
 
     /// Compares the files with those at their paths.
-    pub fn standing(&mut self) -> Standing {
+    pub fn state(&mut self) -> FileState {
         let (path, noted) = &self.database;
         match identity(path) {
-            None => return Standing::Gone,
-            found if found != *noted => return Standing::Replaced,
+            None => return FileState::Gone,
+            found if found != *noted => return FileState::Replaced,
             Some(_) => {}
         }
-        let mut standing = Standing::Same;
+        let mut state = FileState::Same;
         for (path, noted) in &mut self.beside {
             match (identity(path), *noted) {
-                (None, Some(_)) => standing = Standing::Bare,
-                (found, Some(_)) if found != *noted => return Standing::Replaced,
+                (None, Some(_)) => state = FileState::Bare,
+                (found, Some(_)) if found != *noted => return FileState::Replaced,
                 (Some(_), Some(_)) => {}
                 // It is made when it is needed.
                 (found, None) => *noted = found,
             }
         }
-        standing
+        state
     }
 }
 

@@ -4,19 +4,19 @@ use super::admission::ClientKey;
 use std::collections::VecDeque;
 
 /// The items of clients, in the order of their turns.
-pub struct Turns<T> {
+pub struct FairQueue<T> {
     /// The clients that have items, the next one first.
     clients: VecDeque<(ClientKey, VecDeque<T>)>,
     len: usize,
 }
 
-impl<T> Default for Turns<T> {
+impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self { clients: VecDeque::new(), len: 0 }
     }
 }
 
-impl<T> Turns<T> {
+impl<T> FairQueue<T> {
     /// Adds the last item of a client.
     pub fn push(&mut self, client: ClientKey, item: T) {
         self.len += 1;
@@ -54,16 +54,16 @@ mod tests {
 
     #[test]
     fn clients_take_turns() {
-        let mut turns = Turns::default();
+        let mut queue = FairQueue::default();
         let [one, two] = [1, 2].map(|number| ClientKey([number; 32]));
         for item in ["a", "b", "c", "d"] {
-            turns.push(one, item);
+            queue.push(one, item);
         }
-        turns.push(two, "x");
-        turns.push(two, "y");
-        assert_eq!((turns.len(), turns.is_empty()), (6, false));
-        let order: Vec<&str> = std::iter::from_fn(|| turns.pop()).collect();
+        queue.push(two, "x");
+        queue.push(two, "y");
+        assert_eq!((queue.len(), queue.is_empty()), (6, false));
+        let order: Vec<&str> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(order, ["a", "x", "b", "y", "c", "d"]);
-        assert!(turns.is_empty());
+        assert!(queue.is_empty());
     }
 }

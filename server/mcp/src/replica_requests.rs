@@ -1,6 +1,6 @@
 //! Requests that belong to another replica of the server: repeated ones whose work waits there, and those about tasks.
 
-use super::interact::{Proceeding, Subject};
+use super::interact::{Subject, WorkResumer};
 use super::suspended::Answer;
 use codecall_hub::hub::{Hub, Incoming, NotAnswered, Replicas, Served};
 use rmcp::ErrorData;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const SEPARATOR: char = '~';
 
 /// The other replicas, for the requests of a client.
-pub struct Elsewhere {
+pub struct ReplicaRequests {
     replicas: Arc<Replicas>,
     address: String,
     _served: Served,
@@ -38,7 +38,7 @@ pub enum Question {
 /// An answer to a request, with its kind: results of different kinds look alike.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Carried {
+enum ReplicaAnswer {
     Tool(Value),
     Input(Value),
     Task(Value),
@@ -47,13 +47,13 @@ enum Carried {
     Error(ErrorData),
 }
 
-impl Elsewhere {
+impl ReplicaRequests {
     /// Serves the requests of a client that arrive at other replicas; `None`: there are none.
-    pub fn serve(hub: &Hub, proceeding: Proceeding) -> Option<Self> {
+    pub fn serve(hub: &Hub, work_resumer: WorkResumer) -> Option<Self> {
         let replicas = Arc::clone(hub.replicas()?);
         let address = format!("requests {}", hub.scope());
         let served = replicas.serve(address.clone(), move |incoming| {
-            tokio::spawn(answer(proceeding.clone(), incoming));
+            tokio::spawn(answer(work_resumer.clone(), incoming));
         });
         Some(Self { replicas, address, _served: served })
     }
@@ -113,13 +113,13 @@ pub fn unnamed(state: &str) -> &str {
     state.split_once(SEPARATOR).map_or(state, |(_, own)| own)
 }
 
-async fn answer(proceeding: Proceeding, incoming: Incoming) {
+async fn answer(work_resumer: WorkResumer, incoming: Incoming) {
     let Ok(question) = serde_json::from_value(incoming.body.clone()) else { return };
-    let tasks = &proceeding.tasks;
+    let tasks = &work_resumer.tasks;
     let answer = match question {
         Question::Proceed { state, subject, responses, task_after } => {
-            let proceeded = match proceeding.suspended.take(&state, &subject) {
-                Ok(work) => proceeding.proceed(work, responses, &incoming.cancel, task_after).await,
+            let proceeded = match work_resumer.suspended.take(&state, &subject) {
+                Ok(work) => work_resumer.proceed(work, responses, &incoming.cancel, task_after).await,
                 Err(error) => Err(error),
             };
             Some(carry(proceeded))
@@ -136,13 +136,13 @@ async fn answer(proceeding: Proceeding, incoming: Incoming) {
 
 fn carry(answer: Answer) -> Value {
     json!(match answer {
-        Ok(ServerResult::CallToolResult(result)) => Carried::Tool(json!(result)),
-        Ok(ServerResult::InputRequiredResult(result)) => Carried::Input(json!(result)),
-        Ok(ServerResult::CreateTaskResult(result)) => Carried::Task(json!(result)),
-        Ok(ServerResult::GetPromptResult(result)) => Carried::Prompt(json!(result)),
-        Ok(ServerResult::ReadResourceResult(result)) => Carried::Resource(json!(result)),
-        Ok(_) => Carried::Error(super::interact::wrong_result()),
-        Err(error) => Carried::Error(error),
+        Ok(ServerResult::CallToolResult(result)) => ReplicaAnswer::Tool(json!(result)),
+        Ok(ServerResult::InputRequiredResult(result)) => ReplicaAnswer::Input(json!(result)),
+        Ok(ServerResult::CreateTaskResult(result)) => ReplicaAnswer::Task(json!(result)),
+        Ok(ServerResult::GetPromptResult(result)) => ReplicaAnswer::Prompt(json!(result)),
+        Ok(ServerResult::ReadResourceResult(result)) => ReplicaAnswer::Resource(json!(result)),
+        Ok(_) => ReplicaAnswer::Error(super::interact::wrong_result()),
+        Err(error) => ReplicaAnswer::Error(error),
     })
 }
 
@@ -151,11 +151,11 @@ fn carried(answer: Value) -> Answer {
         serde_json::from_value(value).map(into).map_err(|_| super::interact::wrong_result())
     }
     match serde_json::from_value(answer).map_err(|_| super::interact::wrong_result())? {
-        Carried::Tool(value) => parsed(value, ServerResult::CallToolResult),
-        Carried::Input(value) => parsed(value, ServerResult::InputRequiredResult),
-        Carried::Task(value) => parsed(value, ServerResult::CreateTaskResult),
-        Carried::Prompt(value) => parsed(value, ServerResult::GetPromptResult),
-        Carried::Resource(value) => parsed(value, ServerResult::ReadResourceResult),
-        Carried::Error(error) => Err(error),
+        ReplicaAnswer::Tool(value) => parsed(value, ServerResult::CallToolResult),
+        ReplicaAnswer::Input(value) => parsed(value, ServerResult::InputRequiredResult),
+        ReplicaAnswer::Task(value) => parsed(value, ServerResult::CreateTaskResult),
+        ReplicaAnswer::Prompt(value) => parsed(value, ServerResult::GetPromptResult),
+        ReplicaAnswer::Resource(value) => parsed(value, ServerResult::ReadResourceResult),
+        ReplicaAnswer::Error(error) => Err(error),
     }
 }

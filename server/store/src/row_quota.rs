@@ -8,9 +8,9 @@ const PART: u64 = 1_024;
 
 /// How many rows this process may add before they have to be counted.
 #[derive(Debug, Default)]
-pub struct Room(AtomicU64);
+pub struct RowQuota(AtomicU64);
 
-impl Room {
+impl RowQuota {
     /// Takes room for a row. `false`: the rows have to be counted.
     pub fn take(&self) -> bool {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
@@ -30,11 +30,11 @@ mod tests {
 
     #[test]
     fn rows_are_counted_again_before_there_can_be_too_many() {
-        let room = Room::default();
+        let quota = RowQuota::default();
         let (max, mut rows, mut counts) = (5_000, 0, 0);
-        while room.take() || {
+        while quota.take() || {
             counts += 1;
-            room.counted(rows, max)
+            quota.counted(rows, max)
         } {
             rows += 1;
         }

@@ -21,7 +21,7 @@ const MAX_TOOLS: usize = 2_000;
 const WRITE_DELAY: Duration = Duration::from_secs(2);
 
 /// The shapes of results that were seen.
-pub struct Seen {
+pub struct ResultShapes {
     store: Arc<dyn ShapeStore>,
     learns: bool,
     apps: Mutex<HashMap<String, App>>,
@@ -40,7 +40,7 @@ struct App {
     is_scheduled: bool,
 }
 
-impl Seen {
+impl ResultShapes {
     /// Creates the shapes of a store. If it does not learn, it has none.
     #[must_use]
     pub fn new(store: Arc<dyn ShapeStore>, learns: bool) -> Arc<Self> {
@@ -203,19 +203,19 @@ mod tests {
         }
     }
 
-    async fn learn(seen: &Arc<Seen>, tool: &ToolDefinition, result: Value) {
+    async fn learn(seen: &Arc<ResultShapes>, tool: &ToolDefinition, result: Value) {
         assert!(seen.is_wanted(tool));
         seen.learn(tool, Shape::of(&result)).await;
     }
 
-    fn shown(seen: &Seen, tool: &ToolDefinition) -> Option<(u64, String)> {
+    fn shown(seen: &ResultShapes, tool: &ToolDefinition) -> Option<(u64, String)> {
         seen.of(tool).map(|seen| (seen.results, seen.shape.to_type(1_000)))
     }
 
     #[tokio::test]
     async fn processes_learn_together() {
         let store: Arc<dyn ShapeStore> = Arc::new(MemoryShapes::default());
-        let [first, second, third] = [(), (), ()].map(|()| Seen::new(Arc::clone(&store), true));
+        let [first, second, third] = [(), (), ()].map(|()| ResultShapes::new(Arc::clone(&store), true));
         assert_eq!(shown(&first, &tool("")), None);
         learn(&first, &tool(""), json!({"id": 1})).await;
         second.load("app").await;
@@ -232,11 +232,11 @@ mod tests {
 
     #[tokio::test]
     async fn tools_with_a_schema_and_many_results_are_not_wanted() {
-        let seen = Seen::new(Arc::new(MemoryShapes::default()), true);
+        let seen = ResultShapes::new(Arc::new(MemoryShapes::default()), true);
         let described = ToolDefinition { output_schema: Some(json!({"type": "object"})), ..tool("") };
         assert!(!seen.is_wanted(&described));
         let wanted = (0..100).filter(|_| seen.is_wanted(&tool(""))).count();
         assert_eq!(wanted, 25);
-        assert!(!Seen::new(Arc::new(MemoryShapes::default()), false).is_wanted(&tool("")));
+        assert!(!ResultShapes::new(Arc::new(MemoryShapes::default()), false).is_wanted(&tool("")));
     }
 }
