@@ -32,6 +32,8 @@ mod init;
 mod interactive;
 #[cfg(target_os = "linux")]
 mod isolation;
+#[cfg(unix)]
+mod journals;
 #[cfg(all(target_os = "linux", feature = "keyring"))]
 mod keyring;
 mod large_data;
