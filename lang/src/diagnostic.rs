@@ -1,11 +1,12 @@
 //! A mistake of a script, for a reader who can repair it.
 
 use crate::span::{Location, Span};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
 /// Stable codes of diagnostics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Code {
     /// The text is not AgentScript.
     SyntaxError,
@@ -34,7 +35,7 @@ impl Code {
 }
 
 /// Kinds of refusals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Refusal {
     /// A way to run text as code: `eval`, `Function`.
     IllegalBuiltinAccess,
@@ -71,7 +72,7 @@ pub struct Failure {
 pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// One thing that is wrong with a script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,

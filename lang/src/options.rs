@@ -2,10 +2,12 @@
 
 use crate::diagnostic::Refusal;
 use crate::refused::Missing;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The language of a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Language {
     /// JavaScript as AgentScript accepts it.
     JavaScript,
@@ -14,7 +16,8 @@ pub enum Language {
 }
 
 /// The loops that a script may contain, the fewest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Loops {
     /// None.
     None,

@@ -1,9 +1,10 @@
 //! Where something stands in the source.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A range of byte offsets in the source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
@@ -49,7 +50,7 @@ fn offset(at: usize) -> u32 {
 }
 
 /// A position in the source as people count it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Line, from 1. `\n`, `\r`, `\r\n`, U+2028 and U+2029 end lines.
     pub line: u32,

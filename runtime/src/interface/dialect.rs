@@ -1,10 +1,11 @@
 //! The two dialects of the host's interface to scripts. The language is the same in both; every difference is here.
 
 use crate::text::wtf8::lossy;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// How a script calls tools, what its input is called, and what it may give back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Dialect {
     /// `await callTool(name, input)` and tools of apps as functions; the input is `codecallContext`, which is
     /// frozen; a result is what `JSON.stringify` makes of it.

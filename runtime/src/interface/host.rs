@@ -5,6 +5,8 @@
 
 use crate::interface::error_code::ErrorCode;
 use crate::interface::outcome::Outcome;
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,11 +172,11 @@ impl Clock for FixedClock {
 }
 
 /// Number of a call in its run: 0, 1, 2, …
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
 /// What a [`Call`] calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CallKind {
     /// A tool, called by `callTool`, `call_tool` or as a function.
     #[default]
@@ -190,7 +192,7 @@ pub enum CallKind {
 }
 
 /// A call that a run waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// Its number.
     pub id: CallId,
@@ -205,7 +207,7 @@ pub struct Call {
 }
 
 /// A call without an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
     /// Its number.
     pub id: CallId,
@@ -215,7 +217,7 @@ pub struct OpenCall {
 }
 
 /// An event from the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// A call has ended. The result is JSON text; invalid JSON fails the call. Large parts under names that the
     /// script does not mention are parsed, and charged for, on first access.
@@ -233,16 +235,39 @@ pub enum Event {
 }
 
 /// The failure of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolError {
     /// For the script and the model.
     pub message: String,
     /// `TOOL_NOT_FOUND`, `ACCESS_DENIED`, `TOOL_TIMEOUT`, `TOOL_EXECUTION_ERROR` or the tool's own.
     pub code: String,
     /// Further data, as JSON text.
+    #[serde(default)]
     pub details: Option<String>,
     /// Whether it ends the run; the script cannot catch it.
+    #[serde(default)]
     pub fatal: bool,
+}
+
+impl Serialize for ToolError {
+    /// Leaves out what is the default in formats that name their fields. The others need every field.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { message, code, details, fatal } = self;
+        let is_named = serializer.is_human_readable();
+        let (has_details, has_fatal) = (!is_named || details.is_some(), !is_named || *fatal);
+        let fields = 2 + usize::from(has_details) + usize::from(has_fatal);
+        let mut error = serializer.serialize_struct("ToolError", fields)?;
+        error.serialize_field("message", message)?;
+        error.serialize_field("code", code)?;
+        if has_details {
+            error.serialize_field("details", details)?;
+        }
+        if has_fatal {
+            error.serialize_field("fatal", fatal)?;
+        }
+        error.end()
+    }
 }
 
 impl ToolError {
@@ -259,7 +284,7 @@ impl ToolError {
 }
 
 /// A message of the script to the client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// `mcpLog(level, message, metadata)`
     Log {
@@ -298,7 +323,7 @@ pub trait Resumable {
 }
 
 /// How far a run has come.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Progress {
     /// It waits for calls; these are new. Empty: it still waits for earlier ones, or for a timer.
     Calls(Vec<Call>),

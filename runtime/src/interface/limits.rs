@@ -5,6 +5,8 @@
 
 pub use agentscript_lang::Loops;
 
+use serde::{Deserialize, Serialize};
+
 /// How a value of a limit is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -55,9 +57,9 @@ impl Limit {
 macro_rules! limits {
     ($($(#[doc = $doc:literal])+ $field:ident: $name:literal, $flag:literal, $unit:ident, $presets:expr;)+) => {
         /// The limits of one run.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Limits {
-            $($(#[doc = $doc])+ pub $field: u64,)+
+            $($(#[doc = $doc])+ #[serde(rename = $name)] pub $field: u64,)+
         }
 
         /// All limits, in the order of the documentation.
@@ -150,7 +152,8 @@ impl Preset {
 }
 
 /// Limits and permissions of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Policy {
     /// The limits.
     pub limits: Limits,

@@ -4,6 +4,7 @@ use crate::interface::error_code::ErrorCode;
 use crate::interface::host::CallId;
 use crate::text::quote::quote;
 use agentscript_lang::{Code, Diagnostic, Location, Refusal};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Most bytes of the `message` and the `hint` of a failure, and of each frame list; longer texts are cut, with a note.
@@ -20,7 +21,7 @@ const SAID: usize = 64;
 const TAIL: usize = 96;
 
 /// How a run ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// The result as JSON text, or what went wrong.
     pub result: Result<String, Box<Failure>>,
@@ -44,7 +45,7 @@ pub struct Outcome {
 pub const MAX_UNANSWERED: usize = 100;
 
 /// A call that had no answer when its run ended: it had lost a `race`, or the run ended early.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
     /// Its number.
     pub id: CallId,
@@ -60,7 +61,7 @@ pub struct Unanswered {
 }
 
 /// What a run used.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// From start to end, in milliseconds.
     pub duration_ms: f64,
@@ -77,7 +78,7 @@ pub struct Stats {
 }
 
 /// The discriminant of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// The script gave a result.
     Ok,
@@ -109,7 +110,7 @@ impl Status {
 }
 
 /// What went wrong.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// Which kind of failure.
     pub status: Status,
@@ -142,7 +143,7 @@ pub struct Failure {
 }
 
 /// One of several things that are wrong with a script.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Issue {
     /// The diagnostic.
     pub diagnostic: Diagnostic,

@@ -11,7 +11,6 @@ mod pool;
 mod process;
 mod remote;
 mod serve;
-mod wire;
 
 pub use pool::Workers;
 pub use remote::RemoteRun;

@@ -1,9 +1,8 @@
 //! The messages between the server and a worker. On the pipe, each is four bytes of length, then the message in
 //! postcard's format, which does not escape texts.
 
-use super::wire::{WireEvent, WireMessage, WireOutcome, WirePolicy, WireProgress};
 use crate::executor::StartInputs;
-use agentscript::{Dialect, Language};
+use agentscript::{CallId, Dialect, Event, Language, Message, OpenCall, Outcome, Policy, Progress};
 use codecall_base::sandbox::Protections;
 use codecall_base::tool::{DirectoryId, ToolDirectory, ToolLookups};
 use serde::de::DeserializeOwned;
@@ -22,7 +21,7 @@ pub enum Request {
     /// Start a run. Answered with `Resumed` or `NotStarted`.
     Start(Box<Start>),
     /// Resume the run. Answered with `Resumed`.
-    Resume(Vec<WireEvent>),
+    Resume(Vec<Event>),
     /// Answered with `OpenCalls`.
     OpenCalls,
 }
@@ -34,10 +33,10 @@ pub enum Response {
     Ready { version: String, protections: Protections },
     /// How far the run has come.
     Resumed(Box<Resumed>),
-    /// The calls without an answer, by number, and whether the script awaits it.
-    OpenCalls(Vec<(u32, bool)>),
+    /// The calls without an answer.
+    OpenCalls(Vec<OpenCall>),
     /// The outcome of a script that does not compile.
-    NotStarted(Box<WireOutcome>),
+    NotStarted(Box<Outcome>),
     /// The interpreter has panicked, and the worker exits.
     Panicked(String),
 }
@@ -46,10 +45,10 @@ pub enum Response {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
     script: String,
-    /// Whether it is TypeScript; `None` if that is to be detected.
-    typescript: Option<bool>,
-    is_sync: bool,
-    policy: WirePolicy,
+    /// `None`: it is detected.
+    language: Option<Language>,
+    dialect: Dialect,
+    policy: Policy,
     context: Option<String>,
     /// A directory that the worker keeps.
     pub directory: DirectoryId,
@@ -58,21 +57,21 @@ pub struct Start {
     fixed_unix_ms: Option<f64>,
     is_virtual: bool,
     slice: Duration,
-    events: Vec<WireEvent>,
+    events: Vec<Event>,
 }
 
 /// The state of a run after a slice.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Resumed {
-    pub progress: WireProgress,
-    pub messages: Vec<WireMessage>,
+    pub progress: Progress,
+    pub messages: Vec<Message>,
     pub lookups: ToolLookups,
     pub memory_bytes: u64,
     pub unanswered_calls: u64,
     pub time_left: Duration,
     pub next_timer: Option<Duration>,
-    /// Numbers of the calls that the script has cancelled.
-    pub cancelled: Vec<u32>,
+    /// The calls that the script has cancelled.
+    pub cancelled: Vec<CallId>,
 }
 
 /// Returns a message as it is sent.
@@ -118,9 +117,9 @@ impl Start {
         let StartInputs { seed, fixed_unix_ms, is_virtual, slice, watchdog: _, stop: _, .. } = start;
         Self {
             script: script.to_string(),
-            typescript: language.map(|language| language == Language::TypeScript),
-            is_sync: *dialect == Dialect::Sync,
-            policy: policy.into(),
+            language: *language,
+            dialect: *dialect,
+            policy: policy.clone(),
             context: context.clone(),
             directory: directory.id(),
             record_lookups: *record_lookups,
@@ -133,21 +132,17 @@ impl Start {
     }
 
     /// Adds the events of the first slice.
-    pub fn with_events(self, events: Vec<WireEvent>) -> Self {
+    pub fn with_events(self, events: Vec<Event>) -> Self {
         Self { events, ..self }
     }
 
     /// Returns the inputs of the run, and its first events.
-    ///
-    /// # Errors
-    /// The policy is not one of this version.
-    pub fn into_inputs(self, directory: Arc<ToolDirectory>) -> Result<(StartInputs, Vec<WireEvent>), String> {
-        let language = |is_typescript| if is_typescript { Language::TypeScript } else { Language::JavaScript };
+    pub fn into_inputs(self, directory: Arc<ToolDirectory>) -> (StartInputs, Vec<Event>) {
         let inputs = StartInputs {
             script: self.script.into(),
-            language: self.typescript.map(language),
-            dialect: if self.is_sync { Dialect::Sync } else { Dialect::Async },
-            policy: self.policy.try_into()?,
+            language: self.language,
+            dialect: self.dialect,
+            policy: self.policy,
             context: self.context,
             directory,
             record_lookups: self.record_lookups,
@@ -158,6 +153,6 @@ impl Start {
             watchdog: Duration::MAX,
             stop: Arc::default(),
         };
-        Ok((inputs, self.events))
+        (inputs, self.events)
     }
 }

@@ -3,7 +3,6 @@
 use super::message::{Request, Response, Resumed, Start};
 use super::pool::{AcquireError, Workers};
 use super::process::{Deadline, Exit, Worker, WorkerError};
-use super::wire::WireProgress;
 use crate::executor::{Evaluation, StartInputs};
 use crate::{Refused, refused};
 use agentscript::{CallId, Event, Limits, Message, OpenCall, Outcome, Progress};
@@ -119,15 +118,15 @@ impl RemoteRun {
                     cancelled,
                 } = *resumed;
                 self.next_timer = next_timer;
-                self.cancelled.extend(cancelled.into_iter().map(CallId));
-                self.messages.extend(messages.into_iter().map(Message::from));
+                self.cancelled.extend(cancelled);
+                self.messages.extend(messages);
                 self.lookups.append(lookups);
                 self.memory_bytes = memory_bytes;
                 self.unanswered_calls = usize::try_from(unanswered_calls).unwrap_or(usize::MAX);
                 self.time_left = (time_left, Instant::now());
-                progress.try_into().map_err(WorkerError::Protocol)
+                Ok(progress)
             }
-            Response::NotStarted(outcome) => WireProgress::Done(outcome).try_into().map_err(WorkerError::Protocol),
+            Response::NotStarted(outcome) => Ok(Progress::Done(outcome)),
             Response::Panicked(message) => Err(WorkerError::Protocol(message)),
             Response::Ready { .. } | Response::OpenCalls(_) => {
                 Err(WorkerError::Protocol("a response to another request".into()))
@@ -178,7 +177,6 @@ impl Evaluation for RemoteRun {
     fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress {
         let mut deadline = Deadline::new(self.timeout, Some((cancel, GRACE_PERIOD)));
         let is_new = self.start.is_some();
-        let events = events.into_iter().map(Into::into).collect();
         let request = match self.start.take() {
             Some(start) => Request::Start(Box::new(start.with_events(events))),
             None => Request::Resume(events),
@@ -238,7 +236,7 @@ impl Evaluation for RemoteRun {
         match sent.and_then(|()| worker.receive(max_bytes, &mut deadline)) {
             Ok(Response::OpenCalls(open)) => {
                 self.worker = Some(worker);
-                open.into_iter().map(|(id, awaited)| OpenCall { id: CallId(id), awaited }).collect()
+                open
             }
             Ok(_) => {
                 self.lose(worker, WorkerError::Protocol("a response to another request".into()));

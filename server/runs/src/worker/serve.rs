@@ -5,9 +5,8 @@
 
 use super::directories::KeptDirectories;
 use super::message::{Request, Response, Resumed, Start, VERSION, decode, decode_length, encode_frame};
-use super::wire::WireEvent;
 use crate::executor::{Evaluation, Executor as _, ThreadExecutor};
-use agentscript::{CompileOptions, Inputs, Policy, Preset, Progress, compile};
+use agentscript::{CompileOptions, Event, Inputs, Policy, Preset, Progress, compile};
 use codecall_base::sandbox::{self, Strictness};
 use codecall_base::tool::ToolDirectory;
 use std::io::{Error, ErrorKind};
@@ -127,37 +126,37 @@ impl Worker {
             Request::Resume(events) => self.resume(events).map(Some),
             Request::OpenCalls => {
                 let open = self.run.as_mut().map(|run| run.open_calls()).unwrap_or_default();
-                Ok(Some(Response::OpenCalls(open.into_iter().map(|call| (call.id.0, call.awaited)).collect())))
+                Ok(Some(Response::OpenCalls(open)))
             }
         }
     }
 
     fn start(&mut self, start: Start) -> Result<Response, String> {
         let directory = self.directories.use_for_run(start.directory).ok_or("a directory that was not sent")?;
-        let (inputs, events) = start.into_inputs(Arc::clone(directory))?;
+        let (inputs, events) = start.into_inputs(Arc::clone(directory));
         match self.executor.start(inputs) {
             Ok(run) => {
                 self.run = Some(run);
                 self.resume(events)
             }
-            Err(outcome) => Ok(Response::NotStarted(Box::new((*outcome).into()))),
+            Err(outcome) => Ok(Response::NotStarted(outcome)),
         }
     }
 
-    fn resume(&mut self, events: Vec<WireEvent>) -> Result<Response, String> {
+    fn resume(&mut self, events: Vec<Event>) -> Result<Response, String> {
         let Some(run) = &mut self.run else { return Err("there is no run".into()) };
         // The server cancels a run with an event.
-        let progress = run.resume(events.into_iter().map(Into::into).collect(), &CancellationToken::new());
+        let progress = run.resume(events, &CancellationToken::new());
         let is_done = matches!(progress, Progress::Done(_));
         let resumed = Resumed {
-            progress: progress.into(),
-            messages: run.take_messages().into_iter().map(Into::into).collect(),
+            progress,
+            messages: run.take_messages(),
             lookups: run.take_lookups(),
             memory_bytes: run.memory_bytes(),
             unanswered_calls: u64::try_from(run.unanswered_calls()).unwrap_or(u64::MAX),
             time_left: run.time_left(),
             next_timer: run.next_timer(),
-            cancelled: run.take_cancelled().into_iter().map(|call| call.0).collect(),
+            cancelled: run.take_cancelled(),
         };
         if is_done {
             self.run = None;
