@@ -22,6 +22,9 @@ pub struct AuthConfig {
     pub client_id: Option<String>,
     /// The secret of that client.
     pub client_secret: Option<Secret>,
+    /// In place of a secret: the private key of that client in PEM (PKCS #8; P-256, Ed25519 or RSA). It signs assertions
+    /// (`private_key_jwt`).
+    pub client_private_key: Option<Secret>,
     /// The `https` address of a client id metadata document, which is the id of the client where the authorization server
     /// accepts such documents. The document must allow the redirect to `http://127.0.0.1:PORT/callback`.
     pub client_metadata_url: Option<String>,
@@ -43,7 +46,7 @@ pub enum AuthKind {
     /// That of a person, who logs in with `codecall auth login`.
     #[default]
     Oauth,
-    /// That of the client itself, by its id and secret.
+    /// That of the client itself, by its id, and its secret or private key.
     ClientCredentials,
     /// There is none: the server is used without tokens.
     None,
@@ -51,8 +54,14 @@ pub enum AuthKind {
 
 impl AuthConfig {
     pub(super) fn check(&self, path: &str) -> Result<(), String> {
-        if self.kind == AuthKind::ClientCredentials && (self.client_id.is_none() || self.client_secret.is_none()) {
-            return Err(format!("{path}: 'client_credentials' needs 'clientId' and 'clientSecret'"));
+        let has_proof = self.client_secret.is_some() || self.client_private_key.is_some();
+        if self.kind == AuthKind::ClientCredentials && (self.client_id.is_none() || !has_proof) {
+            return Err(format!(
+                "{path}: 'client_credentials' needs 'clientId', and 'clientSecret' or 'clientPrivateKey'"
+            ));
+        }
+        if self.client_secret.is_some() && self.client_private_key.is_some() {
+            return Err(format!("{path}: give either 'clientSecret' or 'clientPrivateKey', not both"));
         }
         if self.client_metadata_url.as_ref().is_some_and(|url| !url.starts_with("https://")) {
             return Err(format!("{path}.clientMetadataUrl: must begin with https://"));

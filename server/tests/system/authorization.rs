@@ -314,3 +314,50 @@ async fn servers_of_the_old_transport() {
     assert_eq!(listed.code, Some(1), "{listed:?}");
     assert!(listed.stderr.contains("HTTP+SSE of the protocol 2024-11-05"), "{listed:?}");
 }
+
+#[tokio::test]
+async fn a_server_that_changes_its_authorization_server() {
+    let folder = Folder::new();
+    let (first, upstream) = AuthorizationServer::start().await;
+    let (second, _) = AuthorizationServer::start().await;
+    let config = config(&folder, &upstream, Value::Null);
+    login(&config, &[], browses).await;
+    assert_eq!(open_box(&config).await["status"], "ok");
+    let requests = first.issued().token_requests.len();
+
+    // Neither the refresh token nor the client of the first one is used: a person logs in at the second one.
+    first.issued().valid.clear();
+    first.issued().resource_metadata = json!({"authorization_servers": [second.issuer()]});
+    let answer = open_box(&config).await;
+    let expected = format!("its authorization server is now {}, no longer {}", second.issuer(), first.issuer());
+    assert_eq!(answer["error"]["code"], "LOGIN_REQUIRED", "{answer}");
+    assert!(answer.to_string().contains(&expected), "{answer}");
+    assert_eq!(first.issued().token_requests.len(), requests);
+    assert_eq!(second.issued().registrations, 0);
+    let done = login(&config, &[], browses).await;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(second.issued().registrations, 1);
+    let issued = second.issued().valid.clone();
+    first.issued().valid.extend(issued);
+    assert_eq!(open_box(&config).await["status"], "ok");
+}
+
+#[tokio::test]
+async fn the_secret_of_a_client_is_sent_to_its_own_authorization_server_only() {
+    let folder = Folder::new();
+    let (first, upstream) = AuthorizationServer::start().await;
+    let (second, _) = AuthorizationServer::start().await;
+    let mut auth = json!({"type": "client_credentials", "clientId": "robot", "clientSecret": "robot/secret"});
+    let robot = config(&folder, &upstream, auth.clone());
+    assert_eq!(open_box(&robot).await["status"], "ok");
+    first.issued().valid.clear();
+    first.issued().resource_metadata = json!({"authorization_servers": [second.issuer()]});
+    let answer = open_box(&robot).await;
+    assert!(answer.to_string().contains("codecall auth logout box', or set 'auth.issuer'"), "{answer}");
+    assert_eq!(second.issued().token_requests.len(), 0);
+    // Whoever writes the configuration decides.
+    auth["issuer"] = second.issuer().into();
+    let robot = config(&folder, &upstream, auth);
+    open_box(&robot).await;
+    assert_eq!(second.issued().token_requests[0]["grant_type"], "client_credentials");
+}

@@ -45,6 +45,8 @@ pub struct Issued {
     /// Addresses of requests that must not be made.
     pub device_polls: u32,
     pub revoked: Vec<String>,
+    /// How many clients have registered.
+    pub registrations: u32,
     /// By code: the challenge of PKCE and the query of the login.
     codes: BTreeMap<String, Fields>,
     count: u32,
@@ -146,7 +148,8 @@ async fn metadata(State(server): State<AuthorizationServer>) -> Json<Value> {
     Json(changed(said, &server.issued().metadata))
 }
 
-async fn register(Json(client): Json<Value>) -> Response {
+async fn register(State(server): State<AuthorizationServer>, Json(client): Json<Value>) -> Response {
+    server.issued().registrations += 1;
     assert_eq!(client["token_endpoint_auth_method"], "none");
     let redirects = client["redirect_uris"].as_array().expect("a list, perhaps an empty one").clone();
     assert!(redirects.iter().all(|uri| uri.as_str().is_some_and(|uri| uri.starts_with("http://127.0.0.1:"))));

@@ -7,6 +7,7 @@ use super::mcp;
 use super::negotiate::{Negotiated, Plan, SECOND_REQUEST_AFTER, negotiate};
 use super::ordered::Ordered;
 use super::session::Shared;
+use crate::oauth::Authorizer;
 use codecall_config::{HttpConfig, Secret};
 use futures_util::future::{Either, select};
 use reqwest::StatusCode;
@@ -69,7 +70,7 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, plan: P
         let transport = StreamableHttpClientTransport::with_client(client.clone(), transport.clone());
         Ordered::new(transport, Arc::clone(&shared.notifications))
     };
-    let reason = shared.run_session(negotiate_over_http(open, plan), lost).await;
+    let reason = shared.run_session(negotiate_over_http(open, plan, &authorizer), lost).await;
     if reason == mcp::EXITED {
         return "it closed the connection before it responded".into();
     }
@@ -109,7 +110,11 @@ async fn speaks_old_sse(client: &reqwest::Client, config: &HttpConfig) -> bool {
 }
 
 /// Negotiates with a connection for each request: a request that hangs blocks its connection.
-async fn negotiate_over_http<T>(open: impl Fn() -> T, plan: Plan) -> Result<Negotiated<T>, String>
+async fn negotiate_over_http<T>(
+    open: impl Fn() -> T,
+    plan: Plan,
+    authorizer: &Authorizer,
+) -> Result<Negotiated<T>, String>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -122,7 +127,15 @@ where
     match early {
         Some(Ok(negotiated)) => Ok(negotiated),
         // Whatever it refuses: servers refuse requests that they do not know in many ways.
-        Some(Err(_)) => negotiate(open(), Plan::Only(second)).await,
+        Some(Err(_)) => {
+            // Some servers ask for a login only where they know the request.
+            let login = authorizer.login_needed();
+            let negotiated = negotiate(open(), Plan::Only(second)).await;
+            match login {
+                Some(login) if negotiated.is_err() => Err(authorizer.still_needs(login)),
+                Some(_) | None => negotiated,
+            }
+        }
         None => match select(first, pin!(negotiate(open(), Plan::Only(second)))).await {
             Either::Left((Ok(negotiated), _)) | Either::Right((Ok(negotiated), _)) => Ok(negotiated),
             Either::Left((Err(_), other)) => other.await,

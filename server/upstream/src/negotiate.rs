@@ -27,6 +27,7 @@ const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 // rmcp counts its ids from 0, and some servers take only numbers of 32 bits.
 const DISCOVER_ID: RequestId = RequestId::Number(2_000_000_001);
 const INITIALIZE_ID: RequestId = RequestId::Number(2_000_000_002);
+const DISCOVER_AGAIN_ID: RequestId = RequestId::Number(2_000_000_003);
 
 /// The requests of a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,7 @@ impl Request {
         }
     }
 
-    fn message(self) -> ClientJsonRpcMessage {
+    fn message(self, id: RequestId) -> ClientJsonRpcMessage {
         let config = mcp::client_config();
         let request = match self {
             Self::Initialize => ClientRequest::InitializeRequest(InitializeRequest::new(config)),
@@ -121,7 +122,7 @@ impl Request {
                 ClientRequest::DiscoverRequest(discover)
             }
         };
-        ClientJsonRpcMessage::request(request, self.id())
+        ClientJsonRpcMessage::request(request, id)
     }
 
     /// Checks an answer.
@@ -167,8 +168,9 @@ pub async fn negotiate<T>(transport: T, plan: Plan) -> Result<Negotiated<T>, Str
 where
     T: Transport<RoleClient> + 'static,
 {
-    let mut negotiation = Negotiation { transport, sending: FuturesUnordered::new(), refusals: Vec::new() };
-    negotiation.send(plan.first().message());
+    let mut negotiation =
+        Negotiation { transport, sending: FuturesUnordered::new(), refusals: Vec::new(), has_repeated: false };
+    negotiation.request(plan.first());
     let mut second = plan.second();
     let mut asked = 1;
     let mut pause = std::pin::pin!(tokio::time::sleep(SECOND_REQUEST_AFTER));
@@ -187,7 +189,7 @@ where
             });
         }
         if let Some(request) = second.take() {
-            negotiation.send(request.message());
+            negotiation.request(request);
             asked += 1;
         } else if negotiation.refusals.len() >= asked {
             return Err(negotiation.refusal());
@@ -200,11 +202,17 @@ struct Negotiation<T: Transport<RoleClient>> {
     sending: FuturesUnordered<BoxFuture<'static, Result<(), T::Error>>>,
     /// The requests that were refused, and why.
     refusals: Vec<(Request, String)>,
+    /// Whether `server/discover` was sent a second time.
+    has_repeated: bool,
 }
 
 impl<T: Transport<RoleClient> + 'static> Negotiation<T> {
     fn send(&mut self, message: ClientJsonRpcMessage) {
         self.sending.push(Box::pin(self.transport.send(message)));
+    }
+
+    fn request(&mut self, request: Request) {
+        self.send(request.message(request.id()));
     }
 
     /// Returns the answer to a request; `None` if one was refused.
@@ -240,6 +248,11 @@ impl<T: Transport<RoleClient> + 'static> Negotiation<T> {
                         None => Some(Request::Discover),
                     };
                     let Some(request) = request else { continue };
+                    if request == Request::Discover && supports_stateless(&error.error) && !self.has_repeated {
+                        self.has_repeated = true;
+                        self.send(request.message(DISCOVER_AGAIN_ID));
+                        continue;
+                    }
                     return Ok(self.refuse(request, format!("it refused the handshake: {}", error.error.message)));
                 }
                 JsonRpcMessage::Request(request) => {
@@ -254,7 +267,11 @@ impl<T: Transport<RoleClient> + 'static> Negotiation<T> {
     }
 
     fn request_of(id: &RequestId) -> Option<Request> {
-        [Request::Initialize, Request::Discover].into_iter().find(|request| request.id() == *id)
+        match id {
+            id if [DISCOVER_ID, DISCOVER_AGAIN_ID].contains(id) => Some(Request::Discover),
+            id if *id == INITIALIZE_ID => Some(Request::Initialize),
+            _ => None,
+        }
     }
 
     fn refuse(&mut self, request: Request, reason: String) -> Option<(Request, ServerResult)> {
@@ -268,6 +285,13 @@ impl<T: Transport<RoleClient> + 'static> Negotiation<T> {
         let at = refusals.iter().position(|(request, _)| *request == Request::Initialize).unwrap_or(0);
         refusals.swap_remove(at).1
     }
+}
+
+/// Whether a server refuses the version of a request, and lists just that version.
+fn supports_stateless(error: &ErrorData) -> bool {
+    let listed = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && listed.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Negotiated<T> {
@@ -306,7 +330,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Negotiated<T> {
                 JsonRpcMessage::Error(error) => error.id.as_ref(),
                 JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
             };
-            if answered.is_some_and(|id| [DISCOVER_ID, INITIALIZE_ID].contains(id)) {
+            if answered.is_some_and(|id| [DISCOVER_ID, DISCOVER_AGAIN_ID, INITIALIZE_ID].contains(id)) {
                 tracing::debug!("a late answer to a handshake is ignored");
                 continue;
             }

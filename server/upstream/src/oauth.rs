@@ -8,6 +8,7 @@
 mod challenge;
 mod endpoint;
 mod login;
+mod signature;
 mod metadata;
 
 use crate::openapi::client::Client;
@@ -18,9 +19,10 @@ use codecall_store::{CredentialStore, Digest, RecordVersion};
 use endpoint::Grant;
 pub use endpoint::{ClientAuth, TokenError, client_token};
 pub use login::{Login, Prompt};
-use metadata::Discovered;
+use metadata::{AuthorizationServer, Discovered};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use signature::SigningKey;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -87,6 +89,8 @@ pub struct Authorizer {
     key: Digest,
     secrets: Arc<SecretRegistry>,
     client: Client,
+    /// The key of the configured client, which signs its assertions.
+    key_of_client: Option<SigningKey>,
     state: Mutex<State>,
     /// Held by whoever renews tokens: others wait for it, and use what it has got.
     renewing: tokio::sync::Mutex<()>,
@@ -122,6 +126,7 @@ impl Authorizer {
         named.extend(url.host_str().map(str::to_owned));
         let has_own_credentials = config.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
         let key = Sha256::digest(format!("oauth\0{app}\0{url}")).into();
+        let key_of_client = auth.client_private_key.as_deref().map(SigningKey::from_pem).transpose()?;
         Ok(Self {
             app: app.to_owned(),
             config: auth,
@@ -131,6 +136,7 @@ impl Authorizer {
             key,
             secrets,
             client: Client::new(&named)?,
+            key_of_client,
             state: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
         })
@@ -188,6 +194,12 @@ impl Authorizer {
     /// Returns why a person must log in; `None`: nobody must.
     pub fn login_needed(&self) -> Option<String> {
         self.state().login.clone()
+    }
+
+    /// Remembers why a person must log in, although the server has accepted another request.
+    pub fn still_needs(&self, login: String) -> String {
+        self.state().login = Some(login.clone());
+        login
     }
 
     /// Forgets why a person had to log in: the server accepts what it gets.
@@ -307,7 +319,7 @@ impl Authorizer {
             return self.as_client(tokens, challenge).await;
         }
         let Some(tokens) = tokens else { return Err(self.needs_login("")) };
-        if let Some(challenge) = challenge.filter(|_| is_insufficient) {
+        if let Some(challenge) = challenge.as_ref().filter(|_| is_insufficient) {
             let wanted = challenge.scopes().collect();
             if tokens.wanted != wanted
                 && let Err(error) = self.store_tokens(Tokens { wanted, ..Tokens::clone(&tokens) }).await
@@ -315,6 +327,13 @@ impl Authorizer {
                 tracing::warn!(app = self.app, "the next login does not know the scopes to ask for: {error}");
             }
             return Err(self.needs_login(""));
+        }
+        // The new authorization server must get neither the refresh token nor the client of the old one.
+        if let Some(challenge) = &challenge
+            && let Some(issuer) = metadata::other_issuer(self, challenge, &tokens.issuer).await
+        {
+            let (issuer, before) = (endpoint::printable(&issuer), endpoint::printable(&tokens.issuer));
+            return Err(self.needs_login(&format!("its authorization server is now {issuer}, no longer {before}")));
         }
         let Some(refresh) = tokens.refresh_token.clone() else {
             return Err(self.needs_login("the token has expired"));
@@ -343,12 +362,29 @@ impl Authorizer {
         }
         scopes.extend(wanted);
         let Discovered { server, resource, .. } = metadata::discover(self, &challenge).await?;
+        self.check_issuer(before.as_deref(), &server)?;
         let client = self.configured_client(&server)?.ok_or("'clientId' is missing")?;
         let grant = Grant::ClientCredentials { scopes: &scopes };
         let answer = self.request_token(&server.token_endpoint, &client, grant, &resource).await;
         let answer = answer.map_err(|error| format!("there is no token for the client: {error}"))?;
         let tokens = answer.into_tokens(&server, client, resource, scopes);
         Ok(self.store_tokens(tokens).await?.access_token.clone())
+    }
+
+    /// Refuses to send the secret of a configured client to another authorization server than before: the MCP server alone
+    /// says which one that is.
+    fn check_issuer(&self, before: Option<&Tokens>, server: &AuthorizationServer) -> Result<(), String> {
+        let has_secret = self.config.client_secret.is_some() || self.config.client_private_key.is_some();
+        match before {
+            Some(before) if has_secret && self.config.issuer.is_none() && before.issuer != server.issuer => {
+                let (issuer, before) = (endpoint::printable(&server.issuer), endpoint::printable(&before.issuer));
+                Err(format!(
+                    "its authorization server is now {issuer}; the client of the configuration is one of {before}. If the change is right, run 'codecall auth logout {}', or set 'auth.issuer'",
+                    self.app
+                ))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Returns the scopes to ask for: those of the configuration and the challenge, else those that the server has.

@@ -157,7 +157,7 @@ async fn the_first_answer_decides_and_a_late_one_is_ignored() {
             Lifecycle::Discover => Request::Discover,
             Lifecycle::Initialize | Lifecycle::Auto => Request::Initialize,
         };
-        let ClientJsonRpcMessage::Request(mut request) = service.message() else { panic!("a request") };
+        let ClientJsonRpcMessage::Request(mut request) = service.message(service.id()) else { panic!("a request") };
         request.id = RequestId::Number(0);
         negotiated.send(ClientJsonRpcMessage::Request(request)).await.expect("sent");
         let reply = serde_json::to_value(negotiated.receive().await).expect("JSON");
@@ -182,4 +182,40 @@ async fn what_is_remembered_is_not_doubted() {
     assert!(second.is_err(), "{second:?}");
     server.initialized(&id);
     assert_eq!(negotiated.await.expect("no panic"), Ok(Lifecycle::Initialize));
+}
+
+#[tokio::test]
+async fn a_server_that_lists_the_version_it_refuses_is_asked_once_more() {
+    let refusal = |id: &Value, versions: &[&str]| {
+        let error =
+            json!({"code": -32022, "message": "no", "data": {"supported": versions, "requested": "2026-07-28"}});
+        json!({"jsonrpc": "2.0", "id": id, "error": error})
+    };
+    let (wire, mut server) = wire();
+    let serving = async {
+        let first = server.request("server/discover").await;
+        server.send(refusal(&first, &["2026-07-28"]));
+        let second = server.request("server/discover").await;
+        assert_ne!(first, second);
+        server.discovered(&second, "2026-07-28");
+    };
+    let (outcome, ()) = tokio::join!(outcome(wire, Plan::Unknown), serving);
+    assert_eq!(outcome, Ok(Lifecycle::Discover));
+
+    // Once, and only for that version.
+    for versions in [&["2026-07-28"][..], &["2025-11-25"]] {
+        let (wire, mut server) = self::wire();
+        let serving = async {
+            let id = server.request("server/discover").await;
+            server.send(refusal(&id, versions));
+            if versions == ["2026-07-28"] {
+                let id = server.request("server/discover").await;
+                server.send(refusal(&id, versions));
+            }
+            let id = server.request("initialize").await;
+            server.initialized(&id);
+        };
+        let (outcome, ()) = tokio::join!(self::outcome(wire, Plan::Unknown), serving);
+        assert_eq!(outcome, Ok(Lifecycle::Initialize), "{versions:?}");
+    }
 }

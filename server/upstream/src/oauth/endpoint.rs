@@ -20,6 +20,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 256 << 10;
 /// Maximum length of a text of a server in a message, in bytes.
 const MAX_SHOWN_BYTES: usize = 200;
+/// How long an assertion of a client is valid, in seconds.
+const ASSERTION_SECONDS: u64 = 60;
 
 /// A client, and how it says who it is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -28,6 +30,9 @@ pub struct ClientAuth {
     pub secret: Option<String>,
     /// Whether the secret is sent in the body of requests, not in a header.
     pub in_body: bool,
+    /// The issuer that assertions of the client are for, if it proves itself by those (RFC 7523).
+    #[serde(default)]
+    pub assertion_for: Option<String>,
 }
 
 /// For what a token is requested.
@@ -240,16 +245,20 @@ impl Authorizer {
             serde_json::from_slice(&answer).map_err(|_| refused("its answer is not a registration".into()))?;
         let method = registered.token_endpoint_auth_method.as_deref();
         let in_body = method.map_or_else(|| is_in_body(server), |method| method == "client_secret_post");
-        Ok(ClientAuth { id: registered.client_id, secret: registered.client_secret, in_body })
+        let (id, secret) = (registered.client_id, registered.client_secret);
+        Ok(ClientAuth { id, secret, in_body, assertion_for: None })
     }
 
     /// Returns the client of the configuration.
     pub(super) fn configured_client(&self, server: &AuthorizationServer) -> Result<Option<ClientAuth>, String> {
         let secret = self.config.client_secret.as_deref().map(str::to_owned);
         Ok(match (&self.config.client_id, &self.config.client_metadata_url) {
-            (Some(id), _) => Some(ClientAuth { id: id.clone(), secret, in_body: is_in_body(server) }),
+            (Some(id), _) => {
+                let assertion_for = self.key_of_client.as_ref().map(|_| server.issuer.clone());
+                Some(ClientAuth { id: id.clone(), secret, in_body: is_in_body(server), assertion_for })
+            }
             (None, Some(url)) if server.client_id_metadata_document_supported => {
-                Some(ClientAuth { id: url.clone(), secret: None, in_body: true })
+                Some(ClientAuth { id: url.clone(), secret: None, in_body: true, assertion_for: None })
             }
             (None, _) => None,
         })
@@ -262,7 +271,8 @@ impl Authorizer {
         form: &[(&str, &str)],
     ) -> Result<T, TokenError> {
         let url = self.check_endpoint(endpoint).map_err(TokenError::Failed)?;
-        post_form(&self.client, url, client, form).await
+        let assertion = self.assertion(client).map_err(TokenError::Failed)?;
+        post_form(&self.client, url, client, &with_assertion(form, assertion.as_deref())).await
     }
 
     async fn send_form(
@@ -271,7 +281,21 @@ impl Authorizer {
         client: &ClientAuth,
         form: &[(&str, &str)],
     ) -> Result<(u16, Vec<u8>), String> {
-        send_form(&self.client, self.check_endpoint(endpoint)?, client, form).await
+        let assertion = self.assertion(client)?;
+        let form = with_assertion(form, assertion.as_deref());
+        send_form(&self.client, self.check_endpoint(endpoint)?, client, &form).await
+    }
+
+    /// Returns what proves that a request is one of the client, if it has a key (RFC 7523).
+    fn assertion(&self, client: &ClientAuth) -> Result<Option<String>, String> {
+        let Some(issuer) = &client.assertion_for else { return Ok(None) };
+        let key = self.key_of_client.as_ref().ok_or("'clientPrivateKey' is missing")?;
+        let issued = now();
+        let claims = json!({
+            "iss": client.id, "sub": client.id, "aud": issuer, "jti": super::login::random()?,
+            "iat": issued, "exp": issued + ASSERTION_SECONDS,
+        });
+        key.sign(&json!({"typ": "JWT"}), &claims).map(Some)
     }
 
     async fn post(
@@ -286,6 +310,16 @@ impl Authorizer {
     fn check_endpoint(&self, endpoint: &str) -> Result<Url, String> {
         self.check_address("an endpoint of the authorization server", endpoint)
     }
+}
+
+/// Returns a form with the assertion of the client.
+fn with_assertion<'a>(form: &[(&'a str, &'a str)], assertion: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
+    let mut form = form.to_vec();
+    if let Some(assertion) = assertion {
+        form.push(("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"));
+        form.push(("client_assertion", assertion));
+    }
+    form
 }
 
 /// Requests a token of a client for itself (RFC 6749, section 4.4), with more members of the form than its scopes.

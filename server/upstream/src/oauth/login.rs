@@ -23,6 +23,8 @@ const CALLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CALLBACK_BYTES: usize = 16 << 10;
 /// The path that the browser returns to.
 const CALLBACK: &str = "/callback";
+/// The version of the stateless lifecycle.
+const STATELESS: &str = "2026-07-28";
 /// The scope of a refresh token.
 const OFFLINE: &str = "offline_access";
 
@@ -69,7 +71,11 @@ impl Authorizer {
         let mut scopes = self.wanted_scopes(&challenge, discovered.scopes.as_deref());
         scopes.extend(login.scopes.iter().cloned());
         if let Ok(Some(before)) = self.stored().await {
-            scopes.extend(before.scopes.union(&before.wanted).cloned());
+            self.check_issuer(Some(&before), &discovered.server)?;
+            // Another authorization server has other scopes.
+            if before.issuer == discovered.server.issuer {
+                scopes.extend(before.scopes.union(&before.wanted).cloned());
+            }
         }
         let supported = discovered.server.scopes_supported.as_deref().unwrap_or_default();
         if supported.iter().any(|scope| scope == OFFLINE) {
@@ -90,19 +96,36 @@ impl Authorizer {
         stored.map(drop)
     }
 
-    /// Sends the server a request without a token. Returns its challenge; `None`: it accepts the request.
+    /// Sends the server requests without a token, as both lifecycles begin. Returns its challenge; `None`: it accepts them.
     async fn ask(&self) -> Result<Option<Challenge>, String> {
-        let body = serde_json::json!({
-            "jsonrpc": "2.0", "id": 1, "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {},
-                "clientInfo": {"name": "codecall", "version": env!("CARGO_PKG_VERSION")},
-            },
+        let client = serde_json::json!({"name": "codecall", "version": env!("CARGO_PKG_VERSION")});
+        let initialize = serde_json::json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client,
         });
+        if let Some(challenge) = self.ask_by("initialize", &initialize, &[]).await? {
+            return Ok(Some(challenge));
+        }
+        let list = serde_json::json!({"_meta": {
+            "io.modelcontextprotocol/protocolVersion": STATELESS, "io.modelcontextprotocol/clientInfo": client,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }});
+        let headers = [("mcp-protocol-version", STATELESS), ("mcp-method", "tools/list")];
+        self.ask_by("tools/list", &list, &headers).await
+    }
+
+    async fn ask_by(
+        &self,
+        method: &str,
+        params: &serde_json::Value,
+        more: &[(&str, &str)],
+    ) -> Result<Option<Challenge>, String> {
+        let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut headers = vec![("accept".into(), "application/json, text/event-stream".into())];
+        headers.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let request = Request {
             method: "POST",
             url: self.url.clone(),
-            headers: vec![("accept".into(), "application/json, text/event-stream".into())],
+            headers,
             body: Some(("application/json".into(), body.to_string().into_bytes())),
             credentials: Vec::new(),
         };
@@ -270,7 +293,7 @@ fn joined(scopes: &BTreeSet<String>) -> String {
 }
 
 /// Returns 256 random bits in base64.
-fn random() -> Result<String, String> {
+pub fn random() -> Result<String, String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| "the system has no source of random numbers".to_owned())?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))

@@ -77,6 +77,18 @@ pub async fn discover(authorizer: &Authorizer, challenge: &Challenge) -> Result<
     Ok(Discovered { server, resource, scopes })
 }
 
+/// Returns the authorization server that a server now names in place of `issuer`; `None`: it still names that one, or says
+/// nothing that can be used.
+pub async fn other_issuer(authorizer: &Authorizer, challenge: &Challenge, issuer: &str) -> Option<String> {
+    if authorizer.config.issuer.is_some() {
+        return None;
+    }
+    let described = protected_resource(authorizer, challenge).await.ok().flatten()?;
+    check_resource(&authorizer.url, &described.resource).ok()?;
+    let servers = described.authorization_servers;
+    if servers.iter().any(|server| is_same(server, issuer)) { None } else { servers.into_iter().next() }
+}
+
 async fn protected_resource(
     authorizer: &Authorizer,
     challenge: &Challenge,

@@ -41,6 +41,7 @@ impl ClientTokens {
             id: client_id.clone(),
             secret: client_secret.as_deref().map(str::to_owned),
             in_body: *client_auth == ClientAuthMethod::Body,
+            assertion_for: None,
         };
         let url = Url::parse(token_url).map_err(|_| TokenError::Failed("'tokenUrl' is not an address".into()))?;
         let more: Vec<(&str, &str)> = audience.iter().map(|audience| ("audience", audience.as_str())).collect();

@@ -46,7 +46,9 @@ impl Shared {
             };
             let connections = self.remembered.connections();
             let (reason, mut child) = self.run_connection(plan).await;
-            has_failed = self.remembered.connections() == connections && !has_failed;
+            let login = self.login_needed();
+            // A server that wants a login has answered.
+            has_failed = self.remembered.connections() == connections && !has_failed && login.is_none();
             if matches!(*self.state.borrow(), ConnectionState::Idle(_)) {
                 tracing::debug!(app = self.app, "the MCP server is stopped: it was idle");
                 if let Some(child) = child {
@@ -55,7 +57,6 @@ impl Shared {
                 continue;
             }
             let seconds = backoff.as_secs();
-            let login = self.login_needed();
             // Before others know it: a command ends then.
             match &login {
                 Some(login) if !std::mem::replace(&mut was_login_needed, true) => {
