@@ -161,7 +161,7 @@ pub struct Config {
     pub structured: Structured,
     /// Limits and permissions of scripts.
     #[serde(skip, rename = "vm")]
-    #[schemars(!skip, with = "vm::VmConfig")]
+    #[schemars(!skip, with = "vm::VmConfig", skip_serializing_if = "vm::has_own_defaults")]
     pub policy: Policy,
     /// The preset that the policy started from: `vm.preset`.
     #[serde(skip)]

@@ -11,6 +11,11 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+/// Whether the schema of the section has no default as a whole: each of its keys has one.
+pub(crate) fn has_own_defaults(_: &Policy) -> bool {
+    true
+}
+
 /// The settings of a table; every key may be absent.
 #[derive(Clone, Debug, Default)]
 pub struct VmConfig {

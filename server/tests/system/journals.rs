@@ -1,7 +1,7 @@
 //! The journal of a run, through every way to replay it: one journal has one outcome.
 //!
 //! `journals/version1` has journals in the first format of each place: a file of `codecall run --record`, a signed token, and a
-//! database with the history of a run and with another run, which stands before the answer to its last call.
+//! database. The database has the history of a run. Another run there stands before the answer to its last call.
 
 use crate::durable::{Ledger, config, kill, outcome, submit};
 use crate::model_server::{HttpProcess, post_json};
