@@ -5,7 +5,7 @@
 
 use agentscript::stateless::Journal;
 use agentscript::{Policy, Preset};
-use codecall::stateless::{Evaluate, Recording};
+use codecall::stateless::{Evaluate, JournalFile};
 use cpu_time::ThreadTime;
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -24,10 +24,7 @@ fuzz_target!(|text: &str| {
     if let Ok(journal) = serde_json::from_str::<Journal>(text) {
         round_trip(&journal);
     }
-    if let Ok(recording) = Recording::read(text) {
-        let _ = recording.journal();
-        let _ = (recording.language(), recording.context());
-    }
+    let _ = JournalFile::read(text);
     if let Ok(mut request) = serde_json::from_str::<Evaluate>(text) {
         let mut policy = Policy::preset(Preset::Balanced);
         policy.limits.timeout_ms = 200;

@@ -40,11 +40,13 @@ mod canonical;
 mod functions;
 mod journal;
 mod replay;
+mod stepper;
 mod token;
 
 pub use canonical::canonical;
 pub use functions::{FunctionNames, NameClash, function_name};
-pub use journal::{Answer, AnswerError, Issued, Journal, Round};
+pub use journal::{Answer, AnswerError, Journal, JournalCall, Round};
+pub use replay::Replay;
 pub use token::TokenError;
 
 use crate::cache::ScriptCache;
@@ -55,9 +57,9 @@ use crate::interface::outcome::{Failure, Outcome, Status};
 use crate::linker::Linker;
 use crate::script::{CompileOptions, compile};
 use agentscript_lang::Language;
-use replay::{Advance, Replay};
 use std::fmt;
 use std::sync::Arc;
+use stepper::{Advance, Stepper};
 
 /// Most rounds of a run by default.
 const MAX_ROUNDS: usize = 1_000;
@@ -239,12 +241,12 @@ pub struct Played {
 /// latter).
 #[must_use]
 pub fn step(script: &str, tools: Arc<dyn ClientTools>, journal: &Journal, options: &StepOptions<'_>) -> Step {
-    play(script, tools, journal, options, None)
+    replay(script, tools, journal, options, None)
 }
 
 /// The same, telling `watch` of every round of the journal that is played, before it is compared.
 #[must_use]
-pub fn play(
+pub fn replay(
     script: &str,
     tools: Arc<dyn ClientTools>,
     journal: &Journal,
@@ -267,7 +269,7 @@ pub fn play(
             Err(error) => Err(Box::new(Outcome::not_compiled(error.failure))),
         }
     };
-    play_with(&start, script, tools, journal, options, watch)
+    replay_with(&start, script, tools, journal, options, watch)
 }
 
 /// Starts the run that is replayed, here or elsewhere. The outcome is that of a script that does not compile.
@@ -275,7 +277,7 @@ pub type StartRun<'a> = dyn Fn(Inputs) -> Result<Box<dyn Resumable>, Box<Outcome
 
 /// The same with a run that `start` starts, under the policy of the options. It compiles the script.
 #[must_use]
-pub fn play_with(
+pub fn replay_with(
     start: &StartRun<'_>,
     script: &str,
     tools: Arc<dyn ClientTools>,
@@ -290,35 +292,35 @@ pub fn play_with(
     if let Some(over) = over(journal, options) {
         return over;
     }
-    let mut replay = match Replay::begin(start, tools, journal, options) {
-        Ok(replay) => replay,
+    let mut run = match Stepper::begin(start, tools, journal, options) {
+        Ok(run) => run,
         Err(outcome) => return ended(*outcome),
     };
     let mut events = Vec::new();
-    for (number, round) in journal.rounds.iter().enumerate() {
-        let played = match replay.advance(events) {
+    for number in 0..journal.rounds.len() {
+        let made = match run.advance(events) {
             Advance::Waits(calls) => calls,
             // Limits may be lower than in the steps before, or the machine slower: the journal is right still.
-            Advance::Ended(outcome) if is_over(&outcome) => return Step::Done(Box::new(replay.finish(*outcome))),
-            Advance::Ended(_) => return Step::Diverged(replay.ended_early(number)),
+            Advance::Ended(outcome) if is_over(&outcome) => return Step::Done(Box::new(run.finish(*outcome))),
+            Advance::Ended(_) => return Step::Diverged(run.ended_early()),
         };
         if let Some(watch) = &mut watch {
-            watch(replay.played(number, &played));
+            watch(run.played(number, &made));
         }
-        events = match replay.enter(number, round, played) {
+        events = match run.enter(&made) {
             Ok(events) => events,
             Err(divergence) => return Step::Diverged(divergence),
         };
     }
-    replay.end_journal();
-    match replay.advance(events) {
-        Advance::Waits(calls) => {
-            let calls = replay.issue(calls, journal);
-            over(&calls.journal, options).unwrap_or_else(|| Step::Calls(Box::new(calls)))
-        }
+    run.end_journal();
+    match run.advance(events) {
+        Advance::Waits(calls) => match run.issue(calls, journal) {
+            Ok(calls) => over(&calls.journal, options).unwrap_or_else(|| Step::Calls(Box::new(calls))),
+            Err(divergence) => Step::Diverged(divergence),
+        },
         Advance::Ended(outcome) => match outcome.result {
             Err(failure) if outcome.deadlocked => Step::Deadlock(failure),
-            Ok(_) | Err(_) => Step::Done(Box::new(replay.finish(*outcome))),
+            Ok(_) | Err(_) => Step::Done(Box::new(run.finish(*outcome))),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! The journal of a run, kept by its client.
+//! The journal of a run: the record of its calls and answers, wherever it is kept.
 
 use super::canonical::canonical;
 use super::{Divergence, StepOptions};
@@ -11,7 +11,7 @@ use std::fmt;
 /// Longest input that a message quotes.
 const QUOTED: usize = 200;
 
-/// What has happened in a run so far. Plain data: it can be written as JSON, sent as a token
+/// The record of a run so far. Plain data: it can be written as JSON, sent as a token
 /// ([`Journal::token`]) or be made from a history of messages ([`Journal::new`] and [`Journal::rounds`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -32,7 +32,7 @@ pub struct Journal {
 #[serde(deny_unknown_fields)]
 pub struct Round {
     /// The calls, in the order the script made them. They are numbered through all rounds.
-    pub calls: Vec<Issued>,
+    pub calls: Vec<JournalCall>,
     /// The answers, in the order they came; also to calls of earlier rounds.
     #[serde(default)]
     pub answers: Vec<Answer>,
@@ -42,19 +42,19 @@ pub struct Round {
     pub ms: Option<u64>,
 }
 
-/// A call that was given to the client.
+/// A call, as a replay compares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Issued {
+pub struct JournalCall {
     /// The tool, as the script names it.
     pub tool: String,
-    /// The input in canonical form, or its digest, which begins with `#`.
+    /// The input: JSON text, best in canonical form, or its digest, which begins with `#`.
     pub input: String,
 }
 
 /// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "AnswerText", into = "AnswerText")]
+#[serde(try_from = "AnswerFields", into = "AnswerFields")]
 pub struct Answer {
     /// Number of the call.
     pub call: u32,
@@ -62,49 +62,33 @@ pub struct Answer {
     pub result: Result<String, ToolError>,
 }
 
-/// The serialized form of an answer.
+/// The members of an answer: either a result or an error.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnswerText {
+struct AnswerFields {
     call: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorText>,
+    error: Option<ToolError>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ErrorText {
-    message: String,
-    code: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    details: Option<String>,
-}
-
-impl TryFrom<AnswerText> for Answer {
+impl TryFrom<AnswerFields> for Answer {
     type Error = &'static str;
 
-    fn try_from(text: AnswerText) -> Result<Self, Self::Error> {
-        let result = match (text.result, text.error) {
-            (Some(result), None) => Ok(result),
-            (None, Some(ErrorText { message, code, details })) => {
-                Err(ToolError { message, code, details, fatal: false })
-            }
-            (Some(_), Some(_)) | (None, None) => return Err("an answer has either a result or an error"),
-        };
-        Ok(Self { call: text.call, result })
+    fn try_from(AnswerFields { call, result, error }: AnswerFields) -> Result<Self, Self::Error> {
+        match (result, error) {
+            (Some(result), None) => Ok(Self { call, result: Ok(result) }),
+            (None, Some(error)) => Ok(Self { call, result: Err(error) }),
+            (Some(_), Some(_)) | (None, None) => Err("an answer has either a result or an error"),
+        }
     }
 }
 
-impl From<Answer> for AnswerText {
+impl From<Answer> for AnswerFields {
     fn from(Answer { call, result }: Answer) -> Self {
-        match result {
-            Ok(result) => Self { call, result: Some(result), error: None },
-            Err(ToolError { message, code, details, .. }) => {
-                Self { call, result: None, error: Some(ErrorText { message, code, details }) }
-            }
-        }
+        let (result, error) = result.map_or_else(|error| (None, Some(error)), |result| (Some(result), None));
+        Self { call, result, error }
     }
 }
 
@@ -208,7 +192,7 @@ impl Journal {
                 let input = canonical(&call.input).map_err(|error| {
                     problem(made + at as u32, format!("the input of '{}' is not JSON: {error}", call.tool))
                 })?;
-                calls.push(Issued { tool: call.tool, input });
+                calls.push(JournalCall { tool: call.tool, input });
             }
             made += calls.len() as u32;
             self.rounds.push(Round { calls, answers: Vec::new(), ms: round.ms });
@@ -221,7 +205,7 @@ impl Journal {
     }
 }
 
-impl Issued {
+impl JournalCall {
     /// A call with its input, JSON text.
     #[must_use]
     pub fn new(tool: &str, input: &str) -> Self {
@@ -231,10 +215,15 @@ impl Issued {
 
     /// Whether it is this call.
     pub(super) fn matches(&self, tool: &str, input: &str) -> bool {
-        let made = Self::new(tool, input);
-        is_same_tool(&self.tool, &made.tool)
-            && (self.input == made.input
-                || self.input.starts_with('#') && digest_of_input(&made.input).as_ref() == Some(&self.input))
+        is_same_tool(&self.tool, tool) && (self.input == input || self.is_same_input(&Self::new(tool, input).input))
+    }
+
+    /// Whether an input in canonical form is that of the call.
+    fn is_same_input(&self, input: &str) -> bool {
+        match self.input.starts_with('#') {
+            true => digest_of_input(input).as_ref() == Some(&self.input),
+            false => self.input == input || canonical(&self.input).is_ok_and(|own| own == input),
+        }
     }
 }
 
@@ -255,7 +244,7 @@ fn is_same_tool(one: &str, other: &str) -> bool {
     differs_once || is_fitted(one, other) || is_fitted(other, one)
 }
 
-impl fmt::Display for Issued {
+impl fmt::Display for JournalCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cut = self.input.floor_char_boundary(QUOTED);
         let more = if cut < self.input.len() { "…" } else { "" };

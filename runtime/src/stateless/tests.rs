@@ -80,7 +80,7 @@ fn a_changed_journal_diverges() {
     assert_eq!(told(&|j| j.rounds[1].calls.clear()).1, Some(1));
     assert_eq!(
         told(&|j| {
-            let more = Issued::new("x", "{}");
+            let more = JournalCall::new("x", "{}");
             j.rounds[1].calls.push(more)
         })
         .1,
@@ -102,7 +102,7 @@ fn a_changed_journal_diverges() {
 #[test]
 fn inputs_are_compared_by_what_they_mean() {
     let rounds = vec![Round {
-        calls: vec![Issued { tool: "a".into(), input: "{ \"m\": [15e-1, \"\\u00e9\"], \"n\": 1.0 }".into() }],
+        calls: vec![JournalCall { tool: "a".into(), input: "{ \"m\": [15e-1, \"\\u00e9\"], \"n\": 1.0 }".into() }],
         answers: vec![Answer { call: 0, result: Ok("\"one\"".into()) }],
         ms: None,
     }];
@@ -115,7 +115,7 @@ fn inputs_are_compared_by_what_they_mean() {
 #[test]
 fn a_history_that_makes_no_sense_is_told() {
     let call =
-        |input: &str| Round { calls: vec![Issued { tool: "a".into(), input: input.into() }], ..Round::default() };
+        |input: &str| Round { calls: vec![JournalCall { tool: "a".into(), input: input.into() }], ..Round::default() };
     assert!(journal(SCRIPT).with_rounds(vec![call("{oops")]).expect_err("no JSON").message.contains("is not JSON"));
     let answer = Answer { call: 3, result: Ok("1".into()) };
     let early = Round { answers: vec![answer], ..call("{}") };
@@ -225,7 +225,7 @@ fn rounds_are_told_as_they_are_played() {
         let mut watch = |played: Played| {
             told.extend(played.calls.into_iter().map(|call| (played.round, call.number, call.tool)));
         };
-        let end = play(SCRIPT, Arc::new(NoTools), journal, &StepOptions::default(), Some(&mut watch));
+        let end = replay(SCRIPT, Arc::new(NoTools), journal, &StepOptions::default(), Some(&mut watch));
         (told, end)
     };
     let both = vec![(0, 0, "a".to_owned()), (1, 1, "b".to_owned())];

@@ -223,7 +223,7 @@ async fn find(config: &Config, id: &str) -> Result<(RunSummary, Value), CommandE
 
 async fn replay(config: &Config, id: &str, script: Option<PathBuf>, json: bool) -> Result<CommandStatus, CommandError> {
     let (summary, detail) = find(config, id).await?;
-    let Some(recording) = detail["recording"].as_str() else {
+    let Some(journal) = detail["recording"].as_str() else {
         let why = match summary.kind.as_str() {
             "execute" | "code_execution" => {
                 "its answers were not recorded: they were larger than 'history.maxReplayBytes', 'history.answers' is off, or it \
@@ -234,7 +234,7 @@ async fn replay(config: &Config, id: &str, script: Option<PathBuf>, json: bool) 
         return Err(failed(format!("the run {} cannot be replayed: {why}", summary.id)));
     };
     let invalid = |problem: String| failed(format!("the record of the run cannot be replayed: {problem}"));
-    let replay = stateless::Replay::from_history(recording).map_err(invalid)?;
+    let replay = stateless::Replay::from_history(journal).map_err(invalid)?;
     let source = Source::new(replay);
     let (script, language) = match script {
         Some(path) => {
@@ -252,7 +252,7 @@ fn show(config: &Config, summary: RunSummary, detail: Value, json: bool) -> Resu
     let mut all = serde_json::to_value(&summary).unwrap_or_default();
     for (name, value) in detail.as_object().into_iter().flatten() {
         all[name] = match value {
-            // The recording is JSON in a text, so that its numbers stay as they are.
+            // The journal is JSON in a text, so that its numbers stay as they are.
             Value::String(text) if name == "recording" => serde_json::from_str(text).unwrap_or_default(),
             value => value.clone(),
         };

@@ -13,7 +13,7 @@ use codecall_base::terminal;
 use codecall_base::tool::ErrorCode;
 use codecall_config::Config;
 use codecall_hub::stateless::{
-    self, ClientToolset, CodeId, History, RecordedTools, Recording, answer_line, call_line, compact,
+    self, ClientToolset, CodeId, History, JournalFile, JournalTools, answer_line, call_line, compact,
 };
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -62,7 +62,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Returns the source of the replay of a recording.
+    /// Returns the source of a replay.
     pub fn new(replay: stateless::Replay) -> Self {
         Self { replay, call_ids: Vec::new(), has_only_names: false }
     }
@@ -137,10 +137,10 @@ impl Replay {
             }
             None => {
                 if self.tools.is_some() || self.context.is_some() || self.language.is_some() {
-                    return Err(CommandError::new("--tools, --context and --language are in the recording already"));
+                    return Err(CommandError::new("--tools, --context and --language are in the file already"));
                 }
-                let recording = Recording::read(text).map_err(|problem| invalid(&problem).with_help(FORMS))?;
-                stateless::Replay::from_recording(recording).map(Source::new).map_err(|problem| invalid(&problem))
+                let file = JournalFile::read(text).map_err(|problem| invalid(&problem).with_help(FORMS))?;
+                Ok(Source::new(stateless::Replay::from_file(file)))
             }
         }
     }
@@ -156,7 +156,7 @@ impl Replay {
         let (journal, call_ids) =
             journal(&options).map_err(|problem| CommandError::new(format!("--journal: {problem}")))?;
         let tools: Arc<dyn ClientTools> = match &self.tools {
-            None => Arc::new(RecordedTools::from_calls(&journal).into_directory()),
+            None => Arc::new(JournalTools::from_calls(&journal).into_directory()),
             Some(path) => {
                 let (_, list) = json_argument("--tools", &format!("@{}", path.display()))?;
                 let list = list.as_array().ok_or_else(|| CommandError::new("--tools: must be a JSON list of tools"))?;

@@ -6,7 +6,7 @@ use super::tools::table;
 use super::{CommandError, CommandStatus, output, status};
 use agentscript::{LIMITS, Language, Preset, Status};
 use codecall_hub::meta;
-use codecall_hub::stateless::Recorder;
+use codecall_hub::stateless::MemoryRecorder;
 use codecall_runs::ExecuteRequest;
 use codecall_tools::catalogue::mentions;
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ impl Request {
 
 impl RunRequest {
     /// Runs the script. Returns the journal as well if `recorder` records the run.
-    pub async fn answer(self, running: &RunningHub, recorder: Option<Arc<Recorder>>) -> (Reply, Option<String>) {
+    pub async fn answer(self, running: &RunningHub, recorder: Option<Arc<MemoryRecorder>>) -> (Reply, Option<String>) {
         let hub = &running.hub;
         let request = ExecuteRequest {
             language: self.is_typescript.map(|is| if is { Language::TypeScript } else { Language::JavaScript }),

@@ -9,7 +9,7 @@ use agentscript::{Language, Preset};
 use clap::Args;
 use codecall_base::files::{self, AtomicFile};
 use codecall_config::Config;
-use codecall_hub::stateless::Recorder;
+use codecall_hub::stateless::MemoryRecorder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ impl Run {
             };
             let reply = match (&mut record, target.own()) {
                 (Some(file), Some(running)) => {
-                    let recorder = Recorder::new(&script.text, script.language, context.as_deref());
+                    let recorder = MemoryRecorder::new(&script.text, script.language, context.as_deref());
                     let (reply, journal) = request.answer(running, Some(recorder)).await;
                     file.write(journal.unwrap_or_default().as_bytes()).map_err(|error| self.unwritable(&error))?;
                     Some(reply)

@@ -167,12 +167,12 @@ async fn errors_before_a_run_are_reported() {
 
 #[test]
 fn a_replay_on_a_terminal() {
-    use agentscript::stateless::{Journal, Played, StepCall, StepOptions, play};
+    use agentscript::stateless::{Journal, Played, StepCall, StepOptions};
     let script = "const [a, b] = await Promise.all([callTool('n:get', { n: 1 }), callTool('n:get', { n: 2 })]);\nreturn await callTool('n:add', { a, b })";
     let options = StepOptions::default();
     let replay = |journal: &Journal, call_ids: &[String], outcome: Option<&str>| {
         let mut rounds: Vec<Played> = Vec::new();
-        let step = play(
+        let step = agentscript::stateless::replay(
             script,
             std::sync::Arc::new(agentscript::NoTools),
             journal,

@@ -1,8 +1,9 @@
 //! The tool calls of one run, and the log of them that the client gets.
 
 use super::context::RunContext;
+use super::finished::redact_input;
 use super::{EventSink, RunEvent};
-use agentscript::{Call, CallId, CallKind, Outcome, ToolError};
+use agentscript::{Call, CallId, CallKind, Event, Outcome, ToolError};
 use codecall_base::call::{CallContext, CallPause, Caller, RunScope, with_client};
 use codecall_base::client::Client;
 use codecall_base::json;
@@ -316,11 +317,19 @@ impl CallLog {
         }
     }
 
-    /// Adds a call that was answered before the run went on. `input` is masked.
-    pub fn add_past(&self, id: CallId, tool: &str, input: &Value, error: Option<&ToolError>) {
-        self.begin(id, u64::from(id.0), tool, input);
-        self.end(id, Duration::ZERO, error);
-        self.reach();
+    /// Adds those of the open calls that the events answer, which were not made here: a journal or an engine has their
+    /// answers. They are no longer open.
+    pub fn add_answered(&self, pipeline: &Pipeline, events: &[Event], open: &mut BTreeMap<CallId, Call>) {
+        for event in events {
+            if let Event::Settled { id, result } = event
+                && let Some(Call { tool, input, .. }) = open.remove(id)
+            {
+                let input = offload::run_without_permit(input.len(), || redact_input(pipeline, &input));
+                self.begin(*id, u64::from(id.0), &tool, &input);
+                self.end(*id, Duration::ZERO, result.as_ref().err());
+                self.reach();
+            }
+        }
     }
 
     fn end(&self, id: CallId, duration: Duration, error: Option<&ToolError>) {

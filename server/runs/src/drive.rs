@@ -1,20 +1,19 @@
-//! Drives a run from slice to slice: its past by the journal, its calls, its timers, and the answers to them.
+//! Drives a run from slice to slice: the replay of its journal, its calls, its timers, and the answers to them.
 
 use super::calls::{CallEnd, CallLog, Calls};
 use super::context::RunContext;
 use super::executor::{Evaluation, StartInputs};
-use super::finished::redact_input;
-use super::journal::{JournalError, Past, PastRound, Pause, RunJournal, check_replayed};
 use super::queue::{SLICE, Step, Task};
+use super::recorder::{JournalError, Pause, Recorder, Resumption};
 use super::request::ExecuteRequest;
 use super::{Runs, refused};
+use agentscript::stateless::{Divergence, Replay};
 use agentscript::{Call, CallId, Event, Origin, Outcome, Progress};
 use codecall_base::call::{self, CallPause};
-use codecall_base::offload;
 use codecall_base::telemetry::TraceContext;
 use codecall_base::tool::ErrorCode;
 use futures_util::future::BoxFuture;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::task::Poll;
@@ -136,14 +135,14 @@ pub(super) struct Driver<'a> {
     log: &'a Arc<CallLog>,
     waiting: &'a mut Waiting,
     calls: Arc<Calls>,
-    journal: Option<Arc<dyn RunJournal>>,
+    recorder: Option<Arc<dyn Recorder>>,
     can_pause: bool,
     can_sleep: bool,
-    /// The rounds that the journal has recorded and the script has not done again.
-    past: VecDeque<PastRound>,
+    /// The journal of a run that goes on, and the numbers of the calls.
+    replay: Replay,
     /// How long the run took before it was gone on with.
     age: Duration,
-    /// Calls of the past that have no answer. They are made again when all of it was replayed.
+    /// Calls of the journal that have no answer. They are made again when all of it was replayed.
     unanswered: BTreeMap<CallId, Call>,
     pending: Pending,
     cancels: HashMap<CallId, CancellationToken>,
@@ -167,7 +166,7 @@ impl<'a> Driver<'a> {
     ) -> (Box<Self>, Task) {
         let fetch = request.fetch.take().and_then(|rules| runs.pipeline.fetch_of_run(rules));
         request.policy.fetch = fetch.is_some();
-        let journal = request.journal;
+        let recorder = request.journal;
         let calls = Arc::new(Calls {
             pipeline: Arc::clone(&runs.pipeline),
             allowed: request.allowed_tools.map(Into::into),
@@ -196,30 +195,31 @@ impl<'a> Driver<'a> {
             watchdog: runs.pool.watchdog,
             stop: Arc::clone(&context.stop),
         };
-        let start = match &journal {
-            Some(journal) => journal.start(start),
+        let start = match &recorder {
+            Some(recorder) => recorder.start(start),
             None => start,
         };
-        let is_recorded_in_real_time = journal.is_some() && start.fixed_unix_ms.is_none();
-        let Past { rounds: past, age } = journal.as_ref().and_then(|journal| journal.past()).unwrap_or_default();
+        let is_recorded_in_real_time = recorder.is_some() && start.fixed_unix_ms.is_none();
+        let resumption = recorder.as_ref().and_then(|recorder| recorder.resumption());
+        let Resumption { rounds, age } = resumption.unwrap_or_default();
         let driver = Self {
             runs,
             context,
             log,
             waiting,
             calls,
-            can_pause: journal.as_ref().is_some_and(|journal| journal.can_pause()),
-            can_sleep: journal.as_ref().is_some_and(|journal| journal.can_sleep()),
-            past,
+            can_pause: recorder.as_ref().is_some_and(|recorder| recorder.can_pause()),
+            can_sleep: recorder.as_ref().is_some_and(|recorder| recorder.can_sleep()),
+            replay: Replay::new(rounds),
             age,
             unanswered: BTreeMap::new(),
             pending: Pending::default(),
             cancels: HashMap::new(),
             max_duration: Duration::from_millis(start.policy.limits.max_duration_ms),
-            began: journal.as_ref().map(|_| Instant::now()),
+            began: recorder.as_ref().map(|_| Instant::now()),
             is_recorded_in_real_time,
             has_own_clock: is_recorded_in_real_time,
-            journal,
+            recorder,
         };
         (Box::new(driver), Task::Begin(Arc::clone(&runs.executor), Box::new(start)))
     }
@@ -237,11 +237,8 @@ impl<'a> Driver<'a> {
             }
             self.withdraw(run.take_cancelled());
             let new = match progress {
-                Progress::Done(outcome) if self.past.is_empty() || is_limit(&outcome) => return *outcome,
-                Progress::Done(_) => {
-                    let message = "The script does not do again what its journal says: it has ended earlier";
-                    return refused(ErrorCode::ReplayMismatch, message);
-                }
+                Progress::Done(outcome) if self.replay.is_over() || is_limit(&outcome) => return *outcome,
+                Progress::Done(_) => return diverged(&self.replay.ended_early()),
                 // A run of another client waits for the permit.
                 Progress::Yielded => {
                     Box::pin(self.context.share_permit()).await;
@@ -272,8 +269,8 @@ impl<'a> Driver<'a> {
     /// Notes in the journal what the run has looked up.
     fn append_lookups(&self, run: &mut dyn Evaluation) -> BoxFuture<'_, Result<(), JournalError>> {
         let lookups = run.take_lookups();
-        match self.journal.as_ref().filter(|_| !lookups.is_empty()) {
-            Some(journal) => journal.append_lookups(lookups),
+        match self.recorder.as_ref().filter(|_| !lookups.is_empty()) {
+            Some(recorder) => recorder.append_lookups(lookups),
             None => Box::pin(std::future::ready(Ok(()))),
         }
     }
@@ -319,26 +316,23 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Compares new calls with the past, or makes them. Returns the recorded events that answer them, if there are some.
+    /// Compares new calls with the journal, or makes them. Returns the events of the journal that follow, if there are some.
     async fn called(&mut self, new: Vec<Call>) -> Result<Option<Vec<Event>>, Box<Outcome>> {
-        if let Some(journal) = &self.journal {
-            journal.append_calls(&new).await.map_err(|error| Box::new(error.into()))?;
-        }
-        let is_past = !self.past.is_empty();
-        if let Some(PastRound { calls: recorded, events }) = self.past.pop_front() {
-            if let Err(difference) = check_replayed(&recorded, &new) {
-                let message = format!("The script does not do again what its journal says: {difference}");
-                return Err(Box::new(refused(ErrorCode::ReplayMismatch, message)));
-            }
-            self.unanswered.extend(recorded.into_iter().map(|call| (call.id, call)));
+        let mut again = BTreeMap::new();
+        let mut made = new;
+        if let Some(recorder) = &self.recorder {
+            recorder.append_calls(&made).await.map_err(|error| Box::new(error.into()))?;
+            let events = self.replay.enter(&made).map_err(|divergence| Box::new(diverged(&divergence)))?;
             if let Some(events) = events {
-                self.answer_past(&events);
-                self.append_answers(&events).await?;
-                return Ok(Some(events));
+                self.unanswered.extend(made.drain(..).map(|call| (call.id, call)));
+                if !events.is_empty() {
+                    self.log.add_answered(&self.runs.pipeline, &events, &mut self.unanswered);
+                    return self.append_answers(events).await.map(Some);
+                }
             }
+            again = std::mem::take(&mut self.unanswered);
         }
-        let again = std::mem::take(&mut self.unanswered);
-        let made = new.into_iter().filter(|_| !is_past).map(|call| (call, false));
+        let made = made.into_iter().map(|call| (call, false));
         for (call, is_repeated) in again.into_values().map(|call| (call, true)).chain(made) {
             let cancel = self.context.cancel.child_token();
             self.cancels.insert(call.id, cancel.clone());
@@ -349,22 +343,15 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    /// Notes the answers of the past.
-    fn answer_past(&mut self, events: &[Event]) {
-        for event in events {
-            if let Event::Settled { id, result } = event
-                && let Some(call) = self.unanswered.remove(id)
-            {
-                let redact = || redact_input(&self.runs.pipeline, &call.input);
-                let input = offload::run_without_permit(call.input.len(), redact);
-                self.log.add_past(*id, &call.tool, &input, result.as_ref().err());
-            }
-        }
-    }
-
-    async fn append_answers(&self, events: &[Event]) -> Result<(), Box<Outcome>> {
-        let Some(journal) = &self.journal else { return Ok(()) };
-        journal.append_answers(events).await.map_err(|error| Box::new(error.into()))
+    /// Appends the answers among the events. Returns the events.
+    async fn append_answers(&self, events: Vec<Event>) -> Result<Vec<Event>, Box<Outcome>> {
+        let Some(recorder) = &self.recorder else { return Ok(events) };
+        let is_cancelled = events.iter().any(|event| matches!(event, Event::Cancel));
+        let round = self.replay.round(events);
+        recorder.append_answers(&round).await.map_err(|error| Box::new(error.into()))?;
+        let mut events = self.replay.events(round);
+        events.extend(is_cancelled.then_some(Event::Cancel));
+        Ok(events)
     }
 
     /// Returns how long the run can wait: until its next timer is due, or it ends at its limit.
@@ -405,8 +392,8 @@ impl<'a> Driver<'a> {
             }
             let due = has_timer.then(|| waits_until.saturating_duration_since(Instant::now()));
             let pause = Pause { due, is_for_person: !self.pending.paused.is_empty() };
-            if let Some(journal) = &self.journal
-                && journal.pause(pause).await.map_err(|error| Box::new(error.into()))?
+            if let Some(recorder) = &self.recorder
+                && recorder.pause(pause).await.map_err(|error| Box::new(error.into()))?
             {
                 self.waiting.is_paused = true;
                 return Err(Box::new(refused(ErrorCode::ApprovalRequired, "The run waits")));
@@ -426,9 +413,14 @@ impl<'a> Driver<'a> {
             let ms = u64::try_from((self.age + began.elapsed()).as_millis()).unwrap_or(u64::MAX);
             events.insert(0, Event::Time(ms));
         }
-        self.append_answers(&events).await?;
-        Ok(events)
+        self.append_answers(events).await
     }
+}
+
+/// The outcome of a run that does not do again what its journal says.
+fn diverged(divergence: &Divergence) -> Outcome {
+    let message = format!("The script does not do again what its journal says: {}", divergence.message);
+    refused(ErrorCode::ReplayMismatch, message)
 }
 
 /// Whether a run has ended at a limit, or was cancelled.

@@ -7,7 +7,7 @@ use crate::calls::{CallLog, Calls};
 use crate::context::RunContext;
 use crate::drive::overdue;
 use crate::executor::StartInputs;
-use crate::finished::{Finished, redact_input};
+use crate::finished::Finished;
 use crate::hook::HookGuard;
 use crate::queue::{SLICE, Step, Task};
 use crate::request::ExecuteRequest;
@@ -16,7 +16,6 @@ use agentscript::{Call, CallId, Event, Outcome, Progress, ToolError};
 use codecall_base::call::{self, CallPause, RunScope};
 use codecall_base::client::Client;
 use codecall_base::event::RunId;
-use codecall_base::offload;
 use codecall_base::tool::{ErrorCode, ToolDirectory};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
@@ -216,20 +215,8 @@ impl Runs {
                     return Ok(refused(ErrorCode::ExecutionError, message));
                 }
             };
-            self.answer_open(&events, &mut open, log);
+            log.add_answered(&self.pipeline, &events, &mut open);
             task = Task::Resume(run, events);
-        }
-    }
-
-    /// Notes the answers of calls.
-    fn answer_open(&self, events: &[Event], open: &mut BTreeMap<CallId, Call>, log: &CallLog) {
-        for event in events {
-            if let Event::Settled { id, result } = event
-                && let Some(call) = open.remove(id)
-            {
-                let input = offload::run_without_permit(call.input.len(), || redact_input(&self.pipeline, &call.input));
-                log.add_past(*id, &call.tool, &input, result.as_ref().err());
-            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Hooks around runs.
 
 use crate::calls::{CallLog, LoggedCall};
-use crate::journal::RunJournal;
+use crate::recorder::Recorder;
 use agentscript::{Dialect, Language, Outcome};
 use codecall_base::event::RunId;
 use codecall_base::tool::ErrorCode;
@@ -91,7 +91,7 @@ pub trait RunHook: Send + Sync {
 
     /// Returns a journal of a run that is about to begin, unless the request has one. The first hook that returns one is
     /// asked only. It may leave the clock of the run as it is.
-    fn journal(&self, start: &RunStart) -> Option<Arc<dyn RunJournal>> {
+    fn journal(&self, start: &RunStart) -> Option<Arc<dyn Recorder>> {
         let _ = start;
         None
     }
@@ -142,7 +142,7 @@ pub(crate) struct HookGuard {
 /// A run whose hooks have seen its start, but not its end.
 struct ActiveRun {
     start: RunStart,
-    journal: Option<Arc<dyn RunJournal>>,
+    journal: Option<Arc<dyn Recorder>>,
     log: Arc<CallLog>,
     pipeline: Arc<Pipeline>,
     began: Instant,
@@ -164,7 +164,7 @@ impl HookGuard {
     pub async fn begin(
         hooks: &Arc<[Arc<dyn RunHook>]>,
         start: RunStart,
-        journal: Option<Arc<dyn RunJournal>>,
+        journal: Option<Arc<dyn Recorder>>,
         log: &Arc<CallLog>,
         pipeline: &Arc<Pipeline>,
     ) -> Self {

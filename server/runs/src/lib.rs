@@ -17,7 +17,7 @@ mod engine;
 mod executor;
 mod finished;
 mod hook;
-mod journal;
+mod recorder;
 mod queue;
 mod request;
 mod fair_queue;
@@ -48,10 +48,10 @@ pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
 pub use finished::Finished;
 use hook::HookGuard;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
-use journal::Journals;
-pub use journal::{JournalError, Past, PastRound, Pause, RunJournal};
 use queue::Queue;
 pub use queue::{SLICE, STACK};
+use recorder::Recorders;
+pub use recorder::{JournalError, Pause, Recorder, Resumption};
 pub use request::ExecuteRequest;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -281,7 +281,7 @@ impl Runs {
         if takes_more && request.seed.is_none() && !request.dry_run {
             let more = self.hooks.iter().find_map(|hook| hook.journal(&start));
             request.journal = match (more, request.journal.take()) {
-                (Some(more), Some(own)) => Some(Arc::new(Journals(vec![more, own]))),
+                (Some(more), Some(own)) => Some(Arc::new(Recorders(vec![more, own]))),
                 (more, own) => own.or(more),
             };
         }

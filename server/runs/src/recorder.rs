@@ -1,18 +1,18 @@
-//! Journals, which record runs while they execute, so that they can be replayed.
+//! Recorders, which keep the journal of a run while it is evaluated, so that it can be replayed.
 
 use crate::{StartInputs, refused};
-use agentscript::{Call, Event, Outcome};
+use agentscript::stateless::Round;
+use agentscript::{Call, Outcome};
 use codecall_base::call::RunHold;
 use codecall_base::tool::{ErrorCode, ToolLookups};
 use futures_util::future::BoxFuture;
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The journal of one run. The run waits until an append is complete: a call is in the journal before it is dispatched,
-/// and an answer before the script sees it.
-pub trait RunJournal: fmt::Debug + Send + Sync {
+/// A place that keeps the journal of one run. The run waits until an append is complete: a call is in the journal before
+/// it is dispatched, and an answer before the script sees it.
+pub trait Recorder: fmt::Debug + Send + Sync {
     /// Adjusts the inputs of the run, so that it can be replayed: a fixed clock, a seed that is recorded, and
     /// `record_lookups`.
     fn start(&self, start: StartInputs) -> StartInputs;
@@ -23,19 +23,20 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
     /// It cannot be appended, and the run ends.
     fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>>;
 
-    /// Appends the calls that the script has made since the last append.
+    /// Begins a round with the calls that the script has made since the last append. Calls are numbered in this order,
+    /// from 0.
     ///
     /// # Errors
     /// They cannot be appended. None of them is dispatched, and the run ends.
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// Appends answers, in the order in which the script gets them.
+    /// Ends the round: appends its answers, in the order in which the script gets them, and their time. `round` has no calls.
     ///
     /// # Errors
     /// They cannot be appended. The script gets none of them, and the run ends.
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>>;
+    fn append_answers<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// Whether the run has no other journal: that of hooks.
+    /// Whether the run has no other recorder: those of hooks.
     fn is_only(&self) -> bool {
         true
     }
@@ -51,7 +52,7 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
     }
 
     /// Stores a run that waits for a time, or all of whose calls wait for a person. It leaves the memory, and goes on later as
-    /// [`RunJournal::past`] says. `false`: it cannot be stored now.
+    /// [`Recorder::resumption`] says. `false`: it cannot be stored now.
     ///
     /// # Errors
     /// It could not be stored, and the run ends.
@@ -59,9 +60,8 @@ pub trait RunJournal: fmt::Debug + Send + Sync {
         Box::pin(std::future::ready(Ok(false)))
     }
 
-    /// Returns what has happened in the run before; `None`: it begins. What is appended until all of it was replayed is the
-    /// same again.
-    fn past(&self) -> Option<Past> {
+    /// Takes the journal of a run that goes on; `None`: the run begins. Until all of it was replayed, appends repeat it.
+    fn resumption(&self) -> Option<Resumption> {
         None
     }
 
@@ -90,37 +90,28 @@ pub struct Pause {
     pub is_for_person: bool,
 }
 
-/// The events in a run before it goes on.
+/// The journal of a run that goes on.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
-    /// The rounds, in order.
-    pub rounds: VecDeque<PastRound>,
+pub struct Resumption {
+    /// The rounds of its journal.
+    pub rounds: Vec<Round>,
     /// How long ago the run began.
     pub age: Duration,
 }
 
-/// Calls that were made together, and what came before the next ones.
-#[derive(Clone, Debug, Default)]
-pub struct PastRound {
-    /// The calls.
-    pub calls: Vec<Call>,
-    /// The events; `None`: none came.
-    pub events: Option<Vec<Event>>,
-}
-
-/// Several journals of one run, each of which gets everything.
+/// Several recorders of one run, each of which gets everything.
 #[derive(Debug)]
-pub(crate) struct Journals(pub Vec<Arc<dyn RunJournal>>);
+pub(crate) struct Recorders(pub Vec<Arc<dyn Recorder>>);
 
-impl RunJournal for Journals {
+impl Recorder for Recorders {
     fn start(&self, start: StartInputs) -> StartInputs {
-        self.0.iter().fold(start, |start, journal| journal.start(start))
+        self.0.iter().fold(start, |start, recorder| recorder.start(start))
     }
 
     fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
-            for journal in &self.0 {
-                journal.append_lookups(lookups.clone()).await?;
+            for recorder in &self.0 {
+                recorder.append_lookups(lookups.clone()).await?;
             }
             Ok(())
         })
@@ -128,34 +119,34 @@ impl RunJournal for Journals {
 
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
         Box::pin(async move {
-            for journal in &self.0 {
-                journal.append_calls(calls).await?;
+            for recorder in &self.0 {
+                recorder.append_calls(calls).await?;
             }
             Ok(())
         })
     }
 
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append_answers<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<(), JournalError>> {
         Box::pin(async move {
-            for journal in &self.0 {
-                journal.append_answers(events).await?;
+            for recorder in &self.0 {
+                recorder.append_answers(round).await?;
             }
             Ok(())
         })
     }
 
     fn can_pause(&self) -> bool {
-        self.0.iter().any(|journal| journal.can_pause())
+        self.0.iter().any(|recorder| recorder.can_pause())
     }
 
     fn can_sleep(&self) -> bool {
-        self.0.iter().any(|journal| journal.can_sleep())
+        self.0.iter().any(|recorder| recorder.can_sleep())
     }
 
     fn pause(&self, pause: Pause) -> BoxFuture<'_, Result<bool, JournalError>> {
         Box::pin(async move {
-            for journal in &self.0 {
-                if journal.pause(pause).await? {
+            for recorder in &self.0 {
+                if recorder.pause(pause).await? {
                     return Ok(true);
                 }
             }
@@ -163,37 +154,20 @@ impl RunJournal for Journals {
         })
     }
 
-    fn past(&self) -> Option<Past> {
-        self.0.iter().find_map(|journal| journal.past())
+    fn resumption(&self) -> Option<Resumption> {
+        self.0.iter().find_map(|recorder| recorder.resumption())
     }
 
     fn hold(self: Arc<Self>) -> Option<Arc<dyn RunHold>> {
-        self.0.iter().find_map(|journal| Arc::clone(journal).hold())
+        self.0.iter().find_map(|recorder| Arc::clone(recorder).hold())
     }
 
     fn goes_on(&self, outcome: &Outcome) -> bool {
-        self.0.iter().any(|journal| journal.goes_on(outcome))
+        self.0.iter().any(|recorder| recorder.goes_on(outcome))
     }
 
     fn fence(&self) -> i64 {
-        self.0.iter().map(|journal| journal.fence()).max().unwrap_or_default()
-    }
-}
-
-/// Checks that a script makes the calls of its journal.
-///
-/// # Errors
-/// It does not: what differs.
-pub(crate) fn check_replayed(recorded: &[Call], calls: &[Call]) -> Result<(), String> {
-    if recorded.len() != calls.len() {
-        return Err(format!("it makes {} calls where it has made {}", calls.len(), recorded.len()));
-    }
-    match recorded.iter().zip(calls).find(|(before, now)| before != now) {
-        Some((before, now)) if before.tool == now.tool => {
-            Err(format!("its call {} of '{}' has another input than before", now.id.0, now.tool))
-        }
-        Some((before, now)) => Err(format!("it calls '{}' where it has called '{}'", now.tool, before.tool)),
-        None => Ok(()),
+        self.0.iter().map(|recorder| recorder.fence()).max().unwrap_or_default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests to run a script.
 
-use crate::{RunJournal, RunStart};
+use crate::{Recorder, RunStart};
 use agentscript::{Dialect, Language, Policy};
 use codecall_base::call::{self, RunScope};
 use codecall_base::client::Client;
@@ -33,7 +33,7 @@ pub struct ExecuteRequest {
     /// The hosts that `fetch` of the script may reach; `None`: the script has no `fetch`.
     pub fetch: Option<Arc<[HostRule]>>,
     /// Records the run for replay; `None`: it is not recorded.
-    pub journal: Option<Arc<dyn RunJournal>>,
+    pub journal: Option<Arc<dyn Recorder>>,
     /// The run that this one is nested in, from the context of its tool call; `None`: a client requests it.
     pub parent: Option<RunScope>,
     /// The client that tools can ask.

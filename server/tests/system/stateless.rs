@@ -426,7 +426,7 @@ async fn wrong_arguments_of_record_and_replay() {
         (&["replay", &a, "--journal", &roles], "messages[0]"),
         (&["replay", &a, "--journal", "ccj1.AAAA"], "the token is damaged"),
         (&["replay", &a, "--journal", "ccj9.AAAA"], "another version"),
-        (&["replay", &a, "--journal", &recorded, "--tools", &json], "in the recording already"),
+        (&["replay", &a, "--journal", &recorded, "--tools", &json], "in the file already"),
         (&["replay", &nowhere, "--journal", &recorded], "No such file"),
     ] {
         let ran = codecall(words).await;

@@ -6,7 +6,7 @@ use codecall::config::IsolationMode;
 use codecall::redact::Redactor;
 use codecall::runs::ExecuteRequest;
 use codecall::sandbox::Strictness;
-use codecall::stateless::{Recorder, Recording};
+use codecall::stateless::{JournalFile, MemoryRecorder};
 use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::inline::Inline;
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
@@ -58,20 +58,20 @@ async fn threads_and_workers_record_the_same_lookups() {
     let workers = hub(IsolationMode::Process, tools);
     for script in LOOKUPS {
         let record = async |hub: &Hub| {
-            let recorder = Recorder::new(script, None, None);
+            let recorder = MemoryRecorder::new(script, None, None);
             let request = ExecuteRequest {
-                journal: Some(Arc::<Recorder>::clone(&recorder)),
+                journal: Some(Arc::<MemoryRecorder>::clone(&recorder)),
                 ..ExecuteRequest::new(script, hub.config().policy.clone())
             };
             let finished = hub.execute(request, None, CancellationToken::new()).await;
             let text = recorder.to_file(&finished.outcome, &Redactor::default());
-            let recording = Recording::read(&text).expect("a recording");
+            let file = JournalFile::read(&text).expect("a journal");
             let mut rounds = serde_json::from_str::<Value>(&text).expect("JSON")["rounds"].take();
             // The time of a round is that of the clock.
             rounds.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut).for_each(|round| {
                 round.remove("ms");
             });
-            (recording.tools, rounds, finished.outcome.to_json())
+            (file.tools, rounds, finished.outcome.to_json())
         };
         let (here, there) = (record(&threads).await, record(&workers).await);
         assert_eq!(here, there, "{script}");

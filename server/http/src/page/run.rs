@@ -262,11 +262,11 @@ pub async fn replay(visit: &Visit, id: &str) -> Response {
         Err(response) => return response,
     };
     let wrong = |text: &str| problem(Some(visit), StatusCode::CONFLICT, text);
-    let Some(recording) = recorded.detail["recording"].as_str() else {
+    let Some(journal) = recorded.detail["recording"].as_str() else {
         return wrong("The answers of this run were not recorded, so it cannot be replayed.");
     };
     let script = visit.form.get("script").or(recorded.detail["script"].as_str()).unwrap_or_default().to_owned();
-    let replay = match Replay::from_history(recording) {
+    let replay = match Replay::from_history(journal) {
         Ok(replay) => replay.with_script(&script, None),
         Err(invalid) => return wrong(&format!("The record of the run cannot be replayed: {invalid}")),
     };

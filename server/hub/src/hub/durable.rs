@@ -1,19 +1,18 @@
 //! Runs that outlive the process which has begun them: their journals, and who evaluates them.
 //!
-//! A journal is sealed and stored, and from then on each entry is stored before what it says happens. With `durable.enabled`
-//! that is so from the first call of a run. Else its journal is in memory while it has not paused. When all its calls
-//! wait for a person, the journal is stored, and the run leaves the memory. When a call was decided, or the process of
-//! a run has died, a
-//! process takes the run over and replays it.
+//! A journal is sealed and stored. From then on each line is stored before its calls are made, or before the script gets
+//! its answers. With `durable.enabled` that is so from the first call of a run. Else the journal is in memory while the run
+//! has not paused. When all its calls wait for a person, the journal is stored, and the run leaves the memory. When a
+//! person has decided on a call, or the process of a run has died, a process takes the run over and replays it.
 //!
 //! With a [`DurableEngine`] that one keeps the journals, and its workers evaluate the runs; here they are only submitted.
 
 mod engine;
-mod entry;
 mod header;
-mod journal;
+mod line;
 mod open;
 mod owner;
+mod recorder;
 mod start;
 
 use super::Hub;
@@ -22,7 +21,7 @@ use codecall_base::event::RunId;
 use codecall_base::offload;
 use codecall_base::tool::ToolDirectory;
 use codecall_config::{Config, DurableConfig};
-use codecall_runs::{ExecuteRequest, Past, RunJournal};
+use codecall_runs::{ExecuteRequest, Recorder, Resumption};
 use codecall_store::sealed::{KeyRing, KeySource, SealError};
 use codecall_store::{
     ApprovalRequest, ApprovalRequests, ApprovalState, CachedKeys, Database, Hold, JournalProblem, JournalStore,
@@ -30,12 +29,12 @@ use codecall_store::{
     StoreError, Submitted, VaultError, now_ms,
 };
 pub use engine::{DurableEngine, EngineProblem, Found};
-use entry::{Entry, last_time, rounds};
-use header::{Header, parse_language};
-pub use journal::Journal;
-pub(crate) use journal::PASSING;
+use header::Header;
+use line::{FORMAT, last_time, rounds};
 use open::Open;
 pub use open::OpenRun;
+pub(crate) use recorder::PASSING;
+pub use recorder::StoreRecorder;
 use sha2::{Digest as _, Sha256};
 pub use start::{Owner, Start, Started, interpreter};
 use std::collections::{HashMap, HashSet, hash_map};
@@ -92,7 +91,7 @@ pub struct Resumed {
     /// The longest result that its client gets.
     pub max_result_bytes: u64,
     /// Its journal.
-    pub journal: Arc<Journal>,
+    pub journal: Arc<StoreRecorder>,
 }
 
 /// Why a run cannot go on.
@@ -289,7 +288,7 @@ impl Durable {
         hub: &Hub,
         id: &RunId,
         request: &ExecuteRequest,
-    ) -> Option<Arc<dyn RunJournal>> {
+    ) -> Option<Arc<dyn Recorder>> {
         if self.engine.is_some() || !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return None;
         }
@@ -301,7 +300,7 @@ impl Durable {
             }
         };
         let open = Open::new(Hold::first(id.as_str()), CancellationToken::new());
-        Some(Arc::new(Journal::new(&open, self, hub, keys, Header::new(hub, request, now_ms()), false)))
+        Some(Arc::new(StoreRecorder::new(&open, self, hub, keys, Header::new(hub, request, now_ms()), false)))
     }
 
     /// Returns a journal for a run of a client that is stored from its first call on; `None`: its kind of run is not durable,
@@ -314,13 +313,13 @@ impl Durable {
         hub: &Hub,
         open: &OpenRun,
         request: &ExecuteRequest,
-    ) -> Result<Option<Arc<Journal>>, JournalProblem> {
+    ) -> Result<Option<Arc<StoreRecorder>>, JournalProblem> {
         if !self.is_serving.load(Ordering::Relaxed) || !can_be_journaled(request) {
             return Ok(None);
         }
         let keys = self.keys(hub.config()).await?;
         let header = Header::new(hub, request, now_ms());
-        Ok(Some(Arc::new(Journal::new(&open.open, self, hub, keys, header, true))))
+        Ok(Some(Arc::new(StoreRecorder::new(&open.open, self, hub, keys, header, true))))
     }
 
     /// Submits a run to the engine, and returns its outcome if it ends within so long. `None`: whether it was taken is
@@ -345,7 +344,8 @@ impl Durable {
         }
         let keys = self.keys(hub.config()).await?;
         let seed = RunId::random().as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let header = Header { seed: seed.unwrap_or_default(), ..Header::new(hub, request, now_ms()) };
+        let header =
+            Header { format: Some(FORMAT), seed: seed.unwrap_or_default(), ..Header::new(hub, request, now_ms()) };
         let run = JournaledRun {
             id: id.as_str().to_owned(),
             state: JournaledState::Running,
@@ -375,7 +375,8 @@ impl Durable {
         let Some((_, header)) = self.journals.read(&keys, id.as_str()).await? else { return Ok(false) };
         let Ok(mut before) = serde_json::from_str::<Header>(&header) else { return Ok(false) };
         let now = Header::new(hub, request, now_ms());
-        // What follows from the time, and not from the request.
+        // These follow from the time and the version, and not from the request.
+        before.format = now.format;
         (before.interpreter, before.seed, before.began_ms) = (now.interpreter.clone(), now.seed, now.began_ms);
         (before.client, before.permissions) = (now.client.clone(), now.permissions.clone());
         // A run that is submitted gets room for a long result when it begins.
@@ -494,11 +495,14 @@ impl Durable {
             let message = format!("it was begun by {}, and this is {INTERPRETER}", header.interpreter);
             return Err(NotResumed::Never(message));
         }
+        if let Some(format) = header.format.filter(|format| *format > FORMAT) {
+            return Err(NotResumed::Never(format!(
+                "its journal has format {format}, and this version reads up to {FORMAT}"
+            )));
+        }
         let entries = self.journals.entries(&keys, id).await?;
-        let texts = entries.iter().flat_map(|entry| entry.lines());
-        let parsed: Result<Vec<Entry>, _> = texts.map(serde_json::from_str::<Entry>).collect();
-        let parsed = parsed.map_err(|_| damaged("journal"))?;
-        let rounds = rounds(parsed).ok_or_else(|| damaged("journal"))?;
+        let lines = entries.iter().flat_map(|entry| entry.lines());
+        let rounds = rounds(lines).ok_or_else(|| damaged("journal"))?;
         let age = u64::try_from(self.now_ms().saturating_sub(run.began_ms)).unwrap_or_default();
         // A clock that was set back does not let time run backwards.
         let seen = last_time(&rounds);
@@ -519,7 +523,7 @@ impl Durable {
         *limit = left.saturating_add(now.script_ms);
         let client: Option<Arc<str>> = header.client.as_deref().map(Into::into);
         let (permissions, max_result_bytes) = (header.permissions.clone(), header.max_result_bytes);
-        let journal = Arc::new(Journal::resumed(
+        let journal = Arc::new(StoreRecorder::resumed(
             &open.open,
             self,
             keys,
@@ -527,10 +531,10 @@ impl Durable {
             now,
             header.clone(),
             &entries,
-            Past { rounds, age },
+            Resumption { rounds, age },
         ));
         let request = ExecuteRequest {
-            language: header.language.as_deref().and_then(parse_language),
+            language: header.language,
             context: header.context,
             allowed_tools: header.allowed_tools,
             allowed_apps: header.allowed_apps,

@@ -4,7 +4,7 @@
 //! and writes it in batches. If the process is killed, the last batch is lost. Rows that cannot be written are counted,
 //! and logged.
 
-mod tape;
+mod recorder;
 mod time;
 
 use agentscript::{Dialect, Outcome, Stats};
@@ -15,7 +15,7 @@ use codecall_base::offload::INLINE_LIMIT;
 use codecall_base::redact::Redactor;
 use codecall_base::text::truncate;
 use codecall_config::{HistoryConfig, RecordedRuns};
-use codecall_runs::{LoggedCall, RunEnd, RunHook, RunJournal, RunStart};
+use codecall_runs::{LoggedCall, Recorder, RunEnd, RunHook, RunStart};
 use codecall_store::database::Problem;
 use codecall_store::{RecordedRun, RunStore, RunSummary, now_ms};
 use codecall_tools::pipeline::{Hook, Pipeline, Record};
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 
-use tape::Tape;
+use recorder::HistoryRecorder;
 pub use time::{format_time, parse_time};
 
 /// Maximum number of runs that wait to be written.
@@ -60,7 +60,7 @@ pub struct History {
     /// Bytes in the queue.
     queued: Arc<AtomicUsize>,
     /// The journals of active runs.
-    tapes: Mutex<HashMap<RunId, Arc<Tape>>>,
+    recorders: Mutex<HashMap<RunId, Arc<HistoryRecorder>>>,
     /// Runs that were not recorded.
     lost: Arc<AtomicU64>,
     is_full: AtomicBool,
@@ -83,8 +83,8 @@ struct Ended {
     raw: Vec<(&'static str, Raw)>,
     /// The members that are masked.
     masked: Map<String, Value>,
-    /// The recording of a run that can be replayed.
-    recording: Option<(Arc<Tape>, Outcome)>,
+    /// The journal of a run that can be replayed.
+    journal: Option<(Arc<HistoryRecorder>, Outcome)>,
     pipeline: Option<Arc<Pipeline>>,
     ended_us: i64,
     /// How often its run was taken over.
@@ -128,7 +128,7 @@ impl History {
             config: config.clone(),
             queue,
             queued: Arc::default(),
-            tapes: Mutex::default(),
+            recorders: Mutex::default(),
             lost: Arc::default(),
             is_full: AtomicBool::new(false),
             pipeline: Mutex::default(),
@@ -224,7 +224,7 @@ impl History {
             script: None,
             raw: Vec::new(),
             masked: Map::new(),
-            recording: None,
+            journal: None,
             pipeline,
             ended_us,
             fence: 0,
@@ -244,7 +244,7 @@ impl History {
     /// Puts a run into the queue, or counts it as lost if there is no space.
     fn put(&self, mut ended: Ended) {
         let raw = ended.raw.iter().map(|(_, raw)| raw.bytes());
-        let recorded = ended.recording.as_ref().map(|(tape, _)| tape.bytes()).unwrap_or_default();
+        let recorded = ended.journal.as_ref().map(|(recorder, _)| recorder.bytes()).unwrap_or_default();
         let script = ended.script.as_ref().map_or(0, |script| script.len());
         ended.bytes = raw.chain(ended.masked.values().map(json::size)).sum::<usize>() + recorded + script;
         let bytes = ended.bytes;
@@ -265,11 +265,11 @@ impl History {
         cut_value(value, self.config.max_value_bytes)
     }
 
-    fn tapes(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Tape>>> {
-        self.tapes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recorders(&self) -> MutexGuard<'_, HashMap<RunId, Arc<HistoryRecorder>>> {
+        self.recorders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self, end: &RunEnd<'_>, tape: Option<Arc<Tape>>) -> Ended {
+    fn ended(&self, end: &RunEnd<'_>, recorder: Option<Arc<HistoryRecorder>>) -> Ended {
         let RunEnd { start, outcome, duration, fence, .. } = end;
         let kind = kind(start.tool.as_deref(), start.dialect);
         let (logged, omitted) = end.logged_calls();
@@ -285,7 +285,10 @@ impl History {
             code: outcome.result.as_ref().err().map(|failure| failure.code.clone()),
             client: start.client.as_deref().map(str::to_owned),
             title: start.tool.as_deref().map(str::to_owned).unwrap_or_default(),
-            saved_bytes: tape.as_ref().filter(|_| !start.is_dry_run).map_or(0, |tape| saved_bytes(tape, outcome)),
+            saved_bytes: recorder
+                .as_ref()
+                .filter(|_| !start.is_dry_run)
+                .map_or(0, |recorder| saved_bytes(recorder, outcome)),
             ..new_summary(start.at, *duration, &outcome.stats)
         };
         let mut raw = Vec::new();
@@ -306,15 +309,15 @@ impl History {
         insert(&mut masked, "dryRun", start.is_dry_run.then(|| true.into()));
         insert(&mut masked, "omittedCalls", (omitted > 0).then(|| omitted.into()));
         if !logged.is_empty() {
-            raw.push(("calls", Raw::Calls(logged.iter().map(|call| self.call(call, tape.as_deref())).collect())));
+            raw.push(("calls", Raw::Calls(logged.iter().map(|call| self.call(call, recorder.as_deref())).collect())));
         }
-        let recording = tape.filter(|tape| tape.is_complete()).map(|tape| (tape, (*outcome).clone()));
+        let journal = recorder.filter(|recorder| recorder.is_complete()).map(|recorder| (recorder, (*outcome).clone()));
         let (script, pipeline) = (Some(Arc::clone(&start.script)), Some(Arc::clone(end.pipeline())));
-        Ended { script, raw, masked, recording, pipeline, fence: *fence, ..self.new_ended(summary, tools) }
+        Ended { script, raw, masked, journal, pipeline, fence: *fence, ..self.new_ended(summary, tools) }
     }
 
     /// Returns a call of a script, with its answer if that is known.
-    fn call(&self, call: &LoggedCall, tape: Option<&Tape>) -> Value {
+    fn call(&self, call: &LoggedCall, recorder: Option<&HistoryRecorder>) -> Value {
         let ms = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
         let mut row = json!({
             "callId": call.number.to_string(),
@@ -329,7 +332,7 @@ impl History {
         }
         if let Some(error) = &call.error {
             row["error"] = json!({"code": error.code, "message": error.message});
-        } else if let Some(output) = tape.and_then(|tape| tape.output(call.id)) {
+        } else if let Some(output) = recorder.and_then(|recorder| recorder.output(call.id)) {
             row["output"] = json::parse(&output).unwrap_or_else(|_| output.into());
         }
         row
@@ -337,24 +340,24 @@ impl History {
 }
 
 impl RunHook for History {
-    fn journal(&self, start: &RunStart) -> Option<Arc<dyn RunJournal>> {
+    fn journal(&self, start: &RunStart) -> Option<Arc<dyn Recorder>> {
         if !self.config.answers {
             return None;
         }
-        let tape = Arc::new(Tape::new(start, &self.config));
-        self.tapes().insert(start.id.clone(), Arc::clone(&tape));
-        Some(tape)
+        let recorder = Arc::new(HistoryRecorder::new(start, &self.config));
+        self.recorders().insert(start.id.clone(), Arc::clone(&recorder));
+        Some(recorder)
     }
 
     /// It is recorded when it has ended.
     fn paused(&self, start: &RunStart) {
-        self.tapes().remove(&start.id);
+        self.recorders().remove(&start.id);
     }
 
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
-        let tape = self.tapes().remove(&end.start.id);
+        let recorder = self.recorders().remove(&end.start.id);
         if self.is_recorded(end.outcome.result.is_ok()) {
-            self.put(self.ended(end, tape));
+            self.put(self.ended(end, recorder));
         }
         Box::pin(std::future::ready(()))
     }
@@ -409,7 +412,7 @@ impl Ended {
             script,
             raw,
             mut masked,
-            recording,
+            journal,
             pipeline,
             ended_us,
             fence,
@@ -457,13 +460,13 @@ impl Ended {
             };
             masked.insert(name.into(), cut_value(&value, max_value_bytes));
         }
-        if let Some((tape, outcome)) = recording {
-            let text = tape.recorder.to_file(&outcome, &redactor);
-            if let Ok(recording) = json::parse(&text) {
+        if let Some((recorder, outcome)) = journal {
+            let text = recorder.memory.to_file(&outcome, &redactor);
+            if let Ok(journal) = json::parse(&text) {
                 // The text of numbers stays as it is, unless personal data is masked in it.
-                let clean = shown(recording.clone());
-                let recording = if clean == recording { Value::String(text) } else { clean.to_string().into() };
-                masked.insert("recording".into(), recording);
+                let clean = shown(journal.clone());
+                let journal = if clean == journal { Value::String(text) } else { clean.to_string().into() };
+                masked.insert("recording".into(), journal);
             }
         }
         RecordedRun { summary, tools, ended_us, fence, detail: Value::Object(masked).to_string() }
@@ -582,13 +585,13 @@ impl Writer {
 }
 
 /// Returns how many bytes of answers have not left the script.
-fn saved_bytes(tape: &Tape, outcome: &Outcome) -> i64 {
+fn saved_bytes(recorder: &HistoryRecorder, outcome: &Outcome) -> i64 {
     let result = match &outcome.result {
         Ok(result) => result.len(),
         Err(failure) => failure.message.len(),
     };
     let left = result + outcome.logs.iter().map(String::len).sum::<usize>();
-    let saved = tape.answer_bytes.load(Ordering::Relaxed).saturating_sub(left);
+    let saved = recorder.answer_bytes.load(Ordering::Relaxed).saturating_sub(left);
     i64::try_from(saved).unwrap_or(i64::MAX)
 }
 

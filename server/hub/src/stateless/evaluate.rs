@@ -3,7 +3,7 @@
 use super::history::{self, History};
 use super::messages::is_same_code_result;
 use super::{ClientToolset, CodeId, Evaluation};
-use agentscript::stateless::{Journal, Step, StepOptions, play_with};
+use agentscript::stateless::{Journal, Step, StepOptions, replay_with};
 use agentscript::{Dialect, Inputs, Language, Policy, Resumable};
 use codecall_config::{Pool, StatelessConfig};
 use codecall_runs::{Executor, Replayed, SLICE, StartInputs, ThreadExecutor};
@@ -146,7 +146,7 @@ impl Evaluator {
             let evaluation = self.executor.start(start)?;
             Ok(Box::new(Replayed::new(evaluation, self.cancel.clone())) as Box<dyn Resumable>)
         };
-        play_with(&start, script, tools, journal, options, None)
+        replay_with(&start, script, tools, journal, options, None)
     }
 }
 

@@ -5,7 +5,7 @@
 //! order.
 
 use agentscript::ToolError;
-use agentscript::stateless::{Answer, Issued, Round};
+use agentscript::stateless::{Answer, JournalCall, Round};
 use codecall_base::tool::{ErrorCode, data_of_text};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -128,7 +128,7 @@ impl History {
                 return Err(HistoryError::Twice { at, id: id.to_owned() });
             }
             self.names.push(id.to_owned());
-            round.calls.push(Issued { tool: tool.to_owned(), input });
+            round.calls.push(JournalCall { tool: tool.to_owned(), input });
         }
         self.rounds.push(round);
         Ok(())

@@ -1,10 +1,10 @@
-//! Recordings: the files that `codecall run --record` writes and `codecall replay` reads.
+//! The file of a journal, which `codecall run --record` writes and `codecall replay` reads.
 //!
-//! A recording is a journal that people can read: each call and each answer is a line of plain JSON. It also contains
+//! It is a journal that people can read: each call and each answer is a line of plain JSON. It also contains
 //! what the script has looked up about tools, so that a replay needs no tools.
 
 use super::LanguageName;
-use agentscript::stateless::{Answer, Issued, Journal, Round, function_name};
+use agentscript::stateless::{Answer, Journal, JournalCall, Round, function_name};
 use agentscript::{Language, ToolError};
 use codecall_base::tool::{ToolDirectory, ToolLookups};
 use serde::{Deserialize, Serialize};
@@ -15,88 +15,81 @@ use std::fmt::Write as _;
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// A recorded run.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Recording {
-    /// The version of the format: 1.
-    pub version: u32,
-    /// The id of the run. The random numbers of the script are derived from it.
-    pub id: String,
-    /// The time that the script sees, in milliseconds since 1970-01-01 UTC.
-    pub started_at: i64,
-    /// Digest of the script, its language and its context.
-    pub script: String,
+/// The journal of a run, with the rest of what a replay needs.
+#[derive(Clone, Debug)]
+pub struct JournalFile {
+    /// The journal.
+    pub journal: Journal,
     /// The language; `None` if it was detected.
-    pub language: Option<LanguageName>,
-    /// The `codecallContext` of the script.
-    pub context: Option<Box<RawValue>>,
+    pub language: Option<Language>,
+    /// The `codecallContext` of the script: compact JSON text, for which the digest of the journal was computed.
+    pub context: Option<String>,
     /// The lookups of the script about tools.
-    #[serde(default)]
-    pub tools: RecordedTools,
-    /// The rounds, in order.
-    pub rounds: Vec<RecordedRound>,
-    /// The outcome of the run; `None` if it has not ended.
-    pub outcome: Option<Box<RawValue>>,
+    pub tools: JournalTools,
+    /// The outcome of the run: JSON text; `None` if it has not ended.
+    pub outcome: Option<String>,
 }
 
-/// Calls that were made together, and the answers that came before the next calls.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordedRound {
-    /// The calls, in the order in which the script made them.
-    pub calls: Vec<RecordedCall>,
-    /// The answers, in the order in which they came.
+/// The members of the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct FileMembers {
+    #[serde(rename = "version")]
+    _version: u32,
+    id: String,
+    started_at: i64,
+    script: String,
+    language: Option<LanguageName>,
+    context: Option<Box<RawValue>>,
     #[serde(default)]
-    pub answers: Vec<RecordedAnswer>,
-    /// When the answers came, in milliseconds since the run began; absent in older recordings.
-    #[serde(default)]
-    pub ms: Option<u64>,
+    tools: JournalTools,
+    rounds: Vec<RoundMembers>,
+    outcome: Option<Box<RawValue>>,
 }
 
-/// A recorded tool call.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RecordedCall {
-    /// The number of the call in the run, from 0.
-    pub call: u32,
-    /// The name of the tool that the script used.
-    pub tool: String,
-    /// The input.
-    pub input: Box<RawValue>,
-}
-
-/// The answer to a call.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordedAnswer {
-    /// The number of the call.
-    pub call: u32,
-    /// The result; `None` if the call has failed.
-    pub result: Option<Box<RawValue>>,
-    /// The error of a call that has failed.
-    pub error: Option<RecordedError>,
-}
-
-/// The error of a call.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordedError {
-    /// The message.
-    pub message: String,
-    /// The code.
-    pub code: String,
-    /// Details of the tool.
-    pub details: Option<Box<RawValue>>,
-    /// Whether the error has ended the run.
+struct RoundMembers {
+    calls: Vec<CallLine>,
     #[serde(default)]
-    pub fatal: bool,
+    answers: Vec<AnswerLine>,
+    /// Absent in older files.
+    #[serde(default)]
+    ms: Option<u64>,
+}
+
+/// A line with a call, whose input is plain JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallLine {
+    call: u32,
+    tool: String,
+    input: Box<RawValue>,
+}
+
+/// A line with an answer, whose result or details are plain JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerLine {
+    call: u32,
+    result: Option<Box<RawValue>>,
+    error: Option<ErrorMembers>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErrorMembers {
+    message: String,
+    code: String,
+    details: Option<Box<RawValue>>,
+    #[serde(default)]
+    fatal: bool,
 }
 
 /// The lookups of a script about tools. Lookups without a result are not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct RecordedTools {
+pub struct JournalTools {
     /// Apps that were used as objects: `users` of `users.list`.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub apps: BTreeSet<Box<str>>,
@@ -128,8 +121,8 @@ impl PartialEq for Json {
     }
 }
 
-impl Recording {
-    /// Parses a recording.
+impl JournalFile {
+    /// Parses a file.
     ///
     /// # Errors
     /// The problem and its place.
@@ -140,82 +133,34 @@ impl Recording {
         }
         let versioned: Version = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if versioned.version != Some(VERSION) {
-            return Err(format!("'version' must be {VERSION}: this is no recording, or one of another version"));
+            return Err(format!("'version' must be {VERSION}: this is no journal, or one of another version"));
         }
-        let recording: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let calls = recording.rounds.iter().flat_map(|round| &round.calls);
-        match calls.zip(0..).find(|(call, number)| call.call != *number) {
-            Some((call, number)) => Err(format!("call {} stands where call {number} must be", call.call)),
-            None => Ok(recording),
+        let members: FileMembers = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut numbers = 0_u32..;
+        let mut rounds = Vec::with_capacity(members.rounds.len());
+        for (number, RoundMembers { calls, answers, ms }) in members.rounds.into_iter().enumerate() {
+            let misplaced = calls.iter().zip(&mut numbers).find(|(call, number)| call.call != *number);
+            if let Some((call, number)) = misplaced {
+                return Err(format!("call {} stands where call {number} must be", call.call));
+            }
+            let calls = calls.into_iter().map(|line| JournalCall::new(&line.tool, line.input.get())).collect();
+            let answer = |line: AnswerLine| {
+                let problem = format!("round {number}: the answer to call {} needs 'result' or 'error'", line.call);
+                line.into_answer().ok_or(problem)
+            };
+            let answers = answers.into_iter().map(answer).collect::<Result<_, String>>()?;
+            rounds.push(Round { calls, answers, ms });
         }
-    }
-
-    /// Returns the journal of the run.
-    ///
-    /// # Errors
-    /// An answer has neither a result nor an error, or both.
-    pub fn journal(&self) -> Result<Journal, String> {
-        let rounds = self.rounds.iter().enumerate().map(|(number, round)| {
-            let calls = round.calls.iter().map(|call| Issued::new(&call.tool, call.input.get())).collect();
-            let answers = round.answers.iter().map(|answer| {
-                let problem =
-                    || format!("round {number}: the answer to call {} needs 'result' or 'error'", answer.call);
-                Ok(Answer { call: answer.call, result: answer.to_result().ok_or_else(problem)? })
-            });
-            Ok(Round { calls, answers: answers.collect::<Result<_, String>>()?, ms: round.ms })
-        });
-        Ok(Journal {
-            id: self.id.clone(),
-            unix_ms: self.started_at,
-            script: self.script.clone(),
-            rounds: rounds.collect::<Result<_, String>>()?,
+        let FileMembers { id, started_at, script, language, context, tools, outcome, .. } = members;
+        Ok(Self {
+            journal: Journal { id, unix_ms: started_at, script, rounds },
+            language: language.map(Into::into),
+            context: context.map(|context| compact(context.get())),
+            tools,
+            outcome: outcome.map(|outcome| outcome.get().to_owned()),
         })
     }
 
-    /// Returns the language; `None` if it was detected.
-    #[must_use]
-    pub fn language(&self) -> Option<Language> {
-        self.language.map(Into::into)
-    }
-
-    /// Returns `codecallContext` as compact JSON, for which the digest was computed.
-    #[must_use]
-    pub fn context(&self) -> Option<String> {
-        self.context.as_ref().map(|context| compact(context.get()))
-    }
-}
-
-impl RecordedAnswer {
-    /// Returns the result or error; `None` if there is neither, or both.
-    fn to_result(&self) -> Option<Result<String, ToolError>> {
-        match (&self.result, &self.error) {
-            (Some(result), None) => Some(Ok(result.get().to_owned())),
-            (None, Some(error)) => Some(Err(ToolError {
-                message: error.message.clone(),
-                code: error.code.clone(),
-                details: error.details.as_ref().map(|details| details.get().to_owned()),
-                fatal: error.fatal,
-            })),
-            (Some(_), Some(_)) | (None, None) => None,
-        }
-    }
-}
-
-/// Writes a recording with one line for each call and each answer.
-pub struct RecordingWriter<'a> {
-    /// The journal.
-    pub journal: &'a Journal,
-    /// The language; `None` if it was detected.
-    pub language: Option<Language>,
-    /// The `codecallContext` of the script: JSON text.
-    pub context: Option<&'a str>,
-    /// The lookups of the script about tools.
-    pub tools: &'a RecordedTools,
-    /// The outcome: JSON text.
-    pub outcome: Option<&'a str>,
-}
-
-impl RecordingWriter<'_> {
     /// Returns the text of the file.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -249,6 +194,20 @@ impl RecordingWriter<'_> {
         }
         out.push_str("\n}\n");
         out
+    }
+}
+
+impl AnswerLine {
+    /// Returns the answer; `None` if it has neither a result nor an error, or both.
+    fn into_answer(self) -> Option<Answer> {
+        let result = match (self.result, self.error) {
+            (Some(result), None) => Ok(result.get().to_owned()),
+            (None, Some(ErrorMembers { message, code, details, fatal })) => {
+                Err(ToolError { message, code, details: details.map(|details| details.get().to_owned()), fatal })
+            }
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        Some(Answer { call: self.call, result })
     }
 }
 
@@ -307,7 +266,7 @@ pub fn compact(json: &str) -> String {
     out
 }
 
-impl RecordedTools {
+impl JournalTools {
     /// Returns the tools that a journal calls, if nothing else is known of them: each as a function of its name, and
     /// as a member of its app.
     #[must_use]
@@ -362,7 +321,7 @@ impl RecordedTools {
     }
 }
 
-impl From<ToolLookups> for RecordedTools {
+impl From<ToolLookups> for JournalTools {
     /// Leaves out descriptions that are no JSON.
     fn from(lookups: ToolLookups) -> Self {
         let ToolLookups { apps, members, functions, positional, descriptions, similar } = lookups;

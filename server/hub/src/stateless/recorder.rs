@@ -2,21 +2,20 @@
 //! answers or a timer fires. Its random numbers are derived from the id of the run.
 
 use super::CodeId;
-use super::recording::{RecordedTools, RecordingWriter, compact};
-use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
-use agentscript::{Call, CallId, Event, Language, Outcome, ToolError};
+use super::journal_file::{JournalFile, JournalTools, compact};
+use agentscript::stateless::{Journal, JournalCall, Round, StepOptions};
+use agentscript::{Call, Language, Outcome, ToolError};
 use codecall_base::json;
 use codecall_base::redact::Redactor;
 use codecall_base::tool::ToolLookups;
-use codecall_runs::{JournalError, RunJournal, StartInputs};
+use codecall_runs::{JournalError, Recorder, StartInputs};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The recorder of one run.
+/// The recorder of one run, which keeps the journal in memory.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct MemoryRecorder {
     /// The journal without its rounds.
     journal: Journal,
     language: Option<Language>,
@@ -27,11 +26,10 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 struct State {
     rounds: Vec<Round>,
-    numbers: HashMap<CallId, u32>,
     lookups: ToolLookups,
 }
 
-impl Recorder {
+impl MemoryRecorder {
     /// Creates the recorder of a run that begins now. `context` is the JSON text of an object.
     #[must_use]
     pub fn new(script: &str, language: Option<Language>, context: Option<&str>) -> Arc<Self> {
@@ -42,7 +40,7 @@ impl Recorder {
         Arc::new(Self { journal, language, context, state: Mutex::default() })
     }
 
-    /// Returns the recording of a run that has ended with `outcome`, without secrets.
+    /// Returns the journal of a run that has ended with `outcome` as a file, without secrets.
     #[must_use]
     pub fn to_file(&self, outcome: &Outcome, secrets: &Redactor) -> String {
         let state = self.state();
@@ -61,7 +59,7 @@ impl Recorder {
         }
         let mut lookups = state.lookups.clone();
         lookups.descriptions.values_mut().for_each(|description| redact(description, secrets));
-        let tools = RecordedTools::from(lookups);
+        let tools = JournalTools::from(lookups);
         let mut outcome = outcome.clone();
         // In a replay, calls that the server has refused are answered by the journal as all others.
         if let Err(failure) = &mut outcome.result {
@@ -70,8 +68,7 @@ impl Recorder {
         let (mut context, mut outcome) = (self.context.clone(), outcome.to_json());
         context.iter_mut().for_each(|context| redact(context, secrets));
         redact(&mut outcome, secrets);
-        let (context, outcome) = (context.as_deref(), Some(outcome.as_str()));
-        RecordingWriter { journal: &journal, language: self.language, context, tools: &tools, outcome }.to_text()
+        JournalFile { journal, language: self.language, context, tools, outcome: Some(outcome) }.to_text()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,7 +76,7 @@ impl Recorder {
     }
 }
 
-impl RunJournal for Recorder {
+impl Recorder for MemoryRecorder {
     fn start(&self, start: StartInputs) -> StartInputs {
         StartInputs {
             context: self.context.clone(),
@@ -97,34 +94,21 @@ impl RunJournal for Recorder {
 
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
         let mut state = self.state();
-        for call in calls {
-            let number = u32::try_from(state.numbers.len()).unwrap_or(u32::MAX);
-            state.numbers.insert(call.id, number);
-        }
-        let calls = calls.iter().map(|call| Issued { tool: call.tool.clone(), input: call.input.clone() }).collect();
+        let calls =
+            calls.iter().map(|Call { tool, input, .. }| JournalCall { tool: tool.clone(), input: input.clone() });
         let ms = state.rounds.last().map_or(Some(0), |round| round.ms);
         if state.rounds.is_empty() {
             // Many runs wait in their first round.
             state.rounds.reserve_exact(1);
         }
-        state.rounds.push(Round { calls, answers: Vec::new(), ms });
+        state.rounds.push(Round { calls: calls.collect(), answers: Vec::new(), ms });
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
-        let mut state = self.state();
-        let State { rounds, numbers, .. } = &mut *state;
-        if let Some(round) = rounds.last_mut() {
-            for event in events {
-                if let Event::Time(ms) = event {
-                    round.ms = Some(*ms);
-                }
-                if let Event::Settled { id, result } = event
-                    && let Some(&call) = numbers.get(id)
-                {
-                    round.answers.push(Answer { call, result: result.clone() });
-                }
-            }
+    fn append_answers<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<(), JournalError>> {
+        if let Some(last) = self.state().rounds.last_mut() {
+            last.answers.extend_from_slice(&round.answers);
+            last.ms = round.ms.or(last.ms);
         }
         Box::pin(std::future::ready(Ok(())))
     }

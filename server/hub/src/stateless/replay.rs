@@ -1,7 +1,7 @@
-//! Replays of recorded runs. No tool is called.
+//! Replays of journals. No tool is called.
 
-use super::{Recording, Refusal, Stateless};
-use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, play};
+use super::{JournalFile, Refusal, Stateless};
+use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, replay};
 use agentscript::{Language, Policy};
 use codecall_config::Config;
 use codecall_runs::ThreadExecutor;
@@ -18,40 +18,31 @@ pub struct Replay {
     pub language: Option<Language>,
     /// The `codecallContext` of the script: JSON text.
     pub context: Option<String>,
-    /// The recorded outcome: JSON text.
+    /// The outcome of the run: JSON text.
     pub outcome: Option<String>,
 }
 
 impl Replay {
-    /// Creates the replay of a recording.
-    ///
-    /// # Errors
-    /// The problem.
-    pub fn from_recording(recording: Recording) -> Result<Self, String> {
-        let journal = recording.journal()?;
-        let (language, context) = (recording.language(), recording.context());
-        let Recording { mut tools, outcome, .. } = recording;
+    /// Creates the replay of a file.
+    #[must_use]
+    pub fn from_file(file: JournalFile) -> Self {
+        let JournalFile { journal, language, context, mut tools, outcome } = file;
         tools.add_members(&journal);
-        Ok(Self {
-            journal,
-            language,
-            context,
-            outcome: outcome.map(|outcome| outcome.get().to_owned()),
-            tools: Arc::new(tools.into_directory()),
-        })
+        Self { journal, tools: Arc::new(tools.into_directory()), language, context, outcome }
     }
 
-    /// Creates the replay of a recording in the history of runs.
+    /// Creates the replay of a run of the history.
     ///
     /// # Errors
     /// The problem.
-    pub fn from_history(recording: &str) -> Result<Self, String> {
-        let mut recording = Recording::read(recording)?;
+    pub fn from_history(file: &str) -> Result<Self, String> {
+        let mut file = JournalFile::read(file)?;
         // In the last rounds the run has only waited for timers, which need no journal.
-        while recording.rounds.last().is_some_and(|round| round.calls.is_empty() && round.answers.is_empty()) {
-            recording.rounds.pop();
+        let rounds = &mut file.journal.rounds;
+        while rounds.last().is_some_and(|round| round.calls.is_empty() && round.answers.is_empty()) {
+            rounds.pop();
         }
-        Self::from_recording(recording)
+        Ok(Self::from_file(file))
     }
 
     /// Uses the journal for another script, such as one that was edited. `language` is that of its file.
@@ -81,11 +72,11 @@ impl Replay {
         cancel: CancellationToken,
     ) -> Result<(Vec<Played>, Step), Refusal> {
         let options = StepOptions {
-            // Recorded responses answer `fetch`: nothing is sent.
+            // The journal answers `fetch`: nothing is sent.
             policy: Policy { fetch: self.has_fetched(), ..policy },
             language: self.language,
             context: self.context.clone(),
-            // A recorded run may be as long as it is.
+            // The journal may be as long as it is.
             max_rounds: usize::MAX,
             max_journal_bytes: usize::MAX,
             ..StepOptions::default()
@@ -94,7 +85,7 @@ impl Replay {
         // Parsing takes more of the native stack than the threads of tokio have.
         let playing = move || {
             let mut rounds = Vec::new();
-            let step = play(&script, tools, &journal, &options, Some(&mut |round| rounds.push(round)));
+            let step = replay(&script, tools, &journal, &options, Some(&mut |round| rounds.push(round)));
             (rounds, step)
         };
         steps.blocking(cancel, playing).await

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::calls::Calls;
-use agentscript::{Call, CallId, Event};
+use agentscript::stateless::Round;
+use agentscript::{Call, CallId};
 use codecall_base::client::Client;
 use codecall_base::tool::ToolLookups;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -211,7 +212,7 @@ async fn a_dry_run_reaches_no_tool() {
 #[derive(Debug)]
 struct Full(AtomicUsize);
 
-impl RunJournal for Full {
+impl Recorder for Full {
     fn start(&self, start: StartInputs) -> StartInputs {
         StartInputs { record_lookups: true, ..start }
     }
@@ -228,7 +229,7 @@ impl RunJournal for Full {
         })
     }
 
-    fn append_answers<'a>(&'a self, _events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append_answers<'a>(&'a self, _round: &'a Round) -> BoxFuture<'a, Result<(), JournalError>> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -236,7 +237,7 @@ impl RunJournal for Full {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_call_is_dispatched_that_is_not_in_the_journal() {
     let runs = runs(Pool::default());
-    let journal = Some(Arc::new(Full(AtomicUsize::new(2))) as Arc<dyn RunJournal>);
+    let journal = Some(Arc::new(Full(AtomicUsize::new(2))) as Arc<dyn Recorder>);
     let script = "for (let i = 0; i < 5; i++) await users.get({ i })";
     let finished = runs.execute(ExecuteRequest { journal, ..request(script) }, None, CancellationToken::new()).await;
     assert_ended(&finished.outcome, "EXECUTION_ERROR", 2);

@@ -1,7 +1,8 @@
 //! Tools that refuse calls because there were too many.
 
 use super::*;
-use agentscript::{Call, Event};
+use agentscript::Call;
+use agentscript::stateless::Round;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolLookups};
 use codecall_config::{Config, RateLimit};
 use codecall_store::Stores;
@@ -163,7 +164,7 @@ struct Counting {
     answers: AtomicUsize,
 }
 
-impl RunJournal for Counting {
+impl Recorder for Counting {
     fn start(&self, start: StartInputs) -> StartInputs {
         start
     }
@@ -177,8 +178,8 @@ impl RunJournal for Counting {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
-        let good = events.iter().filter(|event| matches!(event, Event::Settled { result: Ok(_), .. }));
+    fn append_answers<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<(), JournalError>> {
+        let good = round.answers.iter().filter(|answer| answer.result.is_ok());
         self.answers.fetch_add(good.count(), Ordering::SeqCst);
         Box::pin(std::future::ready(Ok(())))
     }

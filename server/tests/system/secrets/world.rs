@@ -10,7 +10,7 @@ use codecall::http::HttpServer;
 use codecall::mcp::Handler;
 use codecall::redact::redact_log_line;
 use codecall::runs::ExecuteRequest;
-use codecall::stateless::Recorder;
+use codecall::stateless::MemoryRecorder;
 use codecall::store::{Database, RunFilter, RunStore as _, SqlRuns};
 use codecall::upstream::{Upstream, UpstreamNotification};
 use codecall::{Extensions, Hub, LiveHub, meta};
@@ -416,7 +416,7 @@ impl World {
     }
 
     async fn record(&self, script: &str) -> String {
-        let recorder = Recorder::new(script, None, Some(&json!({"a": self.told.deep}).to_string()));
+        let recorder = MemoryRecorder::new(script, None, Some(&json!({"a": self.told.deep}).to_string()));
         let journal = Some(Arc::clone(&recorder) as _);
         let request = ExecuteRequest { journal, ..ExecuteRequest::new(script, Policy::default()) };
         let finished = self.hub.execute(request, None, CancellationToken::new()).await;

@@ -12,15 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
+    /// The format of the lines of the journal; `None`: the first one, or there are no lines, as on an engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<u32>,
     /// The version of the interpreter.
     pub interpreter: String,
     pub script: String,
-    pub language: Option<String>,
+    pub language: Option<Language>,
     pub context: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
     pub allowed_apps: Option<Vec<String>>,
     pub limits: BTreeMap<String, u64>,
-    pub loops: String,
+    pub loops: Loops,
     pub allow_console: bool,
     pub timers: bool,
     pub disabled_builtins: Vec<String>,
@@ -45,14 +48,15 @@ impl Header {
         let Policy { limits, loops, allow_console, timers, fetch: _, disabled_builtins, disabled_globals } =
             &request.policy;
         Self {
+            format: None,
             interpreter: INTERPRETER.to_owned(),
             script: request.script.to_string(),
-            language: request.language.map(|language| language_name(language).to_owned()),
+            language: request.language,
             context: request.context.clone(),
             allowed_tools: request.allowed_tools.clone(),
             allowed_apps: request.allowed_apps.clone(),
             limits: LIMITS.iter().map(|limit| (limit.name.to_owned(), limit.get(limits))).collect(),
-            loops: loops_name(*loops).to_owned(),
+            loops: *loops,
             allow_console: *allow_console,
             timers: *timers,
             disabled_builtins: disabled_builtins.clone(),
@@ -75,10 +79,9 @@ impl Header {
         for limit in LIMITS {
             limit.set(&mut limits, *self.limits.get(limit.name)?);
         }
-        let loops = LOOPS.into_iter().find(|(_, name)| *name == self.loops).map(|(loops, _)| loops)?;
         Some(Policy {
             limits,
-            loops,
+            loops: self.loops,
             allow_console: self.allow_console,
             timers: self.timers,
             fetch: false,
@@ -86,19 +89,4 @@ impl Header {
             disabled_globals: self.disabled_globals.clone(),
         })
     }
-}
-
-const LANGUAGES: [(Language, &str); 2] = [(Language::JavaScript, "javascript"), (Language::TypeScript, "typescript")];
-const LOOPS: [(Loops, &str); 3] = [(Loops::None, "none"), (Loops::Bounded, "bounded"), (Loops::All, "all")];
-
-fn language_name(language: Language) -> &'static str {
-    LANGUAGES.into_iter().find(|(known, _)| *known == language).map_or("javascript", |(_, name)| name)
-}
-
-pub fn parse_language(name: &str) -> Option<Language> {
-    LANGUAGES.into_iter().find(|(_, known)| *known == name).map(|(language, _)| language)
-}
-
-fn loops_name(loops: Loops) -> &'static str {
-    LOOPS.into_iter().find(|(known, _)| *known == loops).map_or("none", |(_, name)| name)
 }

@@ -1,15 +1,16 @@
-//! The journal of one run: stored before what it says happens, or kept in memory until the run pauses.
+//! The recorder of one run: it stores each line of the journal, or keeps the lines in memory until the run pauses.
 
 use super::Durable;
-use super::entry::Entry;
 use super::header::Header;
+use super::line::{FORMAT, Line};
 use super::open::Open;
 use crate::hub::Hub;
-use agentscript::{Call, Event, Outcome};
+use agentscript::stateless::Round;
+use agentscript::{Call, Outcome};
 use codecall_base::call::RunHold;
 use codecall_base::tool::ErrorCode;
 use codecall_base::tool::ToolLookups;
-use codecall_runs::{JournalError, Past, Pause, RunJournal, StartInputs};
+use codecall_runs::{JournalError, Pause, Recorder, Resumption, StartInputs};
 use codecall_store::sealed::KeyRing;
 use codecall_store::{BoxFuture, JournalProblem, JournaledRun, JournaledState, Spent};
 use std::fmt;
@@ -22,8 +23,8 @@ use tokio::time::Instant;
 pub const PASSING: [ErrorCode; 4] =
     [ErrorCode::QueueFull, ErrorCode::QueueTimeout, ErrorCode::PoolDisposed, ErrorCode::ExecutionAborted];
 
-/// The journal of one run.
-pub struct Journal {
+/// The recorder of one run that can outlive its process.
+pub struct StoreRecorder {
     durable: Arc<Durable>,
     keys: Arc<KeyRing>,
     open: Arc<Open>,
@@ -39,7 +40,7 @@ pub struct Journal {
     began_ms: i64,
     /// The time of the script when this process has begun to evaluate it, in milliseconds.
     resumed_ms: u64,
-    past: Mutex<Option<Past>>,
+    resumption: Mutex<Option<Resumption>>,
     is_interrupted: AtomicBool,
 }
 
@@ -47,21 +48,21 @@ struct State {
     header: Header,
     /// How long it was evaluated before, in milliseconds.
     active_ms: u64,
-    /// Entries that are not stored, as JSON text.
+    /// Lines that are not stored.
     entries: Vec<String>,
     /// Bytes of all entries, stored or not.
     bytes: usize,
     /// Whether the run was begun before: its header says with what.
     is_replayed: bool,
-    /// How many of the next entries are those of the past.
-    past: usize,
+    /// How many of the next lines are stored already.
+    replayed: usize,
     /// The number of the next stored entry; `None`: nothing is stored.
     stored: Option<u64>,
 }
 
-impl fmt::Debug for Journal {
+impl fmt::Debug for StoreRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("id", &self.open.hold.id).finish_non_exhaustive()
+        f.debug_struct("StoreRecorder").field("id", &self.open.hold.id).finish_non_exhaustive()
     }
 }
 
@@ -69,8 +70,8 @@ fn failed(problem: impl fmt::Display) -> JournalError {
     JournalError(problem.to_string())
 }
 
-impl Journal {
-    /// Creates the journal of a run that goes on: with its stored `entries`, which say what was before.
+impl StoreRecorder {
+    /// Creates the recorder of a run that goes on, with the stored `entries` of its journal.
     #[expect(clippy::too_many_arguments, reason = "each is another part of the run")]
     pub(super) fn resumed(
         open: &Arc<Open>,
@@ -80,7 +81,7 @@ impl Journal {
         spent: Spent,
         header: Header,
         entries: &[String],
-        past: Past,
+        resumption: Resumption,
     ) -> Self {
         Self {
             durable: Arc::clone(durable),
@@ -93,7 +94,7 @@ impl Journal {
                 entries: Vec::new(),
                 bytes: entries.iter().map(String::len).sum(),
                 is_replayed: true,
-                past: entries.iter().map(|entry| entry.lines().count()).sum(),
+                replayed: entries.iter().map(|entry| entry.lines().count()).sum(),
                 stored: Some(entries.len() as u64),
             }),
             is_durable: true,
@@ -101,7 +102,7 @@ impl Journal {
             began: Instant::now(),
             began_ms: run.began_ms,
             resumed_ms: spent.script_ms,
-            past: Mutex::new(Some(past)),
+            resumption: Mutex::new(Some(resumption)),
             is_interrupted: AtomicBool::new(false),
         }
     }
@@ -147,13 +148,13 @@ impl Journal {
             keys,
             open: Arc::clone(open),
             principal: hub.principal.as_ref().map(|principal| principal.owner.to_string()),
-            state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, past: 0, stored: None }),
+            state: Mutex::new(State { header, active_ms: 0, entries, bytes, is_replayed, replayed: 0, stored: None }),
             is_durable,
             is_taken_over: false,
             began: Instant::now(),
             began_ms: durable.now_ms(),
             resumed_ms: 0,
-            past: Mutex::default(),
+            resumption: Mutex::default(),
             is_interrupted: AtomicBool::new(false),
         }
     }
@@ -170,21 +171,22 @@ impl Journal {
             is_cancelled: false,
             outcome: None,
         };
-        Ok((run, serde_json::to_string(&state.header).map_err(failed)?))
+        let header = Header { format: Some(FORMAT), ..state.header.clone() };
+        Ok((run, serde_json::to_string(&header).map_err(failed)?))
     }
 
-    /// Appends an entry: to the store if the run is there or has to be, else in memory.
-    async fn append(&self, entry: Entry) -> Result<(), JournalError> {
+    /// Appends a line: to the store if the run is there or has to be, else in memory.
+    async fn append(&self, line: Line<'_>) -> Result<(), JournalError> {
         // What could not be stored, or was lost, is not gone on with, also if the store is back.
         if self.is_interrupted() {
             return Err(failed(JournalProblem::Lost));
         }
-        let text = serde_json::to_string(&entry).map_err(failed)?;
+        let text = serde_json::to_string(&line).map_err(failed)?;
         let Durable { journals, lease, max_journal_bytes, .. } = &*self.durable;
         let (number, begun) = {
             let mut state = self.state();
-            if state.past > 0 {
-                state.past -= 1;
+            if state.replayed > 0 {
+                state.replayed -= 1;
                 return Ok(());
             }
             state.bytes = state.bytes.saturating_add(text.len());
@@ -226,7 +228,7 @@ impl Journal {
     }
 }
 
-impl RunJournal for Journal {
+impl Recorder for StoreRecorder {
     fn start(&self, start: StartInputs) -> StartInputs {
         let mut state = self.state();
         if state.is_replayed {
@@ -251,11 +253,11 @@ impl RunJournal for Journal {
     }
 
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(self.append(Entry::Calls(calls.iter().map(Into::into).collect())))
+        Box::pin(self.append(Line::calls(calls)))
     }
 
-    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(self.append(Entry::Events(events.iter().map(Into::into).collect())))
+    fn append_answers<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.append(Line::answers(round)))
     }
 
     fn is_only(&self) -> bool {
@@ -300,8 +302,8 @@ impl RunJournal for Journal {
         })
     }
 
-    fn past(&self) -> Option<Past> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn resumption(&self) -> Option<Resumption> {
+        self.resumption.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn hold(self: Arc<Self>) -> Option<Arc<dyn RunHold>> {
@@ -322,7 +324,7 @@ impl RunJournal for Journal {
     }
 }
 
-impl RunHold for Journal {
+impl RunHold for StoreRecorder {
     fn check(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async move {
             if self.is_interrupted() {

@@ -1,7 +1,7 @@
 //! The start of a run on an engine: data with which any worker of the same version evaluates the run.
 
 use super::INTERPRETER;
-use super::header::{Header, parse_language};
+use super::header::Header;
 use crate::hub::{Hub, LiveHub, Principal};
 use codecall_base::event::RunId;
 use codecall_base::tool::ToolFilter;
@@ -111,7 +111,7 @@ impl Start {
         let mut policy = header.policy().ok_or("its list of limits is damaged")?;
         policy.limits.max_result_bytes = hub.results().max_bytes(header.max_result_bytes);
         let request = ExecuteRequest {
-            language: header.language.as_deref().and_then(parse_language),
+            language: header.language,
             context: header.context,
             allowed_tools: header.allowed_tools,
             allowed_apps: header.allowed_apps,

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::Hub;
-use crate::stateless::Recording;
-use agentscript::stateless::{Step, play};
+use crate::stateless::JournalFile;
+use agentscript::stateless::{Step, replay};
 use agentscript::{Policy, Preset};
 use codecall_config::Config;
 use codecall_runs::ExecuteRequest;
@@ -21,26 +21,25 @@ fn hub() -> Arc<Hub> {
     Hub::start(Config::default(), vec![Arc::new(tools)]).expect("starts")
 }
 
-fn request(script: &str, recorder: &Arc<Recorder>) -> ExecuteRequest {
+fn request(script: &str, recorder: &Arc<MemoryRecorder>) -> ExecuteRequest {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_duration_ms = 1_000;
-    ExecuteRequest { journal: Some(Arc::<Recorder>::clone(recorder)), ..ExecuteRequest::new(script, policy) }
+    ExecuteRequest { journal: Some(Arc::<MemoryRecorder>::clone(recorder)), ..ExecuteRequest::new(script, policy) }
 }
 
-/// Records a run and replays it. Returns its outcome, its recording, and the last step of the replay.
-async fn recorded(hub: &Hub, script: &str, context: Option<&str>) -> (String, Recording, Step) {
-    let recorder = Recorder::new(script, None, context);
+/// Records a run and replays it. Returns its outcome, its journal, and the last step of the replay.
+async fn recorded(hub: &Hub, script: &str, context: Option<&str>) -> (String, JournalFile, Step) {
+    let recorder = MemoryRecorder::new(script, None, context);
     let finished = hub.execute(request(script, &recorder), None, CancellationToken::new()).await;
     let text = recorder.to_file(&finished.outcome, &Redactor::default());
-    let recording = Recording::read(&text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+    let file = JournalFile::read(&text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
     let options = StepOptions {
         policy: Policy::preset(Preset::Experimental),
-        context: recording.context(),
+        context: file.context.clone(),
         ..StepOptions::default()
     };
-    let journal = recording.journal().expect("a journal");
-    let step = play(script, Arc::new(recording.tools.clone().into_directory()), &journal, &options, None);
-    (finished.outcome.to_json(), recording, step)
+    let step = replay(script, Arc::new(file.tools.clone().into_directory()), &file.journal, &options, None);
+    (finished.outcome.to_json(), file, step)
 }
 
 const PROGRAMS: &[&str] = &[
@@ -79,8 +78,8 @@ async fn a_recorded_run_replays_to_the_same_outcome() {
     let hub = hub();
     for script in PROGRAMS {
         let context = r#"{ "b" : [ 1, 2.50 ],  "a": "x  \" y" }"#;
-        let (outcome, recording, step) = recorded(&hub, script, Some(context)).await;
-        assert_eq!(recording.outcome.as_ref().map(|outcome| outcome.get()), Some(outcome.as_str()));
+        let (outcome, file, step) = recorded(&hub, script, Some(context)).await;
+        assert_eq!(file.outcome.as_deref(), Some(outcome.as_str()));
         match step {
             Step::Done(done) => assert_eq!(done.outcome.to_json(), outcome, "{script}"),
             other => panic!("{script}\n{outcome}\n{other:?}"),
@@ -98,8 +97,8 @@ async fn a_run_that_the_host_ended_replays_up_to_there() {
     }
     let (outcome, _, step) = recorded(&hub(), "await users.getOne({}); await new Promise(() => {})", None).await;
     assert!(outcome.contains("a promise that nothing can settle") && matches!(step, Step::Deadlock(_)), "{outcome}");
-    let (outcome, recording, step) = recorded(&hub(), "eval('1')", None).await;
-    assert!(outcome.contains("VALIDATION_ERROR") && recording.rounds.is_empty(), "{outcome}");
+    let (outcome, file, step) = recorded(&hub(), "eval('1')", None).await;
+    assert!(outcome.contains("VALIDATION_ERROR") && file.journal.rounds.is_empty(), "{outcome}");
     assert!(matches!(step, Step::Done(_)));
 }
 
@@ -107,19 +106,19 @@ async fn a_run_that_the_host_ended_replays_up_to_there() {
 async fn secrets_are_not_recorded() {
     let script =
         "await users.getOne({ id: 1, key: 'k-1234567', note: 'plain' }); console.log('k-1234567'); return 'k-1234567'";
-    let recorder = Recorder::new(script, None, Some(r#"{"key":"k-1234567"}"#));
+    let recorder = MemoryRecorder::new(script, None, Some(r#"{"key":"k-1234567"}"#));
     let finished = hub().execute(request(script, &recorder), None, CancellationToken::new()).await;
     let text = recorder.to_file(&finished.outcome, &Redactor::new(["k-1234567"]));
     assert!(!text.contains("k-1234567"), "{text}");
     assert_eq!(text.matches("[secret]").count(), 5, "{text}");
-    let recording = Recording::read(&text).expect("a recording");
-    assert_eq!(recording.rounds[0].calls[0].input.get(), r#"{"id":1,"key":"[secret]","note":"plain"}"#);
+    let file = JournalFile::read(&text).expect("a journal");
+    assert_eq!(file.journal.rounds[0].calls[0].input, r#"{"id":1,"key":"[secret]","note":"plain"}"#);
 }
 
 #[test]
-fn invalid_recordings_are_refused() {
+fn invalid_files_are_refused() {
     let good = r#"{"version": 1, "id": "x", "startedAt": 1, "script": "d", "rounds": [{"calls": [{"call": 0, "tool": "t", "input": {}}], "answers": [{"call": 0, "result": 1}]}]}"#;
-    assert!(Recording::read(good).and_then(|recording| recording.journal()).is_ok());
+    assert!(JournalFile::read(good).is_ok());
     for (change, problem) in [
         (("\"version\": 1", "\"version\": 2"), "'version' must be 1"),
         (("\"version\": 1", "\"v\": 1"), "'version' must be 1"),
@@ -130,7 +129,7 @@ fn invalid_recordings_are_refused() {
         (("]}]}", "]}"), "EOF"),
     ] {
         let text = good.replace(change.0, change.1);
-        let found = Recording::read(&text).and_then(|recording| recording.journal().map(drop)).expect_err(problem);
+        let found = JournalFile::read(&text).expect_err(problem);
         assert!(found.contains(problem), "{text}\n{found}");
     }
 }
