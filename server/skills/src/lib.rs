@@ -1,0 +1,17 @@
+//! Skills: instructions for agents with the files that belong to them, as [SEP-2640] serves them over MCP.
+//!
+//! A skill comes from one of three places: a folder ([`Folders`]), a tool that describes itself ([`TextSkill`]), or an
+//! upstream, whose URIs get its app as a namespace ([`namespace`]).
+//!
+//! This crate does not know which tools exist, nor who asks for skills.
+//!
+//! [SEP-2640]: https://modelcontextprotocol.io/seps/2640-skills-extension
+
+#![forbid(unsafe_code)]
+
+mod folders;
+pub mod namespace;
+mod text;
+
+pub use folders::Folders;
+pub use text::TextSkill;
