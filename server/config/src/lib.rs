@@ -140,6 +140,9 @@ pub struct Config {
     pub openapi: BTreeMap<String, OpenApiConfig>,
     /// A folder of script tools. A text is the short form of `scriptTools.folder`.
     pub script_tools: ScriptToolsConfig,
+    /// Folders of skills, which clients with the extension for skills of MCP (SEP-2640) are offered beside those of script
+    /// tools and MCP servers. `[]` offers only the latter. Default: skills are offered with `expose = "direct"`.
+    pub skills: Option<Vec<PathBuf>>,
     /// The tools that exist, and those in the list.
     #[serde(skip)]
     #[schemars(flatten, !skip)]
@@ -263,6 +266,7 @@ impl Default for Config {
             state_dir: None,
             openapi: BTreeMap::new(),
             script_tools: ScriptToolsConfig::default(),
+            skills: None,
             tools: ToolPolicy::default(),
             search: SearchConfig::default(),
             top_k: 8,
@@ -337,6 +341,12 @@ pub enum Format {
 }
 
 impl Config {
+    /// Whether clients are offered skills.
+    #[must_use]
+    pub fn offers_skills(&self) -> bool {
+        self.skills.is_some() || self.tools.exposes_all()
+    }
+
     /// Reads a file as JSON with comments and trailing commas, or as TOML. It is JSON if its name ends in `.json` or
     /// `.jsonc` or its text begins with `{` or a comment of JSON. Variables `CODECALL_…` of the environment override
     /// it.

@@ -11,6 +11,7 @@ mod principal;
 mod readiness;
 mod replicas;
 mod resources;
+mod skills;
 mod start;
 mod status;
 mod store_watch;
@@ -27,6 +28,7 @@ pub use live::{Changes, LiveHub};
 pub use offer::{ClientKind, Offer};
 pub use principal::Principal;
 pub use replicas::{Incoming, NotAnswered, Replicas, Served};
+pub use skills::{ListedSkill, SkillListing, UnreadSkill};
 pub use start::{Extensions, load_script_tools};
 pub use status::{BrokenStatus, Load, ServerStatus, Status};
 pub use store_watch::StoreStatus;
@@ -38,6 +40,7 @@ use codecall_base::redact::SecretRegistry;
 use codecall_config::Config;
 use codecall_runs::{Executor, Runs};
 use codecall_scripts::ScriptTools;
+use codecall_skills::Folders;
 use codecall_store::{Database, RateLimiter};
 use codecall_tools::catalogue::{Catalogue, Snapshot};
 use codecall_tools::pipeline::Pipeline;
@@ -64,6 +67,8 @@ pub struct Hub {
     configured: BTreeMap<String, Arc<dyn Upstream>>,
     /// The tools of the folder of the configuration.
     script_tools: Option<Arc<ScriptTools>>,
+    /// The folders of skills of the configuration.
+    skills: Arc<Folders>,
     catalogue: Arc<Catalogue>,
     search: Arc<Engine>,
     pipeline: Arc<Pipeline>,

@@ -15,6 +15,7 @@ mod notifications;
 mod resources;
 mod run_events;
 mod serve;
+mod skills;
 mod suspended;
 mod tasks;
 mod tool_calls;
@@ -169,6 +170,19 @@ impl Handler {
         known.map(|(_, offer)| *offer)
     }
 
+    /// Waits for the upstreams, for a request about resources or skills. Returns whether all resources are exposed, not only
+    /// files of skills.
+    ///
+    /// # Errors
+    /// Neither is offered, so there is no such method.
+    async fn check_skills<M: ConstString>(&self) -> Result<bool, ErrorData> {
+        if !self.hub().config().offers_skills() {
+            return Err(ErrorData::method_not_found::<M>());
+        }
+        self.hub().wait_for_connections().await;
+        Ok(resources::are_exposed(&self.hub()))
+    }
+
     /// Waits for the upstreams, for a request about resources or prompts.
     ///
     /// # Errors
@@ -198,6 +212,11 @@ impl ServerHandler for Handler {
             prompts.list_changed = Some(true);
             (capabilities.resources, capabilities.prompts) = (Some(resources), Some(prompts));
             capabilities.completions = Some(Map::new());
+        }
+        if self.hub().config().offers_skills() {
+            capabilities.resources.get_or_insert_default();
+            let settings = Map::from_iter([("directoryRead".to_owned(), true.into())]);
+            capabilities.extensions.get_or_insert_default().insert(SKILLS_EXTENSION_ID.to_owned(), settings);
         }
         ServerConfig::new(capabilities).with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
     }
@@ -406,8 +425,13 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.check_exposed::<ListResourcesRequestMethod>().await?;
-        Ok(ListResourcesResult::with_all_items(resources::list(&self.hub()).await))
+        let are_exposed = self.check_skills::<ListResourcesRequestMethod>().await?;
+        let hub = self.hub();
+        let mut all = hub.skill_resources().await;
+        if are_exposed {
+            all.extend(resources::list(&hub).await);
+        }
+        Ok(ListResourcesResult::with_all_items(all))
     }
 
     async fn list_resource_templates(
@@ -415,8 +439,36 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.check_exposed::<ListResourceTemplatesRequestMethod>().await?;
-        Ok(ListResourceTemplatesResult::with_all_items(resources::list_templates(&self.hub()).await))
+        let are_exposed = self.check_skills::<ListResourceTemplatesRequestMethod>().await?;
+        let templates = if are_exposed { resources::list_templates(&self.hub()).await } else { Vec::new() };
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn list_skills(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        self.check_skills::<ListSkillsRequestMethod>().await?;
+        Ok(Box::pin(skills::list(&self.hub())).await)
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        self.check_skills::<GetSkillRequestMethod>().await?;
+        Box::pin(skills::get(&self.hub(), &request.uri)).await
+    }
+
+    async fn read_resource_directory(
+        &self,
+        request: ReadResourceDirectoryRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        self.check_skills::<ReadResourceDirectoryRequestMethod>().await?;
+        Box::pin(skills::directory(&self.hub(), &request.uri)).await
     }
 
     async fn read_resource(
@@ -424,7 +476,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.check_exposed::<ReadResourceRequestMethod>().await?;
+        let are_exposed = self.check_skills::<ReadResourceRequestMethod>().await?;
         let subject = Subject::new("resources/read", &request.uri, &Map::new());
         let repeated = (request.input_responses, request.request_state);
         let (hub, uri) = (self.hub(), request.uri);
@@ -436,7 +488,12 @@ impl ServerHandler for Handler {
             false,
             Box::new(move |client, _, cancel| {
                 Box::pin(async move {
-                    let result = resources::read(&hub, &uri, &client, &cancel).await;
+                    let of_skill = hub.read_skill_file(&uri, &client, &cancel).await;
+                    let result = match of_skill {
+                        Some(result) => result,
+                        None if are_exposed => resources::read(&hub, &uri, &client, &cancel).await,
+                        None => Err(ErrorData::resource_not_found("there is no such resource", None)),
+                    };
                     result.map(ServerResult::ReadResourceResult)
                 })
             }),

@@ -41,7 +41,7 @@ use codecall_config::{UpstreamConfig, UpstreamKind};
 use codecall_store::Stores;
 pub use futures_util::future::BoxFuture;
 pub use notifications::UpstreamNotification;
-pub use resources::ResourcesAndPrompts;
+pub use resources::{ResourcesAndPrompts, SkillList};
 use serde_json::{Map, Value};
 pub use start_queue::StartQueue;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use rmcp::service::{Peer, ServiceError};
 use rmcp::{ErrorData, RoleClient};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::sync::{Mutex, PoisonError};
 use tokio::sync::broadcast;
 
 /// The resources and prompts of an upstream. An error keeps the text of the upstream.
@@ -40,6 +41,21 @@ pub trait ResourcesAndPrompts: Send + Sync {
         client: Client,
     ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>>;
 
+    /// Lists all skills (SEP-2640). A server without skills has none.
+    fn list_skills(&self) -> BoxFuture<'_, Result<SkillList, ErrorData>> {
+        Box::pin(std::future::ready(Ok(SkillList::default())))
+    }
+
+    /// Returns a skill by the URI of its `SKILL.md`, which need not be in the list.
+    fn get_skill<'a>(&'a self, _uri: &'a str) -> BoxFuture<'a, Result<Skill, ErrorData>> {
+        Box::pin(std::future::ready(Err(ErrorData::method_not_found::<GetSkillRequestMethod>())))
+    }
+
+    /// Lists the entries of a folder of a skill.
+    fn read_directory<'a>(&'a self, _uri: &'a str) -> BoxFuture<'a, Result<Vec<Resource>, ErrorData>> {
+        Box::pin(std::future::ready(Err(ErrorData::method_not_found::<ReadResourceDirectoryRequestMethod>())))
+    }
+
     /// Completes an argument of a prompt or of the template of a resource.
     fn complete(&self, _params: CompleteRequestParams) -> BoxFuture<'_, Result<CompleteResult, ErrorData>> {
         Box::pin(std::future::ready(Err(ErrorData::method_not_found::<CompleteRequestMethod>())))
@@ -57,6 +73,17 @@ pub trait ResourcesAndPrompts: Send + Sync {
 
     /// Receives all notifications from now on that belong to no call.
     fn notifications(&self) -> broadcast::Receiver<UpstreamNotification>;
+}
+
+/// The skills of an upstream.
+#[derive(Debug, Default)]
+pub struct SkillList {
+    /// The skills.
+    pub skills: Vec<Skill>,
+    /// How long the list may be kept, in milliseconds; `None`: the upstream does not say.
+    pub ttl_ms: Option<u64>,
+    /// Whether only this client may keep it.
+    pub is_private: bool,
 }
 
 impl ResourcesAndPrompts for McpServer {
@@ -129,6 +156,50 @@ impl ResourcesAndPrompts for McpServer {
                 Ok(_) => Err(self.service_error(ServiceError::UnexpectedResponse)),
                 Err(failure) => Err(self.failure(failure)),
             }
+        })
+    }
+
+    fn list_skills(&self) -> BoxFuture<'_, Result<SkillList, ErrorData>> {
+        Box::pin(async move {
+            let hints = Mutex::new((None::<u64>, false));
+            let skills = self
+                .listed(ServerCapabilities::supports_skills, |peer, page| {
+                    let hints = &hints;
+                    async move {
+                        let list = peer.list_skills(page).await?;
+                        let mut hints = hints.lock().unwrap_or_else(PoisonError::into_inner);
+                        hints.0 = hints.0.into_iter().chain(list.ttl_ms).min();
+                        hints.1 |= list.cache_scope == Some(CacheScope::Private);
+                        Ok(Page::new(list.skills, list.next_cursor))
+                    }
+                })
+                .await?;
+            let (ttl_ms, is_private) = hints.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Ok(SkillList { skills, ttl_ms, is_private })
+        })
+    }
+
+    fn get_skill<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Skill, ErrorData>> {
+        Box::pin(async move {
+            let _active = self.active();
+            let result = self.peer()?.get_skill(GetSkillRequestParams::new(uri)).await;
+            result.map(|result| result.skill).map_err(|error| self.service_error(error))
+        })
+    }
+
+    fn read_directory<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Vec<Resource>, ErrorData>> {
+        Box::pin(async move {
+            let _active = self.active();
+            let peer = self.peer()?;
+            let listing = list_all(|page| {
+                let (peer, mut params) = (peer.clone(), ReadResourceDirectoryRequestParams::new(uri));
+                params.cursor = page.and_then(|page| page.cursor);
+                async move {
+                    let list = peer.read_resource_directory(params).await?;
+                    Ok(Page::new(list.resources, list.next_cursor))
+                }
+            });
+            Ok(listing.await.map_err(|error| self.service_error(error))?.items)
         })
     }
 

@@ -116,6 +116,7 @@ impl Hub {
             services: self.services.clone(),
             configured: self.configured.clone(),
             script_tools: self.script_tools.clone(),
+            skills: Arc::clone(&self.skills),
             catalogue,
             search: Arc::clone(&self.search),
             pipeline,

@@ -163,6 +163,13 @@ impl Hub {
             Some(previous) => Arc::clone(&previous.search),
             None => Arc::new(Engine::open(&config.search, &services.stores)?),
         };
+        let skills = match same("skills") {
+            Some(previous) => Arc::clone(&previous.skills),
+            None => {
+                let folders = config.skills.iter().flatten().map(std::path::PathBuf::as_path);
+                Arc::new(codecall_skills::Folders::open(folders).map_err(Error::Config)?)
+            }
+        };
         services.start_queue.set_places(config.servers.start_at_once);
         let Connected { upstreams, configured, confined, script_tools, is_new } =
             Connected::of(&config, &services, previous, restarted)?;
@@ -212,6 +219,7 @@ impl Hub {
             services,
             configured,
             script_tools,
+            skills,
             catalogue,
             search,
             pipeline,

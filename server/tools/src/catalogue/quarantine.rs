@@ -149,6 +149,31 @@ impl Watch {
         Some(Judge { watch: self, app, before, digests, mode, server, approved, accepted })
     }
 
+    /// Judges an item of an app that is not a tool, such as a skill, by its definition. `own_name` is its name in the list of
+    /// approvals. Returns the item if it waits for approval; an item that is accepted without a question is approved.
+    ///
+    /// # Errors
+    /// The approval cannot be stored.
+    pub async fn judge_item(
+        &self,
+        app: &str,
+        own_name: &str,
+        name: &str,
+        definition: &Value,
+    ) -> Result<Option<Pending>, StoreError> {
+        let Some(&(mode, server)) = self.rules.get(app) else { return Ok(None) };
+        let definition = sorted(definition).to_string();
+        let judged = Judged { app, own_name, name, mode, server, digest: digest(&definition) };
+        match judged.waits(self.store.approved(server).as_deref(), || definition.clone().into_boxed_str()) {
+            Verdict::Approved => Ok(None),
+            Verdict::Accepted(approval) => {
+                self.store.approve(server, Approvals::from_iter([(own_name.to_owned(), approval)])).await?;
+                Ok(None)
+            }
+            Verdict::Waits(pending) => Ok(Some(pending)),
+        }
+    }
+
     /// Returns the apps and own names of the tools that are approved, also those that their servers do not have now.
     #[must_use]
     pub fn approved(&self) -> Vec<(String, String)> {
@@ -209,36 +234,15 @@ impl Judge<'_> {
             Some(_) | None => digest(&canonical(tool)),
         };
         self.digests.insert(tool.name.clone(), (Arc::clone(tool), digest.clone()));
-        let before = self.approved.as_ref().and_then(|approved| approved.get(&tool.name));
-        if before.is_some_and(|before| before.digest == digest) {
-            return None;
+        let judged = Judged { app: self.app, own_name: &tool.name, name, mode: self.mode, server: self.server, digest };
+        match judged.waits(self.approved.as_deref(), || canonical(tool).into_boxed_str()) {
+            Verdict::Approved => None,
+            Verdict::Accepted(approval) => {
+                self.accepted.insert(tool.name.clone(), approval);
+                None
+            }
+            Verdict::Waits(pending) => Some(pending),
         }
-        let definition = canonical(tool).into_boxed_str();
-        let is_revoked = before.is_some_and(is_revocation);
-        let waits = match before {
-            _ if self.approved.is_none() => true,
-            Some(_) if is_revoked => true,
-            None => matches!(self.mode, Quarantine::New | Quarantine::All),
-            Some(_) => matches!(self.mode, Quarantine::Changed | Quarantine::All),
-        };
-        if !waits {
-            self.accepted.insert(tool.name.clone(), Approval { digest, definition });
-            return None;
-        }
-        let approved = before.filter(|_| !is_revoked).map(|before| before.definition.clone());
-        let (app, own_name, server) = (self.app.to_owned(), tool.name.clone(), self.server);
-        let is_known = self.approved.is_some();
-        Some(Pending {
-            name: name.to_owned(),
-            definition,
-            approved,
-            is_revoked,
-            is_known,
-            app,
-            own_name,
-            server,
-            digest,
-        })
     }
 
     /// Ends the decisions. What was accepted without being asked about is approved from now on; the future stores it.
@@ -246,6 +250,58 @@ impl Judge<'_> {
         let Self { watch, app, digests, server, accepted, .. } = self;
         watch.digests.lock().unwrap_or_else(PoisonError::into_inner).insert(app.to_owned(), digests);
         (!accepted.is_empty()).then(|| watch.store.approve(server, accepted))
+    }
+}
+
+/// A definition that is compared with what is approved.
+struct Judged<'a> {
+    app: &'a str,
+    own_name: &'a str,
+    name: &'a str,
+    mode: Quarantine,
+    server: Digest,
+    digest: Box<str>,
+}
+
+/// The result of a comparison.
+enum Verdict {
+    /// A person has approved it.
+    Approved,
+    /// Nobody is asked.
+    Accepted(Approval),
+    /// It waits for approval.
+    Waits(Pending),
+}
+
+impl Judged<'_> {
+    /// Compares it with the approvals of its server; `None`: they are not known yet, so it waits.
+    fn waits(self, approved: Option<&Approvals>, definition: impl FnOnce() -> Box<str>) -> Verdict {
+        let before = approved.and_then(|approved| approved.get(self.own_name));
+        if before.is_some_and(|before| before.digest == self.digest) {
+            return Verdict::Approved;
+        }
+        let definition = definition();
+        let is_revoked = before.is_some_and(is_revocation);
+        let waits = match before {
+            _ if approved.is_none() => true,
+            Some(_) if is_revoked => true,
+            None => matches!(self.mode, Quarantine::New | Quarantine::All),
+            Some(_) => matches!(self.mode, Quarantine::Changed | Quarantine::All),
+        };
+        if !waits {
+            return Verdict::Accepted(Approval { digest: self.digest, definition });
+        }
+        Verdict::Waits(Pending {
+            name: self.name.to_owned(),
+            definition,
+            approved: before.filter(|_| !is_revoked).map(|before| before.definition.clone()),
+            is_revoked,
+            is_known: approved.is_some(),
+            app: self.app.to_owned(),
+            own_name: self.own_name.to_owned(),
+            server: self.server,
+            digest: self.digest,
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use super::readable;
 use codecall_base::hidden::visible;
 use codecall_base::text::truncate;
-use rmcp::model::{MetaObject, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool};
+use rmcp::model::{MetaObject, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Skill, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -41,7 +41,8 @@ pub fn take_oddities(meta: &mut Option<MetaObject>) -> Oddities {
 }
 
 /// The lists other than that of tools: the key of each, and the members without which an entry is of no use.
-pub const OTHERS: [(&str, &[&str]); 5] = [
+pub const OTHERS: [(&str, &[&str]); 6] = [
+    ("skills", &["uri", "frontmatter", "resources"]),
     ("resources", &["uri", "name"]),
     ("resourceTemplates", &["uriTemplate", "name"]),
     ("prompts", &["name"]),
@@ -85,6 +86,7 @@ pub fn entries(members: &Map<String, Value>, key: &str, required: &[&str]) -> Va
         let readable = match key {
             "resources" => readable::<Resource>(&entry, required),
             "resourceTemplates" => readable::<ResourceTemplate>(&entry, required),
+            "skills" => readable::<Skill>(&entry, required),
             "prompts" => readable::<Prompt>(&entry, required),
             "contents" => readable::<ResourceContents>(&entry, required),
             _ => readable::<PromptMessage>(&entry, required),
