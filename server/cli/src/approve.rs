@@ -159,7 +159,7 @@ fn described(tools: &[&Pending], redactor: &Redactor) -> Vec<String> {
 }
 
 /// Describes a tool as a diff between what was approved and what it is.
-fn describe(tool: &Pending, redactor: &Redactor) -> Vec<String> {
+pub(super) fn describe(tool: &Pending, redactor: &Redactor) -> Vec<String> {
     let approved = if tool.approved.is_some() { "approved" } else { "/dev/null" };
     let name = redactor.redact_text(&tool.name);
     let mut out = vec![format!("--- {name} ({approved})"), format!("+++ {name} (now)")];

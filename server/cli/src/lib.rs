@@ -28,6 +28,7 @@ mod secret;
 mod serve;
 mod servers;
 mod shell;
+mod skill;
 mod sources;
 mod status;
 mod store;
@@ -81,6 +82,8 @@ enum Command {
     Tools(Box<tools::Tools>),
     /// Write, check, test and run script tools.
     Tool(tool::Tool),
+    /// List and show skills, approve new and changed ones, install them for a client.
+    Skill(skill::Skill),
     /// Find tools by what they do.
     Search(tools::Search),
     /// Show schemas and usage examples of tools.
@@ -201,6 +204,7 @@ impl CommandLine {
             Command::Replay(replay) => replay.execute().await,
             Command::Check(check) => check.execute(),
             Command::Tools(tools) => tools.execute().await,
+            Command::Skill(skill) => skill.execute().await,
             Command::Tool(tool) => tool.execute().await,
             Command::Search(search) => search.execute().await,
             Command::Describe(describe) => describe.execute().await,

@@ -10,8 +10,10 @@
 #![forbid(unsafe_code)]
 
 mod folders;
+pub mod install;
 pub mod namespace;
 mod text;
 
 pub use folders::Folders;
+pub use rmcp::model::{Skill, SkillResource, SkillResources};
 pub use text::TextSkill;
