@@ -27,6 +27,7 @@ pub use codecall_hub::{Changes, Extensions, Hub, LiveHub, front, hub, meta, otel
 pub use codecall_mcp as mcp;
 pub use codecall_runs as runs;
 pub use codecall_scripts as scripts;
+pub use codecall_skills as skills;
 pub use codecall_store as store;
 pub use codecall_tools::{catalogue, index, pipeline, result_shapes, results, sample, search, signatures};
 pub use codecall_upstream as upstream;

@@ -9,6 +9,7 @@ use codecall_skills::{Skill as SkillEntry, SkillResource, SkillResources, instal
 use codecall_tools::catalogue::Pending;
 use etcetera::home_dir;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -237,7 +238,14 @@ async fn write_skills(
         names.iter().map(|name| find(listing, name)).collect::<Result<Vec<_>, _>>()?
     };
     let (mut lines, mut is_complete) = (Vec::new(), true);
+    let mut written: BTreeMap<&str, &str> = BTreeMap::new();
     for skill in skills {
+        if let Some(first) = written.insert(skill.name(), &skill.uri) {
+            is_complete = false;
+            written.insert(skill.name(), first);
+            output::notice(&format!("{}: it has the name of {first}, which is installed instead", skill.uri));
+            continue;
+        }
         match write_skill(running, skill, folder, force).await {
             Ok(line) => lines.push(line),
             Err(error) => {

@@ -73,6 +73,7 @@ mod search;
 #[cfg(unix)]
 mod secrets;
 #[cfg(unix)]
+mod skills;
 mod starts;
 mod stateless;
 #[cfg(unix)]
