@@ -22,7 +22,7 @@ pub struct Skill {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List all skills, and those that are not served with the reason.
+    /// List all skills, with the reason if one is not served.
     List {
         /// Print JSON.
         #[arg(long)]

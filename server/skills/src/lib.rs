@@ -1,7 +1,7 @@
 //! Skills: instructions for agents with the files that belong to them, as [SEP-2640] serves them over MCP.
 //!
-//! A skill comes from one of three places: a folder ([`Folders`]), a tool that describes itself ([`TextSkill`]), or an
-//! upstream, whose URIs get its app as a namespace ([`namespace`]).
+//! A skill comes from a folder ([`Folders`]), from a tool that describes itself ([`TextSkill`]), or from an upstream.
+//! The URIs of an upstream get its app as a namespace ([`namespace`]).
 //!
 //! This crate does not know which tools exist, nor who asks for skills.
 //!

@@ -1,4 +1,4 @@
-//! Skills of one text: those that describe a tool, and the one about this server.
+//! Skills of one text: descriptions of tools, and one of this server.
 
 use codecall_base::tool::ToolDefinition;
 use rmcp::model::{

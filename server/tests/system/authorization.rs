@@ -329,7 +329,7 @@ async fn a_server_that_changes_its_authorization_server() {
     first.issued().valid.clear();
     first.issued().resource_metadata = json!({"authorization_servers": [second.issuer()]});
     let answer = open_box(&config).await;
-    let expected = format!("its authorization server is now {}, no longer {}", second.issuer(), first.issuer());
+    let expected = format!("its authorization server is now {}, and not {}", second.issuer(), first.issuer());
     assert_eq!(answer["error"]["code"], "LOGIN_REQUIRED", "{answer}");
     assert!(answer.to_string().contains(&expected), "{answer}");
     assert_eq!(first.issued().token_requests.len(), requests);

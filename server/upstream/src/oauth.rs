@@ -333,7 +333,7 @@ impl Authorizer {
             && let Some(issuer) = metadata::other_issuer(self, challenge, &tokens.issuer).await
         {
             let (issuer, before) = (endpoint::printable(&issuer), endpoint::printable(&tokens.issuer));
-            return Err(self.needs_login(&format!("its authorization server is now {issuer}, no longer {before}")));
+            return Err(self.needs_login(&format!("its authorization server is now {issuer}, and not {before}")));
         }
         let Some(refresh) = tokens.refresh_token.clone() else {
             return Err(self.needs_login("the token has expired"));
