@@ -230,6 +230,8 @@ impl Redactor {
         self.redact_value(&mut tool.input_schema);
         tool.output_schema.iter_mut().for_each(|schema| self.redact_value(schema));
         self.redact_members(&mut tool.annotations);
+        tool.icons.iter_mut().for_each(|icon| self.redact_value(icon));
+        self.redact_members(&mut tool.meta);
         for example in &mut tool.examples {
             self.redact_string(&mut example.description);
             self.redact_string(&mut example.code);

@@ -40,6 +40,12 @@ pub struct ToolDefinition {
     pub output_is_advisory: bool,
     /// Annotations of MCP about its behaviour, such as `readOnlyHint`.
     pub annotations: Map<String, Value>,
+    /// Icons for people, as MCP has them.
+    pub icons: Vec<Value>,
+    /// The `_meta` of its server, without the members that are for CodeCall.
+    pub meta: Map<String, Value>,
+    /// How its server wants it to be called, as MCP has it: `{"taskSupport": "optional"}`.
+    pub execution: Option<Value>,
     /// Tags that filters can match.
     pub tags: Vec<String>,
     /// Usage examples from the author of the tool.

@@ -8,7 +8,7 @@ use codecall_hub::meta::{self, MetaTool};
 use codecall_tools::catalogue::Entry;
 use codecall_tools::signatures::SignatureList;
 use rmcp::ErrorData;
-use rmcp::model::{ListToolsResult, MetaObject, Tool};
+use rmcp::model::{Icon, ListToolsResult, MetaObject, Tool};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -103,14 +103,14 @@ fn tool_entry(hub: &Hub, offer: &Offer, name: &str, entry: &Entry) -> Tool {
     let tool = &entry.definition;
     let mut listed = Tool::new(name.to_owned(), tool.description.clone(), Arc::new(object(tool.input_schema.clone())));
     listed.title.clone_from(&tool.title);
+    let icons: Vec<Icon> = tool.icons.iter().filter_map(|icon| serde_json::from_value(icon.clone()).ok()).collect();
+    listed.icons = Some(icons).filter(|icons| !icons.is_empty());
+    listed.meta = Some(MetaObject(tool.meta.clone())).filter(|meta| !meta.0.is_empty());
     if !tool.annotations.is_empty() {
         listed.annotations = serde_json::from_value(Value::Object(tool.annotations.clone())).ok();
     }
-    // Structured content is an object, so a schema of anything else does not apply to it.
-    let structured = tool
-        .output_schema
-        .as_ref()
-        .filter(|schema| hub.config().structured != Structured::Text && schema["type"] == "object");
+    // For clients before 2026-07-28, which take schemas of objects only, rmcp leaves the others out.
+    let structured = tool.output_schema.as_ref().filter(|_| hub.config().structured != Structured::Text);
     listed.output_schema = structured.map(|schema| Arc::new(object(schema.clone())));
     if offer.front == Front::Bridge && listed.output_schema.is_none() && tool.output_schema.is_none() {
         note_seen_result(hub, tool, &mut listed);

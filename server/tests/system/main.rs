@@ -12,6 +12,7 @@ mod cli;
 mod code_execution;
 mod compose;
 mod connections;
+mod definitions;
 mod describe;
 #[cfg(unix)]
 mod durable;

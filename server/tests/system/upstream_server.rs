@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,6 +23,8 @@ const SLOW: Duration = Duration::from_secs(5);
 pub struct UpstreamServer {
     pub address: SocketAddr,
     tools: Arc<Mutex<Vec<Value>>>,
+    /// The results of other methods, and of calls in place of their input.
+    results: Arc<Mutex<BTreeMap<String, Value>>>,
     /// The methods of all requests that were answered; of calls, the name of the tool.
     pub requests: Arc<Mutex<Vec<String>>>,
     check: Check,
@@ -37,8 +40,8 @@ impl UpstreamServer {
     pub async fn start_with(tools: Vec<Value>, routes: Router, check: impl FnOnce(SocketAddr) -> Check) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (tools, requests) = (Arc::new(Mutex::new(tools)), Arc::default());
-        let server = Self { address, tools, requests, check: check(address) };
+        let (tools, requests, results) = (Arc::new(Mutex::new(tools)), Arc::default(), Arc::default());
+        let server = Self { address, tools, results, requests, check: check(address) };
         let router = Router::new().route("/mcp", post(answer)).with_state(server.clone()).merge(routes);
         tokio::spawn(async move { axum::serve(listener, router).await });
         server
@@ -50,6 +53,11 @@ impl UpstreamServer {
 
     pub fn set_tools(&self, tools: Vec<Value>) {
         *self.tools.lock().expect("not poisoned") = tools;
+    }
+
+    /// Sets the result of a method.
+    pub fn answer(&self, method: &str, result: Value) {
+        self.results.lock().expect("not poisoned").insert(method.to_owned(), result);
     }
 
     /// How many calls were answered.
@@ -68,9 +76,11 @@ async fn answer(State(server): State<UpstreamServer>, headers: HeaderMap, body: 
     let params = &message["params"];
     let noted = format!("{method} {}", params["name"].as_str().unwrap_or_default());
     server.requests.lock().expect("not poisoned").push(noted.trim_end().to_owned());
+    let set = server.results.lock().expect("not poisoned").get(method).cloned();
     let result = match method {
+        _ if set.is_some() => set.unwrap_or_default(),
         "initialize" => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
             "serverInfo": {"name": "upstream", "version": "1"},
         }),
         "tools/list" => json!({"tools": *server.tools.lock().expect("not poisoned")}),

@@ -18,6 +18,7 @@ pub mod incoming;
 pub mod inline;
 pub mod mcp;
 mod mend;
+mod metadata;
 pub mod negotiate;
 pub mod notifications;
 pub mod oauth;

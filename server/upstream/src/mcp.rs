@@ -3,6 +3,7 @@
 
 use super::incoming;
 use super::mend;
+use super::metadata;
 use super::notifications::{NotificationRouter, UpstreamNotification};
 use super::questions::{self, Attribution};
 use super::session::Failure;
@@ -167,13 +168,19 @@ pub fn lifecycle_mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
 /// Converts a tool of MCP to a tool definition. `_meta.codecall` may add tags and examples.
 #[must_use]
 pub fn definition(app: &str, mut tool: Tool) -> ToolDefinition {
-    let oddities = mend::take_oddities(&mut tool.meta);
+    let mut oddities = mend::take_oddities(&mut tool.meta);
     let annotations = tool.annotations.and_then(|annotations| serde_json::to_value(annotations).ok());
     let annotations = match annotations {
         Some(Value::Object(members)) => members,
         _ => Map::new(),
     };
-    let extensions = tool.meta.as_ref().and_then(|meta| meta.0.get("codecall")).cloned().unwrap_or_default();
+    let mut meta = tool.meta.map(|meta| meta.0).unwrap_or_default();
+    let extensions = meta.shift_remove("codecall").unwrap_or_default();
+    let execution = meta.shift_remove(incoming::TASK_SUPPORT).map(|support| json!({"taskSupport": support}));
+    let (meta, left_out) = metadata::meta(meta);
+    let (icons, odd_icons) = metadata::icons(tool.icons.unwrap_or_default());
+    let odd = left_out.into_iter().chain(odd_icons);
+    oddities.named.extend(odd.map(|oddity| format!("tool '{}': {oddity}", mend::shown(&tool.name))));
     let list = |key: &str| extensions.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let full_name = match app {
         "" => tool.name.to_string(),
@@ -188,6 +195,9 @@ pub fn definition(app: &str, mut tool: Tool) -> ToolDefinition {
         output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
         output_is_advisory: false,
         annotations,
+        icons: icons.iter().filter_map(|icon| serde_json::to_value(icon).ok()).collect(),
+        meta,
+        execution,
         tags: list("tags").iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
         examples: list("examples").iter().filter_map(|given| example(&full_name, given)).collect(),
         source: "mcp",

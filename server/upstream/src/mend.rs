@@ -6,7 +6,7 @@
 mod content;
 mod listing;
 
-pub use listing::{ODDITIES, take_oddities};
+pub use listing::{ODDITIES, shown, take_oddities};
 
 use rmcp::model::ServerResult;
 use serde::de::DeserializeOwned;

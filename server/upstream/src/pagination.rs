@@ -138,7 +138,7 @@ impl<T: Serialize> Pages<T> {
 }
 
 /// Returns the length of a value as JSON, in bytes.
-fn json_length(value: &impl Serialize) -> usize {
+pub fn json_length(value: &impl Serialize) -> usize {
     struct Counter(usize);
     impl std::io::Write for Counter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

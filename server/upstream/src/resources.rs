@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::mcp;
+use super::metadata::Listed;
 use super::pagination::{Page, list_all};
 use super::session::{Failure, McpServer};
 use super::{BoxFuture, UpstreamNotification};
@@ -265,7 +266,7 @@ impl McpServer {
         list: impl Fn(Peer<RoleClient>, Option<PaginatedRequestParams>) -> Fut,
     ) -> Result<Vec<T>, ErrorData>
     where
-        T: Serialize,
+        T: Serialize + Listed,
         Fut: Future<Output = Result<Page<T>, ServiceError>>,
     {
         let _active = self.active();
@@ -277,7 +278,9 @@ impl McpServer {
         for oddity in &listing.oddities {
             tracing::warn!(app = self.app_id(), "{oddity}");
         }
-        Ok(listing.items)
+        let mut items = listing.items;
+        items.iter_mut().for_each(Listed::clean);
+        Ok(items)
     }
 
     fn failure(&self, failure: Failure) -> ErrorData {

@@ -74,6 +74,7 @@ impl MetaTool for Describe {
                     "properties": {
                         "name": {"type": "string"},
                         "appId": {"type": "string"},
+                        "title": {"type": "string"},
                         "description": {"type": "string"},
                         "inputSchema": {"type": "object"},
                         "outputSchema": {"type": "object"},
@@ -85,6 +86,9 @@ impl MetaTool for Describe {
                         },
                         "note": {"type": "string"},
                         "annotations": {"type": "object"},
+                        "execution": {"type": "object"},
+                        "icons": {"type": "array", "items": {"type": "object"}},
+                        "_meta": {"type": "object"},
                         "usageExamples": {"type": "array", "items": {
                             "type": "object",
                             "properties": {"description": {"type": "string"}, "code": {"type": "string"}},
@@ -243,6 +247,22 @@ fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
     (!near.is_empty()).then(|| format!("There is no tool '{name}'; did you mean {}?", near.join(" or ")))
 }
 
+/// Inserts what is for clients and people. An image in place of an address would be thousands of tokens.
+fn insert_metadata(members: &mut Map<String, Value>, tool: &ToolDefinition) {
+    let is_image = |icon: &&Value| {
+        icon["src"].as_str().is_some_and(|src| src.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")))
+    };
+    let icons: Vec<Value> = tool.icons.iter().filter(|icon| !is_image(icon)).cloned().collect();
+    members.extend(tool.title.as_ref().map(|title| ("title".to_owned(), title.as_str().into())));
+    members.extend(tool.execution.as_ref().map(|execution| ("execution".to_owned(), execution.clone())));
+    if !icons.is_empty() {
+        members.insert("icons".into(), icons.into());
+    }
+    if !tool.meta.is_empty() {
+        members.insert("_meta".into(), tool.meta.clone().into());
+    }
+}
+
 fn describe_entry(hub: &Hub, snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
     let mut value = entry.described();
     let seen = hub.pipeline().result_shapes().of(&entry.definition);
@@ -263,6 +283,9 @@ fn describe_entry(hub: &Hub, snapshot: &Arc<Snapshot>, entry: &Entry, format: Fo
                 members.insert("seenResult".into(), json!({"type": kind, "results": seen.results}));
             }
             (Format::JsonSchema, None) => {}
+        }
+        if format == Format::JsonSchema {
+            insert_metadata(members, &entry.definition);
         }
         let watchdog = hub.config().pool.watchdog;
         let examples = examples::for_tool(hub.executor(), watchdog, snapshot, entry);

@@ -314,6 +314,7 @@ fn canonical(tool: &ToolDefinition) -> String {
         input_schema,
         output_schema,
         annotations,
+        execution,
         tags,
         examples,
         received,
@@ -331,6 +332,10 @@ fn canonical(tool: &ToolDefinition) -> String {
         "tags": tags,
         "examples": examples,
     });
+    // Most tools have none, and stay approved.
+    if let Some(execution) = execution {
+        all["execution"] = execution.clone();
+    }
     // A part that could not be read may change, too.
     if let Some(received) = received {
         all["received"] = received.as_str().into();
@@ -405,6 +410,7 @@ mod tests {
             ToolDefinition { annotations: hints, ..tool.clone() },
             ToolDefinition { output_schema: Some(json!({})), ..tool.clone() },
             ToolDefinition { tags: vec!["x".into()], ..tool.clone() },
+            ToolDefinition { execution: Some(json!({"taskSupport": "required"})), ..tool.clone() },
             ToolDefinition { received: Some("x".into()), ..tool.clone() },
             ToolDefinition { input_schema: json!({"type": "object"}), ..tool },
         ] {

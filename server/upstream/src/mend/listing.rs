@@ -253,7 +253,7 @@ fn cautious(title: Option<&Value>) -> Value {
 }
 
 /// Returns a name as an oddity has it: one line, without hidden text.
-fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     truncate(&visible(name).replace(char::is_control, " "), MAX_NAME_BYTES).to_owned()
 }
 
