@@ -17,8 +17,6 @@ requireFiles('conformance as a client', codecall, node22, SUITE);
 const KNOWN = {
   'auth/dpop': 'Tokens bound to a key (DPoP) are not requested.',
   'auth/dpop-nonce': 'Tokens bound to a key (DPoP) are not requested.',
-  'auth/enterprise-managed-authorization': 'An identity token of a company is not exchanged.',
-  'auth/wif-jwt-bearer': 'A token of a workload is not exchanged.',
 };
 
 // `client` and `not_scored` of the requirements.

@@ -3,6 +3,7 @@
 use super::secrets::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The name of the environment variable of the key that credentials are encrypted with: 32 bytes in base64.
 pub const MASTER_KEY_VARIABLE: &str = "CODECALL_MASTER_KEY";
@@ -28,6 +29,14 @@ pub struct AuthConfig {
     /// The `https` address of a client id metadata document, which is the id of the client where the authorization server
     /// accepts such documents. The document must allow the redirect to `http://127.0.0.1:PORT/callback`.
     pub client_metadata_url: Option<String>,
+    /// The assertion of `jwt_bearer`.
+    pub assertion: Option<Secret>,
+    /// In place of `assertion`: a file that has it, read for each token. The platform of a workload writes it anew.
+    pub assertion_file: Option<PathBuf>,
+    /// The identity provider of a company, where the assertion is its ID token. It exchanges that for an assertion for the
+    /// authorization server (RFC 8693, ID-JAG).
+    #[schemars(extend("x-default" = "none"))]
+    pub identity_provider: Option<IdentityProvider>,
     /// The port of this machine to which the browser returns. Default: any free one.
     #[schemars(range(min = 1, max = 65535), extend("x-default" = "any"))]
     pub redirect_port: Option<u16>,
@@ -39,6 +48,18 @@ pub struct AuthConfig {
     pub allow_private: Vec<String>,
 }
 
+/// The identity provider of a company.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct IdentityProvider {
+    /// The address of its token endpoint.
+    pub token_endpoint: String,
+    /// The id of the client that was registered there for CodeCall.
+    pub client_id: String,
+    /// The secret of that client.
+    pub client_secret: Option<Secret>,
+}
+
 /// The owner of the access to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -48,8 +69,19 @@ pub enum AuthKind {
     Oauth,
     /// That of the client itself, by its id, and its secret or private key.
     ClientCredentials,
+    /// That of a workload, or of a person by the identity provider of a company: an assertion (JWT) is exchanged for a token
+    /// (RFC 7523).
+    JwtBearer,
     /// There is none: the server is used without tokens.
     None,
+}
+
+impl AuthKind {
+    /// Whether tokens are issued without a person who logs in.
+    #[must_use]
+    pub fn is_unattended(self) -> bool {
+        matches!(self, Self::ClientCredentials | Self::JwtBearer)
+    }
 }
 
 impl AuthConfig {
@@ -62,6 +94,19 @@ impl AuthConfig {
         }
         if self.client_secret.is_some() && self.client_private_key.is_some() {
             return Err(format!("{path}: give either 'clientSecret' or 'clientPrivateKey', not both"));
+        }
+        let assertions = usize::from(self.assertion.is_some()) + usize::from(self.assertion_file.is_some());
+        if self.kind == AuthKind::JwtBearer && (self.client_id.is_none() || assertions != 1) {
+            return Err(format!("{path}: 'jwt_bearer' needs 'clientId', and either 'assertion' or 'assertionFile'"));
+        }
+        if self.kind != AuthKind::JwtBearer && (assertions > 0 || self.identity_provider.is_some()) {
+            return Err(format!("{path}: an assertion and 'identityProvider' are for 'type = \"jwt_bearer\"'"));
+        }
+        if let Some(provider) = &self.identity_provider {
+            super::mcp_servers::check_url(&format!("{path}.identityProvider.tokenEndpoint"), &provider.token_endpoint)?;
+            if provider.client_id.is_empty() {
+                return Err(format!("{path}.identityProvider: 'clientId' is missing"));
+            }
         }
         if self.client_metadata_url.as_ref().is_some_and(|url| !url.starts_with("https://")) {
             return Err(format!("{path}.clientMetadataUrl: must begin with https://"));

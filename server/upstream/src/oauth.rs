@@ -5,6 +5,7 @@
 //! speaks with
 //! it, `login` is what a person takes part in.
 
+mod assertion;
 mod challenge;
 mod endpoint;
 mod login;
@@ -186,7 +187,9 @@ impl Authorizer {
         let explained = challenge.explained();
         self.state().wanted = Some(challenge);
         match self.config.kind {
-            AuthKind::ClientCredentials => format!("it refuses the token of the client{explained}"),
+            AuthKind::ClientCredentials | AuthKind::JwtBearer => {
+                format!("it refuses the token of the client{explained}")
+            }
             AuthKind::Oauth | AuthKind::None => self.needs_login(&format!("it refuses the token{explained}")),
         }
     }
@@ -259,13 +262,18 @@ impl Authorizer {
         Ok(tokens)
     }
 
+    /// Makes a token a secret that is redacted everywhere.
+    fn redact_text(&self, secret: &str) {
+        if self.secrets.add(secret).is_err() {
+            tracing::warn!(app = self.app, "a token is too short to be redacted");
+        }
+    }
+
     /// Makes tokens secrets that are redacted everywhere.
     fn redact(&self, tokens: &Tokens) {
         let secrets = [Some(&tokens.access_token), tokens.refresh_token.as_ref(), tokens.client.secret.as_ref()];
         for secret in secrets.into_iter().flatten() {
-            if self.secrets.add(secret).is_err() {
-                tracing::warn!(app = self.app, "a token is too short to be redacted");
-            }
+            self.redact_text(secret);
         }
     }
 
@@ -315,7 +323,7 @@ impl Authorizer {
             return Ok(tokens.access_token.clone());
         }
         let is_insufficient = challenge.as_ref().is_some_and(|challenge| challenge.is_insufficient);
-        if self.config.kind == AuthKind::ClientCredentials {
+        if self.config.kind.is_unattended() {
             return self.as_client(tokens, challenge).await;
         }
         let Some(tokens) = tokens else { return Err(self.needs_login("")) };
@@ -364,7 +372,14 @@ impl Authorizer {
         let Discovered { server, resource, .. } = metadata::discover(self, &challenge).await?;
         self.check_issuer(before.as_deref(), &server)?;
         let client = self.configured_client(&server)?.ok_or("'clientId' is missing")?;
-        let grant = Grant::ClientCredentials { scopes: &scopes };
+        let assertion = match self.config.kind {
+            AuthKind::JwtBearer => Some(self.exchanged_assertion(&server.issuer, &resource, &scopes).await?),
+            AuthKind::ClientCredentials | AuthKind::Oauth | AuthKind::None => None,
+        };
+        let grant = match &assertion {
+            Some(assertion) => Grant::JwtBearer { assertion, scopes: &scopes },
+            None => Grant::ClientCredentials { scopes: &scopes },
+        };
         let answer = self.request_token(&server.token_endpoint, &client, grant, &resource).await;
         let answer = answer.map_err(|error| format!("there is no token for the client: {error}"))?;
         let tokens = answer.into_tokens(&server, client, resource, scopes);
@@ -374,7 +389,9 @@ impl Authorizer {
     /// Refuses to send the secret of a configured client to another authorization server than before: the MCP server alone
     /// says which one that is.
     fn check_issuer(&self, before: Option<&Tokens>, server: &AuthorizationServer) -> Result<(), String> {
-        let has_secret = self.config.client_secret.is_some() || self.config.client_private_key.is_some();
+        let has_secret = self.config.kind.is_unattended()
+            || self.config.client_secret.is_some()
+            || self.config.client_private_key.is_some();
         match before {
             Some(before) if has_secret && self.config.issuer.is_none() && before.issuer != server.issuer => {
                 let (issuer, before) = (endpoint::printable(&server.issuer), endpoint::printable(&before.issuer));
@@ -408,7 +425,7 @@ impl Authorizer {
                 issuer: tokens.issuer.clone(),
                 scopes: tokens.scopes.iter().cloned().collect(),
                 expires_in: tokens.expires_at.map(|at| at.saturating_sub(now())),
-                is_renewable: tokens.refresh_token.is_some() || self.config.kind == AuthKind::ClientCredentials,
+                is_renewable: tokens.refresh_token.is_some() || self.config.kind.is_unattended(),
             },
         })
     }

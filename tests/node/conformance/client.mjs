@@ -23,6 +23,11 @@ const AUTH = {
   'auth/basic-cimd': () => ({ clientMetadataUrl: 'https://conformance-test.local/client-metadata.json' }),
   'auth/pre-registration': () => ({ clientId: context.client_id, clientSecret: context.client_secret }),
   'auth/client-credentials-jwt': () => ({ type: 'client_credentials', clientId: context.client_id, clientPrivateKey: context.private_key_pem }),
+  'auth/wif-jwt-bearer': () => ({ type: 'jwt_bearer', clientId: context.client_id, assertion: context.valid_jwt }),
+  'auth/enterprise-managed-authorization': () => ({
+    type: 'jwt_bearer', clientId: context.client_id, clientSecret: context.client_secret, assertion: context.idp_id_token,
+    identityProvider: { tokenEndpoint: context.idp_token_endpoint, clientId: context.idp_client_id },
+  }),
   'auth/client-credentials-basic': () => ({ type: 'client_credentials', clientId: context.client_id, clientSecret: context.client_secret }),
 };
 const auth = AUTH[scenario]?.();

@@ -1,5 +1,6 @@
 //! Requests to an authorization server: tokens, revocation, registration, device authorization.
 
+use super::login::joined;
 use super::metadata::AuthorizationServer;
 use super::{Authorizer, Tokens, now};
 use crate::openapi::client::{Client, Refusal};
@@ -20,6 +21,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 256 << 10;
 /// Maximum length of a text of a server in a message, in bytes.
 const MAX_SHOWN_BYTES: usize = 200;
+/// The grant of an assertion (RFC 7523).
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// How long an assertion of a client is valid, in seconds.
 const ASSERTION_SECONDS: u64 = 60;
 
@@ -40,6 +43,7 @@ pub enum Grant<'a> {
     Code { code: &'a str, verifier: &'a str, redirect: &'a str },
     Refresh { token: &'a str },
     ClientCredentials { scopes: &'a BTreeSet<String> },
+    JwtBearer { assertion: &'a str, scopes: &'a BTreeSet<String> },
     Device { code: &'a str },
 }
 
@@ -172,12 +176,12 @@ impl Authorizer {
             ],
             Grant::Refresh { token } => vec![("grant_type", "refresh_token"), ("refresh_token", token)],
             Grant::ClientCredentials { scopes: wanted } => {
-                scopes = wanted.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-                let mut form = vec![("grant_type", "client_credentials")];
-                if !scopes.is_empty() {
-                    form.push(("scope", &scopes));
-                }
-                form
+                scopes = joined(wanted);
+                with_scope(vec![("grant_type", "client_credentials")], &scopes)
+            }
+            Grant::JwtBearer { assertion, scopes: wanted } => {
+                scopes = joined(wanted);
+                with_scope(vec![("grant_type", JWT_BEARER), ("assertion", assertion)], &scopes)
             }
             Grant::Device { code } => {
                 vec![("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code)]
@@ -264,7 +268,7 @@ impl Authorizer {
         })
     }
 
-    async fn post_form<T: serde::de::DeserializeOwned>(
+    pub(super) async fn post_form<T: serde::de::DeserializeOwned>(
         &self,
         endpoint: &str,
         client: &ClientAuth,
@@ -310,6 +314,14 @@ impl Authorizer {
     fn check_endpoint(&self, endpoint: &str) -> Result<Url, String> {
         self.check_address("an endpoint of the authorization server", endpoint)
     }
+}
+
+/// Returns a form with a scope, if there is one.
+pub fn with_scope<'a>(mut form: Vec<(&'a str, &'a str)>, scope: &'a str) -> Vec<(&'a str, &'a str)> {
+    if !scope.is_empty() {
+        form.push(("scope", scope));
+    }
+    form
 }
 
 /// Returns a form with the assertion of the client.

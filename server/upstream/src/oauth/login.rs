@@ -59,7 +59,7 @@ impl Authorizer {
             return Err("its configuration has an 'Authorization' header, which is used in place of a login".into());
         }
         let challenge = self.ask().await?;
-        if self.config.kind == AuthKind::ClientCredentials {
+        if self.config.kind.is_unattended() {
             return self.as_client(None, challenge).await.map(drop);
         }
         let is_asked = challenge.is_some();
@@ -288,7 +288,8 @@ impl Authorizer {
     }
 }
 
-fn joined(scopes: &BTreeSet<String>) -> String {
+/// Returns scopes as requests have them.
+pub fn joined(scopes: &BTreeSet<String>) -> String {
     scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
