@@ -20,6 +20,11 @@ use std::time::Duration;
 /// Work that takes no longer than this needs no check of the clock before it.
 const UNNOTICED: Duration = Duration::from_millis(1);
 
+/// Proof of a charge: whoever has one may read data of a script in proportion to what was charged. Only a charge makes
+/// one, so a function without a charge of its own takes that of its caller as a parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Charge(());
+
 /// Usage and limits of a run.
 pub struct Meter {
     /// Steps until the next settling; due below zero.
@@ -103,22 +108,25 @@ impl Meter {
 
     /// Charges `units` of work of a built-in function: items, characters, entries.
     #[inline]
-    pub fn work(&mut self, units: usize) -> Result<()> {
+    pub fn work(&mut self, units: usize) -> Result<Charge> {
         self.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
-        if self.fuel < 0 { self.settle(true) } else { Ok(()) }
+        if self.fuel < 0 {
+            self.settle(true)?;
+        }
+        Ok(Charge(()))
     }
 
     /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: it cannot be
     /// interrupted, so it does not begin if the time left is too short.
-    pub fn charge_piece(&mut self, steps: usize, nanos: u64) -> Result<()> {
-        self.work(steps)?;
+    pub fn charge_piece(&mut self, steps: usize, nanos: u64) -> Result<Charge> {
+        let charge = self.work(steps)?;
         let needed = Duration::from_nanos((steps as u64).saturating_mul(nanos));
         if needed < UNNOTICED {
-            return Ok(());
+            return Ok(charge);
         }
         let limit_ms = self.limits.timeout_ms;
         if self.timer.script_time() + needed <= Duration::from_millis(limit_ms) {
-            return Ok(());
+            return Ok(charge);
         }
         Err(timed_out(limit_ms))
     }

@@ -41,7 +41,7 @@ impl Patterns {
 
     /// How an item is joined to those before it: its index, which is not 0, the number of items, and its text in UTF-8,
     /// of which the first bytes matter.
-    pub fn join(&self, index: usize, count: usize, item: &[u8]) -> Join {
+    pub fn between(&self, index: usize, count: usize, item: &[u8]) -> Join {
         let pattern = match index {
             _ if index + 1 == count && count == 2 => self.fitting(self.two, item),
             _ if index + 1 == count => self.fitting(self.end, item),
@@ -95,7 +95,7 @@ mod tests {
         let patterns = Patterns::new(data, kind, 0);
         let mut out = items[0].to_owned();
         for (index, item) in items.iter().enumerate().skip(1) {
-            let Join { before, between, behind } = patterns.join(index, items.len(), item.as_bytes());
+            let Join { before, between, behind } = patterns.between(index, items.len(), item.as_bytes());
             out = [before, &out, between, item, behind].concat();
         }
         out

@@ -17,6 +17,7 @@ use crate::builtins::function;
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
 use crate::heap::Yields;
+use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
@@ -216,10 +217,10 @@ fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if vm.heap.is_sparse(array) {
         return sparse::includes(vm, array, target, from..length).map(Value::bool);
     }
-    if !charge_search(vm, array, target)? {
+    let Some(charge) = charge_search(vm, array, target)? else {
         return Ok(Value::bool(search(vm, array, target, from..length)?.is_some()));
-    }
-    let items = vm.heap.items(array).get(from..).unwrap_or_default(); // charged: above
+    };
+    let items = vm.heap.read_items(array, charge).get(from..).unwrap_or_default();
     Ok(Value::bool(match target {
         Value::UNDEFINED => items.iter().any(|&item| item == target || item == Value::HOLE),
         _ => items.iter().any(|&item| vm.is_same(item, target, true)),
@@ -238,8 +239,8 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this, length)?;
     let found = if vm.heap.is_sparse(array) {
         sparse::find(vm, array, target, from..length, false)?
-    } else if charge_search(vm, array, target)? {
-        let items = vm.heap.items(array).get(from..).unwrap_or_default(); // charged: above
+    } else if let Some(charge) = charge_search(vm, array, target)? {
+        let items = vm.heap.read_items(array, charge).get(from..).unwrap_or_default();
         items.iter().position(|&item| vm.is_same(item, target, false)).map(|index| from + index)
     } else {
         search(vm, array, target, from..length)?
@@ -267,8 +268,8 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this, length)?;
     let found = if vm.heap.is_sparse(array) {
         sparse::find(vm, array, target, 0..end, true)?
-    } else if charge_search(vm, array, target)? {
-        let items = vm.heap.items(array); // charged: above
+    } else if let Some(charge) = charge_search(vm, array, target)? {
+        let items = vm.heap.read_items(array, charge);
         items[..end.min(items.len())].iter().rposition(|&item| vm.is_same(item, target, false))
     } else {
         search(vm, array, target, (0..end.min(length)).rev())?
@@ -327,8 +328,8 @@ fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if vm.heap.is_sparse(array) {
         return sparse::slice(vm, array, from..to.max(from));
     }
-    let mut items = counted(vm, to.saturating_sub(from))?;
-    items.extend_from_slice(vm, vm.heap.items(array).get(from..to).unwrap_or_default())?; // charged: by counted
+    let (mut items, charge) = counted(vm, to.saturating_sub(from))?;
+    items.extend_from_slice(vm, vm.heap.read_items(array, charge).get(from..to).unwrap_or_default())?;
     Ok(vm.heap.array_of(items))
 }
 
@@ -353,8 +354,8 @@ fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let length = vm.length_of(this)? as usize;
     let array = as_dense(vm, this, length)?;
-    let mut items = counted(vm, length)?;
-    items.extend(vm, vm.heap.items(array).iter().rev().map(|&item| filled(item)))?; // charged: by counted
+    let (mut items, charge) = counted(vm, length)?;
+    items.extend(vm, vm.heap.read_items(array, charge).iter().rev().map(|&item| filled(item)))?;
     Ok(vm.heap.array_of(items))
 }
 
@@ -363,8 +364,8 @@ fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let (from, removed) = splice_range(vm, arguments, length)?;
     let array = as_dense(vm, this, length)?;
     let added = arguments.get(2..).unwrap_or_default();
-    let mut spliced = counted(vm, length - removed + added.len())?;
-    let items = vm.heap.items(array); // charged: by counted
+    let (mut spliced, charge) = counted(vm, length - removed + added.len())?;
+    let items = vm.heap.read_items(array, charge);
     spliced.extend(vm, items[..from].iter().map(|&item| filled(item)))?;
     spliced.extend_from_slice(vm, added)?;
     spliced.extend(vm, items[from + removed..].iter().map(|&item| filled(item)))?;
@@ -397,8 +398,8 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
     let array = as_dense(vm, this, length as usize)?;
-    let mut items = counted(vm, length as usize)?;
-    items.extend(vm, vm.heap.items(array).iter().map(|&item| filled(item)))?; // charged: by counted
+    let (mut items, charge) = counted(vm, length as usize)?;
+    items.extend(vm, vm.heap.read_items(array, charge).iter().map(|&item| filled(item)))?;
     if let Some(item) = items.get_mut(position as usize) {
         *item = arg(arguments, 1);
     }
@@ -453,13 +454,14 @@ fn filled(item: Value) -> Value {
 /// Reserve memory for items, and charge for filling it.
 fn room(vm: &mut Vm, items: usize) -> Result<()> {
     vm.reserve(items.saturating_mul(8))?;
-    vm.work(items / 8)
+    vm.work(items / 8)?;
+    Ok(())
 }
 
 /// An empty list with room for so many items, charged for.
-fn counted(vm: &mut Vm, items: usize) -> Result<Buffer<Value>> {
-    vm.work(items / 8)?;
-    Buffer::with_capacity(vm, items)
+fn counted(vm: &mut Vm, items: usize) -> Result<(Buffer<Value>, Charge)> {
+    let charge = vm.work(items / 8)?;
+    Ok((Buffer::with_capacity(vm, items)?, charge))
 }
 
 fn new_holes(vm: &mut Vm, length: f64) -> Result {
@@ -530,13 +532,14 @@ fn copy_items(vm: &mut Vm, source: Value, length: usize, missing: Value) -> Resu
 
 /// Charge for comparing a value with all items of an array, if each comparison is cheap. Gives whether it is: long
 /// strings and BigInts are compared by [`search`].
-fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<bool> {
-    vm.work(vm.heap.length(array) / 4)?;
-    Ok(match target.kind() {
+fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<Option<Charge>> {
+    let charge = vm.work(vm.heap.length(array) / 4)?;
+    let is_short = match target.kind() {
         Kind::String => vm.heap.str(target).bytes <= 64,
-        Kind::BigInt => vm.heap.bigints[target.index()].bits() <= 512, // bounded: a number
+        Kind::BigInt => vm.heap.bigint_bits(target) <= 512,
         _ => true,
-    })
+    };
+    Ok(is_short.then_some(charge))
 }
 
 /// The first position of those at which an item is the same as a long text or BigInt; each comparison is charged for.

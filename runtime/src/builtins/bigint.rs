@@ -9,8 +9,8 @@ use crate::heap::Class;
 use crate::value::numeric::number_text;
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
-use num_bigint::BigInt;
-use num_traits::{FromPrimitive as _, Signed as _};
+use num_bigint::{BigInt, Sign};
+use num_traits::FromPrimitive as _;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -58,8 +58,7 @@ fn as_int_n(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `BigInt.asUintN(bits, bigint)`
 fn as_uint_n(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (bits, value) = wrap_arguments(vm, arguments)?;
-    // bounded: the sign is known
-    if fits(vm, value, bits) && !vm.heap.bigints[value.index()].is_negative() {
+    if fits(vm, value, bits) && vm.heap.bigint_sign(value) != Sign::Minus {
         return Ok(value);
     }
     let low = low_bits(vm, value, bits)?;
@@ -77,8 +76,7 @@ fn wrap_arguments(vm: &mut Vm, arguments: &[Value]) -> Result<(u64, Value)> {
 
 /// Whether an integer surely fits so many bits, with its sign.
 fn fits(vm: &Vm, value: Value, bits: u64) -> bool {
-    // bounded: the number of bits is known
-    vm.heap.bigints[value.index()].bits() < bits
+    vm.heap.bigint_bits(value) < bits
 }
 
 /// An integer modulo a power of two.
@@ -87,10 +85,9 @@ fn low_bits(vm: &mut Vm, value: Value, bits: u64) -> Result<BigInt> {
         return Err(too_big(vm));
     }
     let _room = vm.heap.hold(bits as usize / 2)?;
-    vm.work((bits / 512) as usize + limbs(vm, value) / 8)?;
+    let charge = vm.work((bits / 512) as usize + limbs(vm, value) / 8)?;
     let mask = (BigInt::from(1) << bits) - 1;
-    // charged: above
-    Ok(&vm.heap.bigints[value.index()] & mask)
+    Ok(vm.heap.read_bigint(value, charge) & mask)
 }
 
 /// `bigint.toString(radix)`

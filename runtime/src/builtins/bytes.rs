@@ -203,8 +203,8 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "copyWithin")?;
     let count = end.min(length).saturating_sub(from).min(length.saturating_sub(to));
     if count > 0 {
-        vm.heap.charge_bytes(count)?;
-        vm.heap.view_bytes_mut(this).copy_within(from..from + count, to); // charged: above
+        let charge = vm.heap.charge_bytes(count)?;
+        vm.heap.write_view(this, charge).copy_within(from..from + count, to);
     }
     Ok(this)
 }
@@ -221,9 +221,8 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let to = vm.to_position(arg(arguments, 2), length, length)?;
     let length = validate(vm, this, "fill")?;
-    vm.heap.charge_bytes(to.saturating_sub(from))?;
-    // charged: above
-    if let Some(bytes) = vm.heap.view_bytes_mut(this).get_mut(from..to.min(length)) {
+    let charge = vm.heap.charge_bytes(to.saturating_sub(from))?;
+    if let Some(bytes) = vm.heap.write_view(this, charge).get_mut(from..to.min(length)) {
         bytes.fill(byte);
     }
     Ok(this)
@@ -276,8 +275,7 @@ fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         if index > 0 {
             out.extend_from_slice(vm, separator)?;
         }
-        // charged: above
-        if let Some(&byte) = vm.heap.view_bytes(this).get(index) {
+        if let Some(byte) = vm.heap.view_byte(this, index) {
             out.extend_from_slice(vm, number.format(f64::from(byte)).as_bytes())?;
         }
     }
@@ -306,8 +304,8 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 fn reverse(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let length = validate(vm, this, "reverse")?;
-    vm.heap.charge_bytes(length)?;
-    vm.heap.view_bytes_mut(this).reverse(); // charged: above
+    let charge = vm.heap.charge_bytes(length)?;
+    vm.heap.write_view(this, charge).reverse();
     Ok(this)
 }
 
@@ -443,9 +441,9 @@ fn bytes(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$sortBytes(view)`: sort in ascending order.
 fn sort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let view = arg(arguments, 0);
-    vm.heap.charge_bytes(4 * vm.heap.view_length(view))?;
+    let charge = vm.heap.charge_bytes(4 * vm.heap.view_length(view))?;
     let mut counts = [0_usize; 256];
-    let bytes = vm.heap.view_bytes_mut(view); // charged: above
+    let bytes = vm.heap.write_view(view, charge);
     bytes.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
     let mut rest = bytes;
     for (byte, count) in (0..=u8::MAX).zip(counts) {
@@ -544,7 +542,7 @@ fn bytes_from(vm: &mut Vm, source: Value) -> Result {
 /// A copy of what there is between two positions of a view or buffer.
 fn part(vm: &mut Vm, source: Value, from: usize, to: usize) -> Result<Buffer<u8>> {
     vm.heap.charge_bytes(to.saturating_sub(from))?;
-    let present = vm.heap.view_bytes(source).len(); // charged: a number
+    let present = vm.heap.byte_length(source);
     vm.heap.charged_view_copy(source, from.min(present)..to.min(present).max(from.min(present)))
 }
 

@@ -283,9 +283,9 @@ fn clear(vm: &mut Vm, map: Value) -> Result {
 /// Charge for hashing and comparing a key.
 pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
     match key.kind() {
-        Kind::String => vm.heap.charge_bytes(vm.heap.str(key).bytes as usize),
+        Kind::String => vm.heap.charge_string(key).map(drop),
         Kind::BigInt => vm.heap.charged_bigint(key).map(drop),
-        _ => vm.work(1),
+        _ => vm.work(1).map(drop),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::builtins::tool;
 use crate::eval::vm::Vm;
 use crate::heap::block;
 use crate::interface::error_code::ErrorCode;
+use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::value::atom::Atom;
 use crate::value::thrown::{Result, Thrown};
@@ -88,7 +89,7 @@ fn log_line(vm: &mut Vm, prefix: &str, text: &str) -> Result {
 }
 
 /// An error where text of so many bytes is more than a script may log.
-fn check_line(vm: &mut Vm, bytes: usize) -> Result<()> {
+fn check_line(vm: &mut Vm, bytes: usize) -> Result<Charge> {
     let limit = vm.heap.meter.limits.max_console_bytes as usize;
     if bytes > limit { Err(too_much(limit)) } else { vm.heap.charge_bytes(bytes) }
 }
@@ -96,9 +97,9 @@ fn check_line(vm: &mut Vm, bytes: usize) -> Result<()> {
 /// The text of a string that is logged; an error, before anything is read, where it is too long.
 fn line_text(vm: &mut Vm, string: Value) -> Result<String> {
     let bytes = vm.heap.str(string).bytes as usize;
-    check_line(vm, bytes)?;
+    let charge = check_line(vm, bytes)?;
     vm.reserve(4 * bytes)?;
-    Ok(vm.heap.text(string).into_owned()) // charged: above
+    Ok(vm.heap.read_text(string, charge).into())
 }
 
 /// How `console` prints objects.

@@ -55,9 +55,9 @@ fn get_random_values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if length > MAX_RANDOM_BYTES {
         return Err(dom_exception::exception(vm, "QuotaExceededError", "The requested length exceeds 65,536 bytes"));
     }
-    vm.work(1 + length / 8)?;
+    let charge = vm.work(1 + length / 8)?;
     let Vm { heap, random, .. } = vm;
-    let bytes = heap.view_bytes_mut(view); // charged: above
+    let bytes = heap.write_view(view, charge);
     bytes.iter_mut().for_each(|byte| *byte = (random.next() * 256.0) as u8);
     Ok(view)
 }
@@ -141,12 +141,12 @@ const PIECE: usize = 16 << 10;
 const DIGESTED_A_STEP: usize = 8;
 
 fn digest_of<D: Digest>(vm: &mut Vm, data: Value) -> Result<Buffer<u8>> {
-    let length = vm.heap.view_bytes(data).len(); // charged: a number
+    let length = vm.heap.byte_length(data);
     let mut state = D::new();
     for from in (0..length).step_by(PIECE) {
         let to = length.min(from + PIECE);
-        vm.work((to - from) / DIGESTED_A_STEP)?;
-        state.update(&vm.heap.view_bytes(data)[from..to]); // charged: above
+        let charge = vm.work((to - from) / DIGESTED_A_STEP)?;
+        state.update(&vm.heap.read_view(data, charge)[from..to]);
     }
     vm.work(16)?;
     let mut digest = Buffer::new();

@@ -212,8 +212,8 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let room = vm.heap.view_length(target);
     let length = room.min(vm.heap.str(text).bytes as usize);
-    vm.heap.charge_bytes(3 * length)?;
-    let bytes = vm.heap.bytes(text); // charged: above
+    let charge = vm.heap.charge_bytes(3 * length)?;
+    let bytes = vm.heap.read_bytes(text, charge);
     let (mut read, mut written) = (0, 0);
     while let Some((point, length)) = first_code_point(&bytes[written..])
         && written + length <= room
@@ -224,7 +224,7 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut copy = Buffer::new();
     copy.extend_from_slice(vm, &bytes[..written])?;
     vm.heap.replace_surrogates(&mut copy)?;
-    let room = vm.heap.view_bytes_mut(target); // charged: above
+    let room = vm.heap.write_view(target, charge);
     if let Some(part) = room.get_mut(..written) {
         part.copy_from_slice(&copy);
     }
@@ -257,7 +257,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let stream = flag(vm, options, "stream")?;
     check_input(vm, this, source, options, stream)?;
     // Reading the option may have run a function that resized the buffer.
-    let length = if source.is_undefined() { 0 } else { vm.heap.view_bytes(source).len() }; // charged: a number
+    let length = if source.is_undefined() { 0 } else { vm.heap.byte_length(source) };
     let Some(state) = vm.heap.slots_mut::<Decoding>(this) else {
         return Ok(Value::UNDEFINED);
     };
@@ -269,9 +269,9 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut from = 0;
     loop {
         let to = length.min(from + PIECE);
-        vm.heap.charge_bytes((to - from) * 4)?;
+        let charge = vm.heap.charge_bytes((to - from) * 4)?;
         let last = to == length;
-        let bytes = if length == 0 { &[][..] } else { vm.heap.view_bytes(source) }; // charged: above
+        let bytes = if length == 0 { &[][..] } else { vm.heap.read_view(source, charge) };
         room.clear();
         if !decoder.decode(&bytes[from..to], last && !stream, &mut room) && fatal {
             let message = format!("The encoded data was not valid for encoding {name}"); // bounded: a name of ours

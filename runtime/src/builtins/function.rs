@@ -34,11 +34,11 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         _ => (this, arg(arguments, 0), None),
     };
     let count = before.map_or(1, |own| vm.heap.length(own)) + first.len();
-    vm.work(count)?;
+    let charge = vm.work(count)?;
     let mut own = Buffer::with_capacity(vm, count)?;
     own.push(vm, name)?;
     if let Some(before) = before {
-        own.extend_from_slice(vm, &vm.heap.items(before)[1..])?; // charged: above
+        own.extend_from_slice(vm, &vm.heap.read_items(before, charge)[1..])?;
     }
     own.extend_from_slice(vm, first)?;
     let own = vm.heap.array_of(own);

@@ -46,8 +46,8 @@ fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut digits = Buffer::with_capacity(vm, bytes)?;
     let mut is_base64 = true;
     for from in (0..bytes).step_by(PIECE) {
-        vm.work(PIECE / BYTES_A_STEP)?;
-        let bytes = vm.heap.bytes(input); // charged: above
+        let charge = vm.work(PIECE / BYTES_A_STEP)?;
+        let bytes = vm.heap.read_bytes(input, charge);
         let piece = &bytes[from..bytes.len().min(from + PIECE)];
         is_base64 &= piece.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte) || is_blank(*byte));
         digits.extend(vm, piece.iter().copied().filter(|byte| !is_blank(*byte)))?;

@@ -21,6 +21,7 @@ use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::promise::State;
 use crate::heap::{Entry, Yields, block};
 use crate::interface::error_code::ErrorCode;
+use crate::meter::Charge;
 use crate::meter::buffer::{Buffer, Hold};
 use crate::value::atom::known;
 use crate::value::family::Family;
@@ -154,13 +155,13 @@ impl Inspector<'_> {
 
     fn primitive(&mut self, value: Value) -> Result<String> {
         let text = match value.kind() {
-            Kind::String => self.string(value),
+            Kind::String => self.string(value)?,
             Kind::Number if value.as_number() == 0.0 && value.as_number().is_sign_negative() => "-0".into(),
             Kind::Number => number_text(value.as_number()),
             Kind::BigInt => {
                 let digits = self.vm.to_string(value)?;
                 self.check(self.vm.heap.str(digits).bytes as usize)?;
-                format!("{}n", self.vm.heap.text(digits)) // charged: above
+                self.vm.heap.charged_string(digits)? + "n"
             }
             Kind::Null => "null".into(),
             Kind::Boolean => (if value == Value::TRUE { "true" } else { "false" }).into(),
@@ -199,9 +200,9 @@ impl Inspector<'_> {
     }
 
     /// The part of a long string that is shown; only that much is read.
-    fn beginning(&mut self, string: Value) -> Value {
-        let bytes = self.vm.heap.bytes(string); // bounded: one character is looked at
+    fn beginning(&mut self, string: Value, charge: Charge) -> Value {
         // No code unit takes more than three bytes.
+        let bytes = self.vm.heap.read_bytes(string, charge);
         let mut end = bytes.len().min(3 * MAX_STRING + 3);
         while end < bytes.len() && bytes[end] & 0xC0 == 0x80 {
             end -= 1;
@@ -210,11 +211,11 @@ impl Inspector<'_> {
         self.vm.heap.new_utf16(&units[..MAX_STRING])
     }
 
-    fn string(&mut self, string: Value) -> String {
+    fn string(&mut self, string: Value) -> Result<String> {
+        let charge = self.vm.heap.charge_bytes((self.vm.heap.str(string).bytes as usize).min(3 * MAX_STRING))?;
         let length = self.vm.heap.str(string).units as usize;
-        let shown = if length > MAX_STRING { self.beginning(string) } else { string };
-        // bounded: by MAX_STRING, to the end
-        let bytes = self.vm.heap.bytes(shown);
+        let shown = if length > MAX_STRING { self.beginning(string, charge) } else { string };
+        let bytes = self.vm.heap.read_bytes(shown, charge);
         let length = length.min(MAX_STRING);
         let mut out = if length > 16 && length + self.indent + 4 > self.options.columns {
             let lines = bytes.split_inclusive(|&byte| byte == b'\n').map(text::quoted);
@@ -228,7 +229,7 @@ impl Inspector<'_> {
             1 => out.push_str("... 1 more character"),
             left => out.extend(["... ", &left.to_string(), " more characters"]),
         }
-        out
+        Ok(out)
     }
 
     fn object(&mut self, object: Value, depth: usize) -> Result<String> {
@@ -485,10 +486,11 @@ impl Inspector<'_> {
         let length = self.vm.heap.length(array);
         let shown = length.min(self.options.items);
         let (mut output, mut at) = (Output::default(), 0);
+        let mut charge = self.vm.work(1)?;
         while at < length && output.parts.len() < shown {
-            let holes = self.holes(array, at);
+            let holes = self.holes(array, at, charge);
             if holes > 0 {
-                self.vm.work(if self.vm.heap.is_sparse(array) { 1 } else { holes / 16 })?;
+                charge = self.vm.work(if self.vm.heap.is_sparse(array) { 1 } else { holes / 16 })?;
                 let text = format!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" }); // bounded: a number
                 output.push(self.vm, text)?;
                 at += holes;
@@ -508,13 +510,12 @@ impl Inspector<'_> {
     }
 
     /// How many holes an array has from an index on.
-    fn holes(&self, array: Value, at: usize) -> usize {
+    fn holes(&self, array: Value, at: usize, charge: Charge) -> usize {
         let heap = &self.vm.heap;
         if heap.is_sparse(array) {
-            let next = heap.sparse_items(array, at..usize::MAX).next(); // bounded: one
-            return next.map_or(heap.length(array), |(index, _)| index as usize) - at;
+            return heap.first_sparse(array, at..usize::MAX).map_or(heap.length(array), |index| index as usize) - at;
         }
-        let items = &heap.items(array)[at..]; // charged: by the caller
+        let items = &heap.read_items(array, charge)[at..];
         items.iter().take_while(|&&item| item == Value::HOLE).count()
     }
 
@@ -523,7 +524,7 @@ impl Inspector<'_> {
         let length = self.vm.heap.view_length(view);
         let mut output = Output::default();
         for index in 0..length.min(self.options.items) {
-            let byte = self.vm.heap.view_bytes(view).get(index).copied().unwrap_or(0); // bounded: by options.items
+            let byte = self.vm.heap.view_byte(view, index).unwrap_or(0);
             let text = self.print(number_text(f64::from(byte)))?;
             output.push(self.vm, text)?;
         }
@@ -552,8 +553,9 @@ impl Inspector<'_> {
         if is_detached {
             output.push(self.vm, "(detached)".into())?;
         } else if shows_bytes {
-            let bytes = self.vm.heap.view_bytes(buffer); // bounded: by options.items
-            let shown = &bytes[..length.min(self.options.items)];
+            let shown = length.min(self.options.items);
+            let charge = self.vm.heap.charge_bytes(shown)?;
+            let shown = &self.vm.heap.read_view(buffer, charge)[..shown];
             let digits: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect(); // bounded: the same
             let mut text = format!("[Uint8Contents]: <{}", digits.join(" ")); // bounded: the same
             if let Some(left @ 1..) = length.checked_sub(self.options.items) {

@@ -125,7 +125,8 @@ const MAX_OPTION_BYTES: usize = 256;
 /// An option as text. One that is too long to be valid is cut, for messages.
 pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     let string = vm.to_string(value)?;
-    let bytes = vm.heap.bytes(string); // charged: by a bound on what is read of it
+    // With the rest of the character at the end.
+    let bytes = vm.heap.first_bytes::<{ MAX_OPTION_BYTES + 4 }>(string);
     let mut end = bytes.len().min(MAX_OPTION_BYTES);
     // A character is not cut in two.
     while end < bytes.len() && end > 0 && bytes[end] & 0xC0 == 0x80 {

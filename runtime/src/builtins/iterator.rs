@@ -169,7 +169,7 @@ pub fn next_item(vm: &mut Vm, source: Value, yields: Yields, position: usize) ->
         let Some(range) = vm.heap.view_range(source) else {
             return Err(super::bytes::detached(vm, "%ArrayIteratorPrototype%.next"));
         };
-        let byte = vm.heap.view_bytes(source).get(position).copied(); // charged: by the caller
+        let byte = vm.heap.view_byte(source, position);
         return Ok(byte.filter(|_| position < range.len()).map(|byte| {
             let (key, item) = (Value::number(position as f64), Value::number(f64::from(byte)));
             (vm.yielded(yields, key, item), position + 1)

@@ -65,9 +65,8 @@ fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
     Ok(match space.kind() {
         Kind::Number if space.as_number() > 0.0 => Some(b" ".repeat(vm.to_integer(space)?.min(10.0) as usize)),
         Kind::String if vm.heap.str(space).units > 0 => {
-            let bytes = vm.heap.bytes(space); // bounded: by what is looked at
             // Ten code units are in so many bytes, all of the last character included.
-            let units = to_utf16(&bytes[..bytes.len().min(40)]);
+            let units = to_utf16(vm.heap.first_bytes::<40>(space));
             // V8 stops at a character 0.
             let end = units.iter().take(10).position(|&unit| unit == 0).unwrap_or(units.len().min(10));
             let mut indent = b"".into();

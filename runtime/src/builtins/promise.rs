@@ -387,7 +387,7 @@ fn collect_part(vm: &mut Vm, function: Value, value: Value) -> Option<(Value, Va
         return None;
     }
     vm.heap.native_closures[function.index()].data[0] = Value::UNDEFINED;
-    let [result, collected, ..] = *vm.heap.items(state) else { return None }; // bounded: five
+    let [result, collected] = vm.heap.first_items(state)?;
     if vm.heap.at(collected, index.as_number() as usize) != Some(Value::HOLE) {
         // Both functions of an item of `allSettled` were called.
         return None;

@@ -88,8 +88,7 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         _ if flags.is_undefined() => Flags::default(),
         _ => {
             let text = vm.to_string(flags)?;
-            // bounded: it stops at the first letter that is wrong
-            match Flags::parse(vm.heap.bytes(text)) {
+            match Flags::parse(vm.heap.charged_bytes(text)?) {
                 Some(flags) => flags,
                 None => {
                     let before = vm.heap.string("Invalid flags supplied to RegExp constructor '");
@@ -107,23 +106,21 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// A regular expression of a text that is a string.
 fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     let length = vm.heap.str(source).bytes as usize;
-    vm.work(length / 64)?;
+    let charge = vm.work(length / 64)?;
     if length <= CACHED_BYTES {
-        // charged: above
-        let bytes = vm.heap.bytes(source);
+        let bytes = vm.heap.read_bytes(source, charge);
         if let Some(program) = vm.realm.regexp_cache.get(&(bytes.into(), flags)) {
             let program = Arc::clone(program);
             return Ok(vm.heap.new_regexp(program, source));
         }
     }
-    vm.heap.meter.charge_piece(64 + length.saturating_mul(16), 40)?;
-    let program = program_of(vm, source, flags)?;
+    let charge = vm.heap.meter.charge_piece(64 + length.saturating_mul(16), 40)?;
+    let program = program_of(vm, source, flags, charge)?;
     if length + program.bytes() <= CACHED_BYTES {
         if vm.realm.regexp_cache.len() >= CACHED {
             vm.realm.regexp_cache.clear();
         }
-        // charged: above
-        let bytes = vm.heap.bytes(source).into();
+        let bytes = vm.heap.read_bytes(source, charge).into();
         vm.realm.regexp_cache.insert((bytes, flags), Arc::clone(&program));
     }
     Ok(vm.heap.new_regexp(program, source))
@@ -153,14 +150,16 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 /// The literal of a regular expression, independent of its properties.
 pub fn literal_text(vm: &mut Vm, regexp: Value) -> Result<String> {
     let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
-    // charged: by who shows it
-    Ok(format!("/{}/{}", vm.heap.text(source), vm.heap.text(flags)))
+    let charge = vm.heap.charge_string(source)?;
+    // bounded: by what was charged
+    Ok(format!("/{}/{}", vm.heap.read_text(source, charge), vm.heap.read_text(flags, charge)))
 }
 
 /// `regexp.source` (22.2.6.13.1): the pattern as a literal has it.
 fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let Some(&RegExp { source, .. }) = vm.heap.regexp(this) else { return Ok(Value::UNDEFINED) };
-    let bytes = vm.heap.charged_bytes(source)?;
+    let charge = vm.heap.charge_string(source)?;
+    let bytes = vm.heap.read_bytes(source, charge);
     if bytes.is_empty() {
         return Ok(vm.heap.string("(?:)"));
     }
@@ -172,8 +171,7 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let _room = vm.heap.hold(length.saturating_mul(10))?;
     // bounded: held
     let (mut units, mut escaped, mut in_class) = (Vec::new(), false, false);
-    // charged: above
-    for unit in to_utf16(vm.heap.bytes(source)) {
+    for unit in to_utf16(vm.heap.read_bytes(source, charge)) {
         let ends_line = match unit {
             0x0A => "n",
             0x0D => "r",

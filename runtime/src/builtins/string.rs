@@ -14,6 +14,7 @@ use super::{Body, Global, Row, arg, either, native, regexp};
 use crate::eval::operator::MAX_STRING;
 use crate::eval::vm::Vm;
 use crate::heap::charge::BYTES_A_STEP;
+use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::text::wtf8::{first_code_point, wtf8_pieces};
 use crate::value::Value;
@@ -163,7 +164,7 @@ fn char_code_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let [index] = *arguments
         && this.is_string()
         && vm.heap.str(this).is_ascii()
-        && let Some(&byte) = vm.heap.bytes(this).get(index.as_number() as usize) // bounded: a byte
+        && let Some(byte) = vm.heap.string_byte(this, index.as_number() as usize)
         && index.is_number()
         && index.as_number() >= 0.0
     {
@@ -297,7 +298,7 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
         return Ok(string);
     }
     if header.units <= WALK {
-        let bytes = vm.heap.bytes(string); // bounded: so few units are walked over
+        let bytes = vm.heap.first_bytes::<{ 3 * WALK as usize }>(string);
         let (first, split) = byte_position(bytes, start);
         let (length, cut) = byte_position(&bytes[first..], end - start);
         if !split && !cut {
@@ -347,12 +348,12 @@ fn charged_byte_position(vm: &mut Vm, string: Value, units: usize) -> Result<(us
 }
 
 /// Charge for reading every byte.
-fn scan(vm: &mut Vm, string: Value) -> Result<()> {
+fn scan(vm: &mut Vm, string: Value) -> Result<Charge> {
     vm.work(vm.heap.str(string).bytes as usize / 32)
 }
 
 /// Make sure that a string of so many code units can be made of so many bytes, and charge for it.
-fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
+fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<Charge> {
     fits(vm, units, bytes)?;
     vm.work((bytes / 64) as usize)
 }
@@ -379,15 +380,15 @@ pub(super) fn by_text(
     let length = vm.heap.str(string).bytes as usize;
     let mut out = Buffer::with_capacity(vm, length)?;
     let (mut at, mut window) = (0, 2 * PIECE);
+    let mut charge = vm.work(1)?;
     while at < length {
         let end = length.min(at + window);
-        // charged: below, by pieces
-        let bytes = &vm.heap.bytes(string)[at..end];
+        let bytes = &vm.heap.read_bytes(string, charge)[at..end];
         let text = leading_text(bytes);
         if text.is_empty() {
             let width = first_code_point(bytes).map_or(1, |(_, width)| width);
             let lone: [u8; 3] = std::array::from_fn(|index| bytes.get(index).copied().unwrap_or(0));
-            vm.work(1)?;
+            charge = vm.work(1)?;
             out.extend_from_slice(vm, &lone[..width.min(3)])?;
             at += width;
             continue;
@@ -401,9 +402,8 @@ pub(super) fn by_text(
                 continue;
             }
         };
-        vm.work(size / 8)?;
-        // charged: above
-        change(vm, leading_text(&vm.heap.bytes(string)[at..at + size]), &mut out)?;
+        charge = vm.work(size / 8)?;
+        change(vm, leading_text(&vm.heap.read_bytes(string, charge)[at..at + size]), &mut out)?;
         (at, window) = (at + size, 2 * PIECE);
     }
     Ok(vm.heap.string_of(out))

@@ -177,7 +177,7 @@ fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut failures = Vec::new(); // bounded: by MAX_PARALLEL
     for pair in vm.heap.charged_items_copy(arg(arguments, 0))? {
-        let [index, reason] = *vm.heap.items(pair) else { continue }; // bounded: two
+        let Some([index, reason]) = vm.heap.first_items(pair) else { continue };
         let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
         let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
         failures.push((index.as_number() as usize, vm.to_string(message)?, reason));
@@ -316,8 +316,8 @@ fn named_input(vm: &mut Vm, tool: Value, input: Value) -> Value {
     if input.is_undefined() || input.is(Kind::Object) {
         return input;
     }
-    // bounded: a tool that there is
-    let Some(name) = vm.host.tools.positional(&vm.heap.text(tool)) else { return input };
+    let name = crate::text::wtf8::lossy(vm.heap.first_bytes::<{ MAX_NAME + 1 }>(tool));
+    let Some(name) = vm.host.tools.positional(&name) else { return input };
     let name = vm.heap.intern_text(&name);
     settle::object_of(vm, &[(name, input)])
 }
@@ -328,7 +328,7 @@ pub(super) fn tool_name(vm: &mut Vm, name: Value) -> Result<String> {
     if bytes > MAX_NAME {
         // Only the beginning is looked at.
         let start: String =
-            crate::text::wtf8::lossy(&vm.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
+            crate::text::wtf8::lossy(vm.heap.first_bytes::<SHOWN_NAME>(name)).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
         let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
         let message =
             format!("Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"); // bounded: by SHOWN_NAME

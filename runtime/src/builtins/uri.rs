@@ -46,8 +46,8 @@ const PART: usize = 1 << 16;
 /// A block of the bytes of a string from a position on, charged for.
 fn part(vm: &mut Vm, text: Value, at: usize) -> Result<&[u8]> {
     let end = (at + PART).min(vm.heap.str(text).bytes as usize);
-    vm.work((end - at) / 8)?;
-    Ok(&vm.heap.bytes(text)[at..end]) // charged: above
+    let charge = vm.work((end - at) / 8)?;
+    Ok(&vm.heap.read_bytes(text, charge)[at..end])
 }
 
 /// Escape all but letters, digits, marks and `kept`.
@@ -62,16 +62,14 @@ fn encode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     if escapes == 0 {
         return Ok(text);
     }
-    vm.heap.charge_bytes(length)?;
-    // charged: above
-    if std::str::from_utf8(vm.heap.bytes(text)).is_err() {
+    let bytes = vm.heap.charged_bytes(text)?;
+    if std::str::from_utf8(bytes).is_err() {
         return Err(malformed(vm));
     }
     let mut out = Buffer::with_capacity(vm, length + escapes * 2)?;
     for at in (0..length).step_by(PART) {
-        vm.work(PART.min(length - at) / 8)?;
-        // charged: above
-        for byte in &vm.heap.bytes(text)[at..(at + PART).min(length)] {
+        let charge = vm.work(PART.min(length - at) / 8)?;
+        for byte in &vm.heap.read_bytes(text, charge)[at..(at + PART).min(length)] {
             if plain(byte) {
                 out.push(&vm.heap, *byte)?;
             } else {
@@ -87,15 +85,14 @@ fn encode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
 fn decode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     let text = vm.to_string(text)?;
     let length = vm.heap.str(text).bytes as usize;
-    vm.work(length / 32)?;
-    // charged: above
-    let Some(first) = memchr::memchr(b'%', vm.heap.bytes(text)) else { return Ok(text) };
+    let charge = vm.work(length / 32)?;
+    let Some(first) = memchr::memchr(b'%', vm.heap.read_bytes(text, charge)) else { return Ok(text) };
     let mut out = Buffer::with_capacity(vm, length)?;
-    out.extend_from_slice(&vm.heap, &vm.heap.bytes(text)[..first])?; // charged: above
+    out.extend_from_slice(&vm.heap, &vm.heap.read_bytes(text, charge)[..first])?;
     let mut at = first;
     while at < length {
-        vm.work(PART.min(length - at) / 8)?;
-        match decode_part(&vm.heap, text, (at, kept), &mut out)? {
+        let charge = vm.work(PART.min(length - at) / 8)?;
+        match decode_part(&vm.heap, vm.heap.read_bytes(text, charge), (at, kept), &mut out)? {
             Some(next) => at = next,
             None => return Err(malformed(vm)),
         }
@@ -106,12 +103,11 @@ fn decode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
 /// Decode the escapes of a block from a position on; gives where it stopped, or `None` where an escape is invalid.
 fn decode_part(
     heap: &Heap,
-    text: Value,
+    text: &[u8],
     (mut at, kept): (usize, &[u8]),
     out: &mut Buffer<u8>,
 ) -> Result<Option<usize>> {
     let end = at + PART;
-    let text = heap.bytes(text); // charged: by the caller
     while let Some(&byte) = text.get(at).filter(|_| at < end) {
         if byte != b'%' {
             out.push(heap, byte)?;

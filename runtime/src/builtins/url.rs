@@ -137,10 +137,10 @@ fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.str(string).bytes as usize;
     let length = bytes.min(MAX_URL_BYTES);
-    vm.work(4 + length / 8)?;
+    let charge = vm.work(4 + length / 8)?;
     // Beside the text, and the text without tabs: every byte may become three in a URL, in a string that grows to twice of that.
     let hold = vm.heap.hold(length.saturating_mul(8))?;
-    let text = lossy(&vm.heap.bytes(string)[..length]).into_owned(); // charged: above
+    let text = String::from(lossy(&vm.heap.read_bytes(string, charge)[..length]));
     Ok((text, hold, bytes > MAX_URL_BYTES))
 }
 

@@ -20,22 +20,21 @@ pub const MAX_BITS: u64 = 1 << 30;
 /// The text of an integer.
 pub fn text(vm: &mut Vm, integer: Value, radix: u32) -> Result<String> {
     let size = limbs(vm, integer);
-    let bits = vm.heap.bigints[integer.index()].bits() as usize; // bounded: the number of bits is known
+    let bits = vm.heap.bigint_bits(integer) as usize;
     // The text, and a list of its digits or a copy.
     let _room = vm.heap.hold(bits / radix.ilog2() as usize * 2)?;
     if radix.is_power_of_two() || size <= TEXT_LIMBS {
-        vm.work(if radix.is_power_of_two() { size } else { text_steps(size) })?;
-        // charged: above
-        return Ok(vm.heap.bigints[integer.index()].to_str_radix(radix));
+        let charge = vm.work(if radix.is_power_of_two() { size } else { text_steps(size) })?;
+        return Ok(vm.heap.read_bigint(integer, charge).to_str_radix(radix));
     }
     // The integer, powers of the base of the same total size, and temporary memory of a division.
     let _more = vm.heap.hold(size * 64)?;
-    let number = vm.heap.bigints[integer.index()].clone(); // charged: piece by piece
+    let number = vm.heap.charged_bigint(integer)?.clone();
     let mut digits = Vec::with_capacity(bits / radix.ilog2() as usize + 2); // charged: held above
     if number.is_negative() {
         digits.push(b'-');
     }
-    large::write(number.magnitude(), radix, &mut digits, &mut |steps| vm.work(steps))?;
+    large::write(number.magnitude(), radix, &mut digits, &mut |steps| vm.work(steps).map(drop))?;
     Ok(String::from_utf8(digits).unwrap_or_default())
 }
 
@@ -51,8 +50,8 @@ pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     }
     for start in digits.clone().step_by(PIECE) {
         let piece = start..digits.end.min(start + PIECE);
-        vm.work(piece.len() / 64)?;
-        let piece = &vm.heap.bytes(string)[piece]; // charged: above
+        let charge = vm.work(piece.len() / 64)?;
+        let piece = &vm.heap.read_bytes(string, charge)[piece];
         if !piece.iter().all(|&digit| char::from(digit).is_digit(radix)) {
             return Ok(None);
         }
@@ -63,13 +62,13 @@ pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     } else if size <= TEXT_LIMBS {
         // Digits one by one, and the integer.
         let _room = vm.heap.hold(size * 32)?;
-        vm.work(text_steps(size))?;
-        BigUint::parse_bytes(&vm.heap.bytes(string)[digits], radix) // charged: above
+        let charge = vm.work(text_steps(size))?;
+        BigUint::parse_bytes(&vm.heap.read_bytes(string, charge)[digits], radix)
     } else {
         let copy = vm.heap.charged_copy(string)?;
         // Parts, their products, and powers of the base.
         let _room = vm.heap.hold(size * 64)?;
-        large::read(&copy[digits], radix, &mut |steps| vm.work(steps))?
+        large::read(&copy[digits], radix, &mut |steps| vm.work(steps).map(drop))?
     };
     Ok(integer.map(|integer| BigInt::from_biguint(sign, integer)))
 }
@@ -83,8 +82,8 @@ fn read_bits(vm: &mut Vm, string: Value, digits: Range<usize>, radix: u32) -> Re
     let mut end = digits.end;
     while end > digits.start {
         let start = digits.start.max(end.saturating_sub(PIECE));
-        vm.work((end - start) / 16 + 1)?;
-        let piece = &vm.heap.bytes(string)[start..end]; // charged: above
+        let charge = vm.work((end - start) / 16 + 1)?;
+        let piece = &vm.heap.read_bytes(string, charge)[start..end];
         let Some(piece) = BigUint::parse_bytes(piece, radix) else { return Ok(None) };
         let before = words.len();
         words.extend(piece.iter_u32_digits());
@@ -123,38 +122,31 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
         Binary::ShiftRightUnsigned => {
             return Err(vm.type_error("BigInts have no unsigned right shift, use >> instead"));
         }
-        // bounded: one of a known size
-        Binary::Divide | Binary::Remainder if vm.heap.bigints[right.index()] == BigInt::ZERO => {
+        Binary::Divide | Binary::Remainder if vm.heap.bigint_sign(right) == Sign::NoSign => {
             return Err(vm.range_error("Division by zero"));
         }
         _ => {}
     }
     let (a, b) = (limbs(vm, left), limbs(vm, right));
-    let _room = match operator {
+    let (charge, _room) = match operator {
         Binary::Multiply => {
             let steps = product_steps(a, b);
             if steps > MAX_STEPS {
                 return large_operation(vm, operator, left, right);
             }
-            vm.work(steps)?;
             // The product, and parts of it.
-            vm.heap.hold((a + b) * 24)?
+            (vm.work(steps)?, vm.heap.hold((a + b) * 24)?)
         }
         Binary::Divide | Binary::Remainder => {
             let steps = quotient_steps(a, b);
             if steps > MAX_STEPS {
                 return large_operation(vm, operator, left, right);
             }
-            vm.work(steps)?;
-            vm.heap.hold((a + b) * 16)?
+            (vm.work(steps)?, vm.heap.hold((a + b) * 16)?)
         }
-        _ => {
-            vm.work(a.max(b) / 8)?;
-            vm.heap.hold(a.max(b) * 8)?
-        }
+        _ => (vm.work(a.max(b) / 8)?, vm.heap.hold(a.max(b) * 8)?),
     };
-    // charged: above
-    let (a, b) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    let (a, b) = (vm.heap.read_bigint(left, charge), vm.heap.read_bigint(right, charge));
     let result = match operator {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
@@ -175,16 +167,15 @@ fn large_operation(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> 
     let (a, b) = (limbs(vm, left), limbs(vm, right));
     // Both integers, the result, and temporary memory.
     let _room = vm.heap.hold((a + b) * 40)?;
-    vm.work((a + b) / 8)?;
-    // charged: above
-    let (a, b) = (vm.heap.bigints[left.index()].clone(), vm.heap.bigints[right.index()].clone());
+    let charge = vm.work((a + b) / 8)?;
+    let (a, b) = (vm.heap.read_bigint(left, charge).clone(), vm.heap.read_bigint(right, charge).clone());
     let (sign, other_sign) = (a.sign(), b.sign());
     let both = if sign == other_sign { Sign::Plus } else { Sign::Minus };
     if operator == Binary::Multiply {
-        let product = large::product(a.magnitude(), b.magnitude(), &mut |steps| vm.work(steps))?;
+        let product = large::product(a.magnitude(), b.magnitude(), &mut |steps| vm.work(steps).map(drop))?;
         return finish(vm, BigInt::from_biguint(both, product));
     }
-    let (quotient, rest) = large::quotient(a.magnitude(), b.magnitude(), &mut |steps| vm.work(steps))?;
+    let (quotient, rest) = large::quotient(a.magnitude(), b.magnitude(), &mut |steps| vm.work(steps).map(drop))?;
     let result = match operator {
         Binary::Remainder => BigInt::from_biguint(sign, rest),
         _ => BigInt::from_biguint(both, quotient),
@@ -194,9 +185,8 @@ fn large_operation(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> 
 
 /// `left ** right`
 fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
-    vm.work((limbs(vm, left) + limbs(vm, right)) / 8)?;
-    // charged: above
-    let (base, exponent) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    let charge = vm.work((limbs(vm, left) + limbs(vm, right)) / 8)?;
+    let (base, exponent) = (vm.heap.read_bigint(left, charge), vm.heap.read_bigint(right, charge));
     if exponent.is_negative() {
         // V8's words.
         return Err(vm.range_error("undefined must be positive"));
@@ -219,24 +209,22 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
     // The last squaring takes half of the size, each earlier one half of the next.
     let steps = product_steps(size / 2 + 1, size / 2 + 1).saturating_mul(2);
     if steps > MAX_STEPS {
-        let base = vm.heap.bigints[left.index()].clone(); // charged: above
+        let base = vm.heap.read_bigint(left, charge).clone();
         let sign = if base.is_negative() && exponent % 2 == 1 { Sign::Minus } else { Sign::Plus };
-        let result = large::power(base.magnitude(), exponent, &mut |steps| vm.work(steps))?;
+        let result = large::power(base.magnitude(), exponent, &mut |steps| vm.work(steps).map(drop))?;
         return finish(vm, BigInt::from_biguint(sign, result));
     }
-    vm.work(steps)?;
-    // charged: above
-    let result = vm.heap.bigints[left.index()].pow(exponent);
+    let charge = vm.work(steps)?;
+    let result = vm.heap.read_bigint(left, charge).pow(exponent);
     finish(vm, result)
 }
 
 /// `left << right`, or `left >> right`: each is the other with a negative distance.
 fn shift(vm: &mut Vm, left: Value, right: Value, to_right: bool) -> Result {
     let size = limbs(vm, left);
-    vm.work(size / 8 + limbs(vm, right) / 8)?;
+    let charge = vm.work(size / 8 + limbs(vm, right) / 8)?;
     let _room = vm.heap.hold(size * 8)?;
-    // charged: above
-    let (integer, distance) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    let (integer, distance) = (vm.heap.read_bigint(left, charge), vm.heap.read_bigint(right, charge));
     let shrinks = to_right != distance.is_negative();
     let distance = distance.magnitude().to_u64().unwrap_or(u64::MAX);
     if integer.sign() == Sign::NoSign || distance == 0 {
@@ -254,19 +242,17 @@ fn shift(vm: &mut Vm, left: Value, right: Value, to_right: bool) -> Result {
         return Err(too_big(vm));
     }
     let _room = vm.heap.hold(size * 8 + distance as usize / 8)?;
-    vm.work(distance as usize / 512)?;
-    // charged: above
-    let result = &vm.heap.bigints[left.index()] << distance;
+    let charge = vm.work(distance as usize / 512)?;
+    let result = vm.heap.read_bigint(left, charge) << distance;
     finish(vm, result)
 }
 
 /// A prefix operator on a BigInt.
 pub fn unary(vm: &mut Vm, operator: Unary, value: Value) -> Result {
     let size = limbs(vm, value);
-    vm.work(size / 8)?;
+    let charge = vm.work(size / 8)?;
     let _room = vm.heap.hold(size * 16)?;
-    // charged: above
-    let integer = &vm.heap.bigints[value.index()];
+    let integer = vm.heap.read_bigint(value, charge);
     let result = match operator {
         Unary::Minus => -integer,
         Unary::BitNot => -integer - 1,
@@ -293,6 +279,5 @@ pub fn too_big(vm: &mut Vm) -> crate::value::thrown::Thrown {
 
 /// Size in 64-bit limbs.
 pub fn limbs(vm: &Vm, integer: Value) -> usize {
-    // bounded: the number of bits is known
-    vm.heap.bigints[integer.index()].bits() as usize / 64 + 1
+    vm.heap.bigint_bits(integer) as usize / 64 + 1
 }

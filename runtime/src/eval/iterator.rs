@@ -10,7 +10,6 @@ use crate::eval::unawaited::{self, PromiseUse};
 use crate::eval::vm::Vm;
 use crate::heap::{Entry, Iterator, Yields};
 use crate::meter::buffer::Buffer;
-use crate::text::wtf8::first_code_point;
 use crate::value::atom::{Atom, known};
 use crate::value::family::Family;
 use crate::value::thrown::{Result, Thrown};
@@ -219,9 +218,9 @@ impl Vm {
         }
         if value.is(Kind::Uint8Array) && self.heap.view_range(value).is_some() {
             let length = self.heap.view_length(value);
-            self.work(length / 8)?;
+            let charge = self.work(length / 8)?;
             items.room(self, length)?;
-            let bytes = self.heap.view_bytes(value).iter(); // charged: above
+            let bytes = self.heap.read_view(value, charge).iter();
             return items.extend(self, bytes.map(|&byte| Value::number(f64::from(byte))));
         }
         let iterator = self.iterate(value)?;
@@ -322,7 +321,7 @@ fn iterator_step(vm: &mut Vm, iterator: Value) -> Result<Option<Value>> {
 
 /// The character at a byte position, and the position after it.
 fn next_character(vm: &mut Vm, string: Value, position: usize) -> Option<(Value, usize)> {
-    let (_, length) = first_code_point(vm.heap.bytes(string).get(position..)?)?; // bounded: a character
+    let (_, length) = vm.heap.code_point_at(string, position)?;
     let behind = position + length;
     Some((vm.heap.slice_bytes(string, position, behind), behind))
 }

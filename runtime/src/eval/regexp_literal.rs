@@ -3,6 +3,7 @@
 use crate::eval::node::Regex;
 use crate::eval::vm::Vm;
 use crate::heap::Class;
+use crate::meter::Charge;
 use crate::regexp::{Program, compile};
 use crate::text::wtf8::{lossy, to_utf16};
 use crate::value::Value;
@@ -18,11 +19,10 @@ pub type Cache = HashMap<(Box<[u8]>, Flags), Arc<Program>>;
 const BYTES_MADE: usize = 256;
 
 /// Returns the program of a pattern, which has been charged for.
-pub fn program_of(vm: &mut Vm, source: Value, flags: Flags) -> Result<Arc<Program>> {
+pub fn program_of(vm: &mut Vm, source: Value, flags: Flags, charge: Charge) -> Result<Arc<Program>> {
     let length = vm.heap.str(source).bytes as usize;
     let room = vm.heap.hold(length.saturating_mul(BYTES_MADE))?;
-    // charged: by the caller
-    let error = match compile(&to_utf16(vm.heap.bytes(source)), flags) {
+    let error = match compile(&to_utf16(vm.heap.read_bytes(source, charge)), flags) {
         Ok(program) => {
             drop(room);
             let program = Arc::new(program);
@@ -32,8 +32,7 @@ pub fn program_of(vm: &mut Vm, source: Value, flags: Flags) -> Result<Arc<Progra
         }
         Err(error) => error,
     };
-    // charged: by the caller; it is held
-    let text = message(&lossy(vm.heap.bytes(source)), flags, error);
+    let text = message(&lossy(vm.heap.read_bytes(source, charge)), flags, error);
     Err(vm.throw(Class::SyntaxError, &text))
 }
 
@@ -46,13 +45,13 @@ const SHARED_BYTES: usize = 16 << 10;
 /// not, so that steps are deterministic.
 pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Program>> {
     let length = vm.heap.str(source).bytes as usize;
-    vm.heap.meter.charge_piece(4 + length, 200)?;
+    let charge = vm.heap.meter.charge_piece(4 + length, 200)?;
     let program = match literal.shared.get() {
         Some(program) => {
             vm.work(program.bytes() / 64)?;
             Arc::clone(program)
         }
-        None => program_of(vm, source, literal.flags)?,
+        None => program_of(vm, source, literal.flags, charge)?,
     };
     if literal.number < SHARED && program.bytes() <= SHARED_BYTES {
         let _ = literal.shared.set(Arc::clone(&program));

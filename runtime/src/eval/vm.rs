@@ -15,9 +15,9 @@ use crate::heap::atoms::Atoms;
 use crate::heap::promise::Job;
 use crate::interface::host::{Inputs, Tools};
 use crate::interface::limits::Policy;
-use crate::meter::Meter;
 use crate::meter::buffer::Metered;
 use crate::meter::timer::Timer;
+use crate::meter::{Charge, Meter};
 use crate::value::Value;
 use crate::value::random::Random;
 use crate::value::thrown::Result;
@@ -102,7 +102,7 @@ impl Vm {
 
     /// Charges `units` of work of a built-in function: see [`Meter::work`](crate::meter::Meter::work).
     #[inline]
-    pub fn work(&mut self, units: usize) -> Result<()> {
+    pub fn work(&mut self, units: usize) -> Result<Charge> {
         self.heap.meter.work(units)
     }
 

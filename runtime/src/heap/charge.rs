@@ -1,10 +1,12 @@
 //! Metered access for built-in functions: reading data of a script and growing memory, both charged before they happen.
 //!
 //! **Reading.** A string, a BigInt, an array, a map or an object may be as large as the memory of the run. A built-in
-//! reads one by a method of [`Heap`] whose name begins with `charged_`. It charges fuel in proportion *before* it gives
-//! the data, so the limits of time and steps are checked before the work.
-//! `Heap::bytes`, `Heap::items` and the like charge nothing: they are for the interpreter itself, and for built-ins
-//! that have charged otherwise. The test in `charge/guard.rs` refuses them in built-ins unless a comment gives the reason.
+//! reads one by a method of [`Heap`] whose name begins with `charged_`: it charges fuel in proportion *before* it gives
+//! the data, so the limits of time and steps are checked before the work. Or the built-in charges for all of its work
+//! ([`Meter::work`], [`Heap::charge_bytes`]), and shows the [`Charge`] that it gets to a method whose name begins with
+//! `read_`. A bounded part, such as `Heap::string_byte`, needs none (`charge/read.rs`).
+//! `Heap::bytes`, `Heap::items` and the like charge nothing: they are for the interpreter itself, and the test in
+//! `charge/guard.rs` refuses them in built-ins.
 //!
 //! **Growing.** Data that grows with data of a script grows in a [`Buffer`]: it counts before it allocates, and stops at
 //! the limit. When it becomes a string or an array ([`Heap::string_of`], [`Heap::array_of`]) its memory is handed over;
@@ -13,13 +15,15 @@
 
 #[cfg(test)]
 mod guard;
+mod read;
 
-use super::Heap;
-use crate::meter::Meter;
+use super::{Heap, Held};
 use crate::meter::buffer::{Buffer, Hold, Metered, SMALL};
+use crate::meter::{Charge, Meter};
 use crate::text::wtf8::{
     has_split_pair, join_pairs, push_utf16, push_wtf8, units, utf16_pieces, wtf8_length, wtf8_pieces,
 };
+use crate::value::atom::Atom;
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
 use num_bigint::BigInt;
@@ -45,14 +49,20 @@ impl Metered for Heap {
 impl Heap {
     /// Charge for a scan of so many bytes.
     #[inline]
-    pub fn charge_bytes(&mut self, bytes: usize) -> Result<()> {
+    pub fn charge_bytes(&mut self, bytes: usize) -> Result<Charge> {
         self.meter.work(1 + bytes / BYTES_A_STEP)
+    }
+
+    /// Charge for a scan of a string: one step for every 64 bytes.
+    #[inline]
+    pub fn charge_string(&mut self, string: Value) -> Result<Charge> {
+        self.charge_bytes(self.str(string).bytes as usize)
     }
 
     /// The bytes of a string in WTF-8, charged for: one step for every 64.
     pub fn charged_bytes(&mut self, string: Value) -> Result<&[u8]> {
-        self.charge_bytes(self.str(string).bytes as usize)?;
-        Ok(self.bytes(string))
+        let charge = self.charge_string(string)?;
+        Ok(self.read_bytes(string, charge))
     }
 
     /// The UTF-16 code units of a string, charged and counted in pieces the first time, and kept for the next one.
@@ -117,6 +127,11 @@ impl Heap {
             self.meter.check(header.bytes as usize)?;
         }
         Ok(self.text(string))
+    }
+
+    /// The same as a text of its own.
+    pub fn charged_string(&mut self, string: Value) -> Result<String> {
+        Ok(self.charged_text(string)?.into_owned())
     }
 
     /// A BigInt, charged for: one step for every 512 bits. Work beyond one pass over the digits is the caller's to
@@ -217,6 +232,14 @@ impl Heap {
         let mut copy = Buffer::with_capacity(self, length)?;
         copy.extend(self, self.maps[map.index()].entries())?;
         Ok(copy)
+    }
+
+    /// The own properties of an object in the order they were made, charged and counted: one step for every 8.
+    pub fn charged_own_entries(&mut self, object: Value) -> Result<Buffer<(Atom, Held)>> {
+        let count = self.own_len(object);
+        self.meter.work(count / 8)?;
+        let hold = self.hold(count.saturating_mul(size_of::<(Atom, Held)>()))?;
+        Ok(Buffer::from_parts(self.own_entries(object), hold))
     }
 
     /// How many indices a string or a list that is not sparse has, holes included.

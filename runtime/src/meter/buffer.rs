@@ -48,11 +48,6 @@ impl Hold {
         self.bytes += more;
         Ok(())
     }
-
-    /// Release all bytes early.
-    pub fn release(&mut self) {
-        *self = Self::NONE;
-    }
 }
 
 impl Drop for Hold {

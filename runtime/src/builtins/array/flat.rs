@@ -45,8 +45,8 @@ pub fn append(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(Value::UNDEFINED);
     }
     vm.heap.densify(result)?;
-    let mut items = counted(vm, vm.heap.length(result))?;
-    let present = vm.heap.items(result).iter().copied().filter(|&item| item != Value::HOLE); // charged: by counted
+    let (mut items, charge) = counted(vm, vm.heap.length(result))?;
+    let present = vm.heap.read_items(result, charge).iter().copied().filter(|&item| item != Value::HOLE);
     items.extend(vm, present)?;
     vm.reserve(items.len() * size_of::<Value>())?;
     vm.heap.with_items(target, |out| out.extend_from_slice(&items));

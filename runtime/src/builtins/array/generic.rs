@@ -93,7 +93,7 @@ pub fn reverse(vm: &mut Vm, this: Value) -> Result {
         match high {
             Some(high) => put(vm, this, lower, high)?,
             None if low.is_some() => remove(vm, this, lower)?,
-            None => vm.work(1)?,
+            None => drop(vm.work(1)?),
         }
         match low {
             Some(low) => put(vm, this, upper, low)?,

@@ -91,7 +91,7 @@ fn joined_length(vm: &mut Vm, this: Value) -> Result<usize> {
 fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
     let mut out = Buffer::from_parts(vm.heap.scratch(), Hold::NONE);
     let mut levels = vec![first]; // bounded: by the depth of calls
-    let mut charged = 0;
+    let (mut charge, mut charged) = (vm.work(1)?, 0);
     while let Some(level) = levels.last_mut() {
         let (array, index) = (level.array, level.next);
         if index == level.length {
@@ -103,7 +103,7 @@ fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
             out.extend_from_slice(vm, if levels.len() == 1 { separator } else { b"," })?;
         }
         if out.len() > charged + STRIDE {
-            vm.work((out.len() - charged) / 16)?;
+            charge = vm.work((out.len() - charged) / 16)?;
             charged = out.len();
             check_size(vm, out.len())?;
         }
@@ -135,7 +135,7 @@ fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
         }
         let text = if item.is_object() { converted(vm, item, &levels)? } else { vm.to_string(item)? };
         check_size(vm, out.len() + vm.heap.str(text).bytes as usize)?;
-        out.extend_from_slice(&vm.heap, vm.heap.bytes(text))?; // charged: above, when it is written
+        out.extend_from_slice(&vm.heap, vm.heap.read_bytes(text, charge))?;
     }
     vm.work((out.len() - charged) / 16)?;
     vm.heap.string_of_parts(out.into_vec())

@@ -25,8 +25,8 @@ pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return sparse::sortable(vm, array, arg(arguments, 1));
     }
     vm.heap.densify(array)?;
-    let mut items = counted(vm, vm.heap.length(array))?;
-    let present = vm.heap.items(array).iter().copied(); // charged: by counted
+    let (mut items, charge) = counted(vm, vm.heap.length(array))?;
+    let present = vm.heap.read_items(array, charge).iter().copied();
     let is_wanted = |item: &Value| all || *item != Value::HOLE;
     items.extend(vm, present.clone().filter(|item| !filled(*item).is_undefined()))?;
     let defined = items.len();
@@ -60,7 +60,9 @@ impl Cursor {
 pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let [array, length, state] = [0, 1, 2].map(|index| arg(arguments, index));
     let length = length.as_number() as usize;
-    let &[pairs, spare, width, start, left, right] = vm.heap.items(state) else { return Ok(Value::UNDEFINED) }; // bounded: six
+    let Some([pairs, spare, width, start, left, right]) = vm.heap.first_items(state) else {
+        return Ok(Value::UNDEFINED);
+    };
     let [width, start, left, right] = [width, start, left, right].map(|number| number.as_number() as usize);
     let mut cursor = Cursor { width, start, left, right };
     let mut done = false;

@@ -72,8 +72,7 @@ fn item_at(vm: &Vm, array: Value, index: usize) -> Value {
     if let Some(byte) = vm.heap.byte_at(array, index) {
         return byte;
     }
-    let byte = vm.heap.view_bytes(array).get(index); // charged: by the call
-    byte.map_or(Value::UNDEFINED, |&byte| Value::number(f64::from(byte)))
+    vm.heap.view_byte(array, index).map_or(Value::UNDEFINED, |byte| Value::number(f64::from(byte)))
 }
 
 /// The callback, with its common arguments.
@@ -199,11 +198,8 @@ impl Merge {
     /// is used up. Upwards the second run may come to its end, downwards the first.
     #[inline(always)]
     fn run(self, vm: &mut Vm, compare: Value, upwards: bool) -> Result {
-        let mut at = [0_usize; 7];
-        // bounded: seven
-        for (position, &value) in at.iter_mut().zip(vm.heap.items(self.cursor)) {
-            *position = value.as_number() as usize;
-        }
+        let Some(cursor) = vm.heap.first_items::<7>(self.cursor) else { return Ok(Value::UNDEFINED) };
+        let mut at = cursor.map(|position| position.as_number() as usize);
         let step = |index: usize| if upwards { index + 1 } else { index.wrapping_sub(1) };
         vm.with_leaf(compare, |vm, leaf| {
             let mut done = false;

@@ -118,8 +118,8 @@ pub fn to_base64(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = validate(vm, this, "toBase64")?;
     let mut out = text_room(vm, length.div_ceil(3) * 4)?;
     for from in (0..length).step_by(PIECE) {
-        vm.heap.charge_bytes(PIECE.min(length - from) * 2)?;
-        let bytes = vm.heap.view_bytes(this); // charged: above
+        let charge = vm.heap.charge_bytes(PIECE.min(length - from) * 2)?;
+        let bytes = vm.heap.read_view(this, charge);
         let digit = |bits: u32| alphabet[bits as usize & 63];
         for chunk in bytes[from..length.min(from + PIECE)].chunks(3) {
             let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
@@ -140,8 +140,8 @@ pub fn to_hex(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let length = validate(vm, this, "toHex")?;
     let mut out = text_room(vm, length * 2)?;
     for from in (0..length).step_by(PIECE) {
-        vm.heap.charge_bytes(PIECE.min(length - from) * 2)?;
-        let bytes = vm.heap.view_bytes(this); // charged: above
+        let charge = vm.heap.charge_bytes(PIECE.min(length - from) * 2)?;
+        let bytes = vm.heap.read_view(this, charge);
         for &byte in &bytes[from..length.min(from + PIECE)] {
             let digit = |bits: u8| b"0123456789abcdef"[usize::from(bits & 15)];
             out.extend_from_slice(vm, &[digit(byte >> 4), digit(byte)])?;
@@ -229,8 +229,8 @@ fn reading(vm: &mut Vm, given: Value) -> Result<Reading> {
 
 /// Write what was read, and give `{read, written}`; an error only comes after that.
 fn write(vm: &mut Vm, view: Value, read: &Read) -> Result {
-    vm.heap.charge_bytes(read.bytes.len())?;
-    let room = vm.heap.view_bytes_mut(view); // charged: above
+    let charge = vm.heap.charge_bytes(read.bytes.len())?;
+    let room = vm.heap.write_view(view, charge);
     if let Some(room) = room.get_mut(..read.bytes.len()) {
         room.copy_from_slice(&read.bytes);
     }
@@ -256,8 +256,8 @@ fn read_hex(vm: &mut Vm, text: Value, most: usize) -> Result<Read> {
     let most = most.min(length / 2);
     read.bytes.room(vm, most)?;
     for from in (0..most * 2).step_by(PIECE) {
-        vm.heap.charge_bytes(PIECE.min(most * 2 - from) * 2)?;
-        let text = vm.heap.bytes(text); // charged: above
+        let charge = vm.heap.charge_bytes(PIECE.min(most * 2 - from) * 2)?;
+        let text = vm.heap.read_bytes(text, charge);
         for pair in text[from..(most * 2).min(from + PIECE)].chunks_exact(2) {
             let digit = |letter: u8| char::from(letter).to_digit(16);
             let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
@@ -283,8 +283,8 @@ fn read_base64(vm: &mut Vm, text: Value, reading: &Reading, most: usize) -> Resu
     let mut at = 0;
     while at < length {
         let end = length.min(at + PIECE);
-        vm.heap.charge_bytes((end - at) * 2)?;
-        let bytes = &vm.heap.bytes(text)[..end]; // charged: above
+        let charge = vm.heap.charge_bytes((end - at) * 2)?;
+        let bytes = &vm.heap.read_bytes(text, charge)[..end];
         while let Some(&character) = bytes.get(at) {
             if chunk.length == 0
                 && most - out.bytes.len() > 3
@@ -350,8 +350,8 @@ fn padding(
         out.error = Some(PADDING);
         return Ok(out);
     }
-    vm.heap.charge_bytes(vm.heap.str(text).bytes as usize - at)?;
-    let bytes = vm.heap.bytes(text); // charged: above
+    let charge = vm.heap.charge_bytes(vm.heap.str(text).bytes as usize - at)?;
+    let bytes = vm.heap.read_bytes(text, charge);
     let skip = |at: usize| at + bytes[at..].iter().take_while(|&&byte| is_blank(byte)).count();
     at = skip(at);
     if chunk.length == 2 {

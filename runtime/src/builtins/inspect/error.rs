@@ -60,7 +60,7 @@ impl Inspector<'_> {
     fn printed_text(&mut self, value: Value) -> Result<String> {
         let text = self.vm.to_string(value)?;
         self.check(self.vm.heap.str(text).bytes as usize)?;
-        Ok(self.vm.heap.text(text).into_owned()) // charged: above
+        self.vm.heap.charged_string(text)
     }
 
     fn stack(&mut self, error: Value) -> Result<String> {

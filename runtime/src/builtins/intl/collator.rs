@@ -117,7 +117,8 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
             return Ok(Value::number(f64::from(ordering as i8)));
         }
     }
-    vm.heap.meter.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
+    let charge =
+        vm.heap.meter.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
     if may_have_runs {
         vm.heap.meter.charge_piece(runs.expanding, 300)?;
         // Where letters are tailored, any may belong to a contraction.
@@ -131,15 +132,13 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
         }
     }
     // A lone surrogate compares as U+FFFD; strings that have one are copied.
-    // charged: above
-    let is_text = |string: Value| vm.heap.str(string).is_ascii() || std::str::from_utf8(vm.heap.bytes(string)).is_ok();
+    let bytes = |string: Value| vm.heap.read_bytes(string, charge);
+    let is_text = |string: Value| vm.heap.str(string).is_ascii() || std::str::from_utf8(bytes(string)).is_ok();
     let ordering = if is_text(left) && is_text(right) {
-        // charged: above
-        order.compare(vm.heap.bytes(left), vm.heap.bytes(right))
+        order.compare(bytes(left), bytes(right))
     } else {
         let _room = vm.heap.hold(length.saturating_mul(2))?;
-        // charged: above
-        let (a, b) = (vm.heap.text(left), vm.heap.text(right));
+        let (a, b) = (vm.heap.read_text(left, charge), vm.heap.read_text(right, charge));
         order.compare(a.as_bytes(), b.as_bytes())
     };
     Ok(Value::number(f64::from(ordering as i8)))
@@ -157,9 +156,8 @@ fn scan(vm: &mut Vm, string: Value, is_numeric: bool, runs: &mut Runs) -> Result
     runs.begin();
     let mut at = 0;
     loop {
-        vm.heap.charge_bytes(TURN)?;
-        // charged: above
-        let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
+        let charge = vm.heap.charge_bytes(TURN)?;
+        let rest = vm.heap.read_bytes(string, charge).get(at..).unwrap_or_default();
         let mut offset = 0;
         while offset < TURN
             && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
@@ -185,9 +183,8 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
     out.push(&vm.heap, first as u8)?;
     let (mut marks, mut at) = (0, 0);
     loop {
-        vm.heap.charge_bytes(TURN)?;
-        // charged: above
-        let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
+        let charge = vm.heap.charge_bytes(TURN)?;
+        let rest = vm.heap.read_bytes(string, charge).get(at..).unwrap_or_default();
         let mut offset = 0;
         while offset < TURN
             && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)

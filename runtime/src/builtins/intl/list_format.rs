@@ -116,7 +116,7 @@ enum Piece {
 /// The pieces of a list of strings in their order.
 fn pieces(vm: &mut Vm, format: &ListFormat, list: Value) -> Result<Buffer<Piece>> {
     let items = vm.heap.charged_items_copy(list)?;
-    vm.work(2 + items.len())?;
+    let charge = vm.work(2 + items.len())?;
     let patterns = Patterns::new(format.data, format.kind, format.style);
     let mut out = Buffer::new();
     let mut fronts = Buffer::new();
@@ -125,8 +125,7 @@ fn pieces(vm: &mut Vm, format: &ListFormat, list: Value) -> Result<Buffer<Piece>
             out.push(vm, Piece::Item(item))?;
             continue;
         }
-        // charged: a few characters
-        let Join { before, between, behind } = patterns.join(index, items.len(), vm.heap.bytes(item));
+        let Join { before, between, behind } = patterns.between(index, items.len(), vm.heap.read_bytes(item, charge));
         if !before.is_empty() {
             fronts.push(vm, before)?;
         }

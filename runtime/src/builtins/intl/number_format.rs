@@ -98,10 +98,10 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     }
     if value.is_string() {
         let bytes = vm.heap.str(value).bytes as usize;
-        vm.work(bytes / 16)?;
+        let charge = vm.work(bytes / 16)?;
         // The text and its digits.
         let _hold = vm.heap.hold(3 * bytes)?;
-        let text = vm.heap.text(value).into_owned(); // charged: above
+        let text = String::from(vm.heap.read_text(value, charge));
         if has_prefix(&text) {
             let exact = crate::eval::bigint::parse(vm, value)?.map(|exact| vm.heap.new_bigint(exact));
             return exact.map_or(Ok(Quantity::NaN), |exact| integer(vm, exact));
@@ -122,7 +122,7 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
 /// A BigInt, exactly.
 fn integer(vm: &mut Vm, value: Value) -> Result<Quantity> {
     // With room for the digits, and for what is written of them.
-    let _hold = vm.heap.hold(3 * vm.heap.bigints[value.index()].bits() as usize)?; // bounded: the number of bits
+    let _hold = vm.heap.hold(3 * vm.heap.bigint_bits(value) as usize)?;
     let text = crate::eval::bigint::text(vm, value, 10)?;
     vm.work(text.len())?;
     Ok(Decimal::parse(&text).map_or(Quantity::NaN, Quantity::Finite))

@@ -132,7 +132,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = vm.to_string(arg(arguments, 0))?;
     let length = vm.heap.str(string).bytes as usize;
     // The boundaries take several table look-ups a character.
-    vm.heap.meter.charge_piece(1 + length / 4, 300)?;
+    let charge = vm.heap.meter.charge_piece(1 + length / 4, 300)?;
     let has_words = is_word(segmenter.granularity);
     if has_words && let Some(script) = unspaced(vm, string)? {
         let message = format!("Segmenting words of {script} needs a dictionary, which AgentScript does not have");
@@ -141,7 +141,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     // A copy without lone surrogates, where there are any, has the same number of bytes and code units.
     let _room = vm.heap.hold(length)?;
     let mut found = Buffer::new();
-    let text = vm.heap.text(string).into_owned(); // charged: above
+    let text = String::from(vm.heap.read_text(string, charge));
     let mut at = (0, 0);
     ends(&text, segmenter.granularity, &segmenter.locale, |end| {
         let piece = text.get(at.0..end).unwrap_or_default();
@@ -160,9 +160,8 @@ fn unspaced(vm: &mut Vm, string: Value) -> Result<Option<&'static str>> {
     }
     let mut at = 0;
     loop {
-        vm.heap.charge_bytes(TURN)?;
-        // charged: above
-        let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
+        let charge = vm.heap.charge_bytes(TURN)?;
+        let rest = vm.heap.read_bytes(string, charge).get(at..).unwrap_or_default();
         let mut offset = 0;
         while offset < TURN
             && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)

@@ -57,8 +57,7 @@ fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::value::thrown::
 
 /// The next match of an iterator of `matchAll`, whose source is a regular expression and a string.
 pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
-    // bounded: two
-    let &[regexp, string] = vm.heap.items(source) else { return Ok(None) };
+    let Some([regexp, string]) = vm.heap.first_items(source) else { return Ok(None) };
     let Some(program) = next(vm, regexp, string)? else { return Ok(None) };
     if !program.flags.global {
         // The only one: the iterator ends.
@@ -135,17 +134,18 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
 fn search(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
     let header = vm.heap.str(string);
     let room = vm.heap.meter.limits.max_memory_bytes as usize / 4;
+    let mut charge = vm.work(1)?;
     let mut matcher = std::mem::take(&mut vm.pools.matcher);
     matcher.begin(program, from, sticky);
     let mut hold = Hold::NONE;
     let mut held = 0;
     loop {
         let (progress, steps) = if header.is_ascii() {
-            matcher.run(program, vm.heap.bytes(string), SLICE, room) // charged: below, by steps
+            matcher.run(program, vm.heap.read_bytes(string, charge), SLICE, room)
         } else {
-            matcher.run(program, vm.heap.known_utf16(string), SLICE, room) // charged: below, by steps
+            matcher.run(program, vm.heap.read_utf16(string, charge), SLICE, room)
         };
-        vm.work(1 + steps / STEPS)?;
+        charge = vm.work(steps / STEPS)?;
         let bytes = matcher.bytes();
         if progress == Progress::Paused {
             if bytes > held {

@@ -5,6 +5,7 @@ use super::exec::{behind, group, named, next, set_last_index};
 use crate::builtins::arg;
 use crate::eval::operator::MAX_STRING;
 use crate::eval::vm::Vm;
+use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::regexp::Program;
 use crate::value::Value;
@@ -88,18 +89,18 @@ pub fn replace_matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// Units of texts and templates: bytes of ASCII, or UTF-16 code units.
 trait Unit: Copy + Into<u16> {
     /// The text of a string.
-    fn text(vm: &Vm, string: Value) -> &[Self];
+    fn text(vm: &Vm, string: Value, charge: Charge) -> &[Self];
 }
 
 impl Unit for u8 {
-    fn text(vm: &Vm, string: Value) -> &[u8] {
-        vm.heap.bytes(string) // charged: what is taken of it
+    fn text(vm: &Vm, string: Value, charge: Charge) -> &[u8] {
+        vm.heap.read_bytes(string, charge)
     }
 }
 
 impl Unit for u16 {
-    fn text(vm: &Vm, string: Value) -> &[u16] {
-        vm.heap.known_utf16(string)
+    fn text(vm: &Vm, string: Value, charge: Charge) -> &[u16] {
+        vm.heap.read_utf16(string, charge)
     }
 }
 
@@ -161,12 +162,12 @@ fn append<U: Unit>(
     string: Value,
     (start, end): (usize, usize),
 ) -> Result<()> {
-    check(vm, out, end - start)?;
-    let text = copy.unwrap_or_else(|| U::text(vm, string));
+    let charge = check(vm, out, end - start)?;
+    let text = copy.unwrap_or_else(|| U::text(vm, string, charge));
     out.extend_from_slice(vm, &text[start..end])
 }
 
-fn check<U>(vm: &mut Vm, out: &Buffer<U>, more: usize) -> Result<()> {
+fn check<U>(vm: &mut Vm, out: &Buffer<U>, more: usize) -> Result<Charge> {
     if (out.len() + more) as u64 > MAX_STRING {
         return Err(vm.range_error("Invalid string length"));
     }

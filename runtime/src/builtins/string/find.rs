@@ -346,6 +346,7 @@ impl Pace<'_> {
             return Ok(());
         }
         self.left = PART;
-        self.meter.work(PART / SINGLE_UNITS_A_STEP)
+        self.meter.work(PART / SINGLE_UNITS_A_STEP)?;
+        Ok(())
     }
 }

@@ -51,14 +51,14 @@ fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(
     if let Some((name, value)) = attribute {
         let value = vm.to_string(value)?;
         // Counted first: a quote takes six bytes.
-        let bytes = vm.heap.charged_bytes(value)?;
+        let charge = vm.heap.charge_string(value)?;
+        let bytes = vm.heap.read_bytes(value, charge);
         let quotes = bytes.iter().filter(|&&byte| byte == b'"').count() as u64;
         let length = bytes.len() as u64 + 5 * quotes;
         room(vm, length / 3, length)?;
         open.extend(format!(" {name}=\"").bytes()); // bounded: a name of the table
         open.reserve_exact(length as usize + 2);
-        // charged: above
-        for &byte in vm.heap.bytes(value) {
+        for &byte in vm.heap.read_bytes(value, charge) {
             match byte {
                 b'"' => open.extend(b"&quot;"),
                 _ => open.push(byte),

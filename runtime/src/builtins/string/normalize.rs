@@ -30,8 +30,7 @@ pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         Value::UNDEFINED => vm.heap.string("NFC"),
         form => vm.to_string(form)?,
     };
-    // bounded: four bytes are looked at
-    let form = match vm.heap.bytes(form) {
+    let form = match vm.heap.first_bytes::<5>(form) {
         b"NFC" => Form { composes: true, compatible: false },
         b"NFD" => Form { composes: false, compatible: false },
         b"NFKC" => Form { composes: true, compatible: true },
@@ -98,12 +97,12 @@ impl Form {
         let (mut at, mut out) = (0, Buffer::new());
         while at < length {
             let before = out.len();
-            // charged: piece by piece
-            let end = piece_end(vm.heap.bytes(string), at);
+            let charge = vm.work(1)?;
+            let end = piece_end(vm.heap.read_bytes(string, charge), at);
             at = match end {
                 Some(end) => {
-                    vm.work(1 + (end - at) / BYTES)?;
-                    self.piece(&vm.heap, string, at..end, &mut out)?;
+                    let charge = vm.work((end - at) / BYTES)?;
+                    self.piece(&vm.heap.read_bytes(string, charge)[at..end], &vm.heap, &mut out)?;
                     end
                 }
                 None => Slow { form: self, out: &mut out, starter: None, marks: Buffer::new() }.run(vm, string, at)?,
@@ -118,10 +117,8 @@ impl Form {
     }
 
     /// Append the form of a piece of a string.
-    fn piece(self, heap: &Heap, string: Value, range: std::ops::Range<usize>, out: &mut Buffer<u8>) -> Result<()> {
+    fn piece(self, mut rest: &[u8], heap: &Heap, out: &mut Buffer<u8>) -> Result<()> {
         let mut normal = Normal { heap, out, refused: None };
-        // charged: by the caller
-        let mut rest = &heap.bytes(string)[range];
         while !rest.is_empty() {
             let text = leading_text(rest);
             let done = match (self.composes, self.compatible) {
@@ -187,8 +184,7 @@ impl Slow<'_> {
             if turn % TURN == 0 {
                 vm.work(TURN)?;
             }
-            // charged: above
-            let Some((point, length)) = vm.heap.bytes(string).get(at..).and_then(first_code_point) else { break };
+            let Some((point, length)) = vm.heap.code_point_at(string, at) else { break };
             if at > start + PIECE && stands_alone(point) {
                 break;
             }
@@ -201,8 +197,10 @@ impl Slow<'_> {
                 }
                 None => {
                     self.end(vm)?;
-                    // charged: above
-                    self.out.extend_from_slice(&vm.heap, &vm.heap.bytes(string)[at - length..at])?;
+                    // A lone surrogate has three bytes.
+                    for index in at - length..at {
+                        self.out.extend(&vm.heap, vm.heap.string_byte(string, index))?;
+                    }
                 }
             }
         }

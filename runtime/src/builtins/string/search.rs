@@ -3,8 +3,8 @@
 use super::find::{BackwardSearch, Search, Unit, common};
 use super::{Result, Value, Vm, arg, charged_byte_position, clamped, part, receiver, room, scan};
 use crate::heap::charge::BYTES_A_STEP;
-use crate::meter::Meter;
 use crate::meter::buffer::Buffer;
+use crate::meter::{Charge, Meter};
 use crate::text::wtf8::units;
 use crate::value::atom::known;
 use crate::value::numeric::to_int32;
@@ -87,8 +87,10 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if vm.heap.str(search).bytes == 0 {
         return characters(vm, string, limit);
     }
-    if vm.heap.str(string).is_ascii() && vm.heap.str(search).bytes == 1 {
-        return split_at_byte(vm, string, vm.heap.bytes(search)[0], limit); // bounded: one byte
+    if vm.heap.str(string).is_ascii()
+        && let &[byte] = vm.heap.first_bytes::<2>(search)
+    {
+        return split_at_byte(vm, string, byte, limit);
     }
     let matches = all_matches(vm, string, search, limit)?;
     let mut pieces = Buffer::with_capacity(vm, (matches.found.len() + 1).min(limit))?;
@@ -124,16 +126,14 @@ fn between(vm: &mut Vm, string: Value, in_units: bool, start: usize, end: usize)
 
 /// The pieces between the bytes of a string in ASCII that are that one.
 fn split_at_byte(vm: &mut Vm, string: Value, byte: u8, limit: usize) -> Result {
-    scan(vm, string)?;
-    // charged: above
-    let count = memchr::memchr_iter(byte, vm.heap.bytes(string)).count().saturating_add(1).min(limit);
+    let charge = scan(vm, string)?;
+    let count = memchr::memchr_iter(byte, vm.heap.read_bytes(string, charge)).count().saturating_add(1).min(limit);
     vm.reserve(count * 24)?;
     let mut pieces = Buffer::with_capacity(vm, count)?;
     let (mut begin, length) = (0, vm.heap.str(string).bytes as usize);
     while pieces.len() < count {
         vm.work(1)?;
-        // charged: above
-        let end = memchr::memchr(byte, &vm.heap.bytes(string)[begin..]).map_or(length, |at| begin + at);
+        let end = memchr::memchr(byte, &vm.heap.read_bytes(string, charge)[begin..]).map_or(length, |at| begin + at);
         let piece = vm.heap.slice_bytes(string, begin, end);
         pieces.push(vm, piece)?;
         begin = end + 1;
@@ -192,9 +192,8 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
     let string = receiver(vm, arg(arguments, 0), method)?;
     let search = vm.to_string(arg(arguments, 1))?;
     let replacement = vm.to_string(arg(arguments, 2))?;
-    scan(vm, replacement)?;
-    // charged: above
-    let has_template = vm.heap.bytes(replacement).contains(&b'$');
+    let charge = scan(vm, replacement)?;
+    let has_template = vm.heap.read_bytes(replacement, charge).contains(&b'$');
     let matches = all_matches(vm, string, search, limit)?;
     if matches.found.is_empty() {
         return Ok(string);
@@ -205,17 +204,16 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
     }
     let (text, wanted, new) = (vm.heap.str(string), vm.heap.str(search), vm.heap.str(replacement));
     if has_template {
-        let out = substitute(vm, text.units, [string, search, replacement], &matches.found)?;
+        let out = substitute(vm, charge, [string, search, replacement], &matches.found)?;
         return vm.heap.string_of_parts(out);
     }
     let count = matches.found.len() as u64;
     let size = |all: u32, old: u32, new: u32| u64::from(all) - u64::from(old) * count + u64::from(new) * count;
     let bytes = size(text.bytes, wanted.bytes, new.bytes);
-    room(vm, size(text.units, wanted.units, new.units), bytes)?;
+    let charge = room(vm, size(text.units, wanted.units, new.units), bytes)?;
     let mut out = vm.heap.scratch();
     out.reserve(bytes as usize);
-    // charged: by `room`
-    let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
+    let (text, template) = (vm.heap.read_bytes(string, charge), vm.heap.read_bytes(replacement, charge));
     let mut begin = 0;
     for &at in matches.found.iter() {
         out.extend_from_slice(&text[begin..at as usize]);
@@ -239,20 +237,18 @@ fn replace_units(vm: &mut Vm, strings: [Value; 3], found: &[u32]) -> Result {
     vm.heap.string_of_utf16(&out)
 }
 
-fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[u32]) -> Result<Vec<u8>> {
+fn substitute(vm: &mut Vm, charge: Charge, strings: [Value; 3], found: &[u32]) -> Result<Vec<u8>> {
     let [string, search, replacement] = strings;
     let length = vm.heap.str(search).bytes as usize;
-    // charged: by the caller
-    let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
-    let ascii = before as usize == text.len() && template.is_ascii();
+    let (text, template) = (vm.heap.read_bytes(string, charge), vm.heap.read_bytes(replacement, charge));
+    let ascii = vm.heap.str(string).is_ascii() && template.is_ascii();
     // The pieces of the template are evaluated for every match.
     let work = memchr::memchr_iter(b'$', template).count().saturating_mul(found.len());
     let bytes = substituted_size(text, length, template, found);
     vm.work(work)?;
     // Code units are at least a third of the bytes; exact where all is ASCII.
-    room(vm, if ascii { bytes } else { bytes / 3 }, bytes)?;
-    // charged: above
-    let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
+    let charge = room(vm, if ascii { bytes } else { bytes / 3 }, bytes)?;
+    let (text, template) = (vm.heap.read_bytes(string, charge), vm.heap.read_bytes(replacement, charge));
     Ok(substituted(text, length, template, found, bytes as usize))
 }
 
@@ -263,12 +259,11 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut positions = Buffer::with_capacity(vm, matches.found.len())?;
     let (mut last, mut count) = (0, 0);
     for &at in matches.found.iter() {
-        vm.work(1)?;
+        let charge = vm.work(1)?;
         if matches.in_units {
             count = at as usize;
         } else {
-            // charged: by `all_matches`
-            count += units(&vm.heap.bytes(string)[last..at as usize]);
+            count += units(&vm.heap.read_bytes(string, charge)[last..at as usize]);
             last = at as usize;
         }
         positions.push(vm, Value::number(count as f64))?;
@@ -459,11 +454,11 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
         vm.heap.charged_utf16(string)?;
     }
     for index in 0..count {
-        vm.work(1)?;
+        let charge = vm.work(1)?;
         let item = if header.is_ascii() {
             vm.heap.slice_bytes(string, index, index + 1)
         } else {
-            let unit = vm.heap.known_utf16(string)[index];
+            let unit = vm.heap.read_utf16(string, charge)[index];
             vm.heap.new_utf16(&[unit])
         };
         items.push(vm, item)?;
@@ -473,7 +468,7 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
 
 /// Whether the text that is searched for can match within a pair of surrogates: where it begins or ends with a lone one.
 fn is_searched_by_units(vm: &Vm, string: Value, search: Value) -> bool {
-    // bounded: its ends
-    let is_loose = matches!(vm.heap.bytes(search), [0xED, 0xB0..=0xBF, ..] | [.., 0xED, 0xA0..=0xAF, _]);
+    let is_loose = matches!(vm.heap.first_bytes::<2>(search), [0xED, 0xB0..=0xBF])
+        || matches!(vm.heap.last_bytes::<3>(search), [0xED, 0xA0..=0xAF, _]);
     is_loose && !vm.heap.str(string).is_ascii()
 }

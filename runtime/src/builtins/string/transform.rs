@@ -50,8 +50,7 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let missing = (length - has) as u64;
     if missing <= SHORT && vm.heap.str(filler).is_ascii() {
         let mut out = vm.heap.scratch();
-        // bounded: so few
-        out.extend(vm.heap.bytes(filler).iter().cycle().take(missing as usize));
+        out.extend(vm.heap.first_bytes::<{ SHORT as usize }>(filler).iter().cycle().take(missing as usize));
         return vm.heap.string_of_parts(out);
     }
     let whole = repeated(vm, filler, missing / step)?;
@@ -80,9 +79,8 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     fits(vm, count.saturating_mul(header.units.into()), size)?;
     let (size, length) = (size as usize, header.bytes as usize);
     let is_long = size > PIECE;
-    vm.work(if is_long { length } else { size } / 64)?;
-    // charged: here, and in pieces below
-    let text = vm.heap.bytes(string);
+    let charge = vm.work(if is_long { length } else { size } / 64)?;
+    let text = vm.heap.read_bytes(string, charge);
     let meets = crate::text::wtf8::splits_pair(text, text);
     let mut bytes = text.repeat(if is_long { 1 } else { count as usize });
     if is_long {
@@ -167,9 +165,8 @@ fn last_plain_pair(text: &str) -> Option<usize> {
 
 /// Change the case of ASCII, where it needs changing.
 fn ascii(vm: &mut Vm, string: Value, other: fn(&u8) -> bool, change: fn(&mut [u8])) -> Result {
-    scan(vm, string)?;
-    // charged: above
-    if !vm.heap.bytes(string).iter().any(other) {
+    let charge = scan(vm, string)?;
+    if !vm.heap.read_bytes(string, charge).iter().any(other) {
         return Ok(string);
     }
     vm.reserve(vm.heap.str(string).bytes as usize)?;
@@ -206,15 +203,13 @@ pub fn trim_start(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn trimmed(vm: &mut Vm, string: Value, at_start: bool, at_end: bool) -> Result {
-    // charged: by the length, where there is anything to trim
-    let bytes = vm.heap.bytes(string);
-    let is_long = |byte: Option<&u8>| bytes.len() > 1024 && byte.is_some_and(|&byte| byte <= b' ' || byte >= 0x80);
-    if is_long(bytes.first()) || is_long(bytes.last()) {
-        let length = bytes.len();
-        vm.work(length / 16)?;
-    }
-    // charged: above
-    let bytes = vm.heap.bytes(string);
+    let length = vm.heap.str(string).bytes as usize;
+    // Nothing is read beyond the ends where these are not blank.
+    let may_be_blank = |byte: &[u8]| matches!(byte, [0..=b' ' | 0x80..]);
+    let is_long = length > 1024
+        && (may_be_blank(vm.heap.first_bytes::<1>(string)) || may_be_blank(vm.heap.last_bytes::<1>(string)));
+    let charge = vm.work(if is_long { length / 16 } else { 0 })?;
+    let bytes = vm.heap.read_bytes(string, charge);
     let (mut start, mut end) = (0, bytes.len());
     while at_start
         && let Some((point, length)) = first_code_point(&bytes[start..])

@@ -122,9 +122,9 @@ impl Pairs {
 pub(in crate::builtins) fn text_of(vm: &mut Vm, value: Value) -> Result<(String, Hold)> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.str(string).bytes as usize;
-    vm.work(1 + bytes / 16)?;
+    let charge = vm.work(1 + bytes / 16)?;
     let hold = vm.heap.hold(bytes)?;
-    Ok((vm.heap.text(string).into_owned(), hold)) // charged: above
+    Ok((vm.heap.read_text(string, charge).into(), hold))
 }
 
 fn call_params(vm: &mut Vm, _: Value, _: &[Value]) -> Result {

@@ -37,7 +37,7 @@ pub fn parse_string(vm: &mut Vm, text: Value, levels: u8) -> Result {
         }
         _ => {
             let mut copy = Buffer::with_capacity(vm, length)?;
-            copy.extend_from_slice(vm, vm.heap.bytes(text))?; // charged: by the caller
+            vm.heap.charged_append(text, &mut copy)?;
             parse_bytes(vm, &copy, None, 0)
         }
     }
@@ -301,7 +301,8 @@ impl Parser<'_> {
     fn charge_values(&mut self) -> Parsed<()> {
         let values = self.values.len().saturating_sub(self.charged);
         self.charged += values;
-        Ok(self.reader.vm.work(values)?)
+        self.reader.vm.work(values)?;
+        Ok(())
     }
 
     /// Charge what is owed, if that is much.

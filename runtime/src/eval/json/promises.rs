@@ -53,8 +53,8 @@ pub fn pending_promise_in(vm: &mut Vm, value: Value) -> Result<Option<Value>> {
                 work.extend(vm, items.map(|(_, item)| item).filter(|item| item.is_object()))?;
             }
             Kind::Array => {
-                vm.work(vm.heap.length(value) / 8)?;
-                let items = vm.heap.items(value).iter().rev(); // charged: above
+                let charge = vm.work(vm.heap.length(value) / 8)?;
+                let items = vm.heap.read_items(value, charge).iter().rev();
                 work.extend(vm, items.copied().filter(|item| item.is_object()))?;
             }
             Kind::Map | Kind::Set => {

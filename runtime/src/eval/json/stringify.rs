@@ -13,6 +13,7 @@ use crate::eval::vm::Vm;
 use crate::heap::Held;
 use crate::heap::promise::State;
 use crate::interface::error_code::ErrorCode;
+use crate::meter::Charge;
 use crate::meter::buffer::{Buffer, Hold};
 use crate::text::quote::{escape_bytes, escaped_length, quote_bytes};
 use crate::text::wtf8::wtf8_pieces;
@@ -427,7 +428,7 @@ impl<'a> Writer<'a> {
             PropertyKey::Name(name) => {
                 let bytes = self.vm.heap.atoms.text(name).len();
                 if bytes > LONG {
-                    self.quote_long(bytes, |vm| vm.heap.atoms.text(name))?;
+                    self.quote_long(bytes, |vm, _| vm.heap.atoms.text(name))?;
                 } else {
                     quote_bytes(self.vm.heap.atoms.text(name), &mut self.out);
                 }
@@ -457,9 +458,9 @@ impl<'a> Writer<'a> {
             Kind::String => {
                 let bytes = self.vm.heap.str(value).bytes as usize;
                 if bytes > LONG {
-                    self.quote_long(bytes, |vm| vm.heap.bytes(value))?; // charged: there
+                    self.quote_long(bytes, |vm, charge| vm.heap.read_bytes(value, charge))?;
                 } else {
-                    quote_bytes(self.vm.heap.bytes(value), &mut self.out); // bounded: by its length
+                    quote_bytes(self.vm.heap.first_bytes::<LONG>(value), &mut self.out);
                 }
             }
             Kind::BigInt => return Err(Problem::BigInt),
@@ -469,19 +470,20 @@ impl<'a> Writer<'a> {
     }
 
     /// Write a long string, charged in pieces: to count its escapes, and to write them.
-    fn quote_long(&mut self, bytes: usize, text: impl Fn(&Vm) -> &[u8]) -> Written<()> {
+    fn quote_long(&mut self, bytes: usize, text: impl Fn(&Vm, Charge) -> &[u8]) -> Written<()> {
         let mut escaped = 2;
+        let mut charge = self.vm.work(1)?;
         for from in (0..bytes).step_by(PIECE) {
             let to = bytes.min(from + PIECE);
-            self.vm.heap.charge_bytes(to - from)?;
-            escaped += escaped_length(&text(self.vm)[from..to]);
+            charge = self.vm.heap.charge_bytes(to - from)?;
+            escaped += escaped_length(&text(self.vm, charge)[from..to]);
         }
         self.room_for_text(escaped)?;
         self.out.push(b'"');
         let mut from = 0;
         while from < bytes {
             let before = self.out.len();
-            let piece = wtf8_pieces(&text(self.vm)[from..], PIECE).next().unwrap_or_default();
+            let piece = wtf8_pieces(&text(self.vm, charge)[from..], PIECE).next().unwrap_or_default();
             escape_bytes(piece, &mut self.out);
             from += piece.len();
             let escapes = self.out.len() - before - piece.len();
@@ -611,10 +613,10 @@ impl Open {
     }
 
     /// The part that is being written, as warnings name it.
-    fn segment<'a>(&'a self, records: &Records, vm: &'a Vm) -> Segment<'a> {
+    fn segment<'a>(&'a self, records: &Records, vm: &'a Vm, charge: Charge) -> Segment<'a> {
         if let (Parts::Collection(Form::Object, entries), Some(at)) = (&self.parts, self.at.checked_sub(1)) {
-            // bounded: what is shown is cut
-            return entries.get(at).map_or(Segment::Name(b""), |&(key, _)| Segment::Name(vm.heap.bytes(key)));
+            let name = entries.get(at).map(|&(key, _)| vm.heap.read_bytes(key, charge));
+            return Segment::Name(name.unwrap_or_default());
         }
         match self.key(records) {
             Some(PropertyKey::Index(index)) => Segment::Index(index),

@@ -47,14 +47,12 @@ pub fn charged_properties(vm: &mut Vm, object: Value) -> Result<Buffer<(Atom, Va
 pub fn counted_properties(vm: &mut Vm, object: Value) -> Result<Buffer<(Atom, Value)>> {
     let count = vm.heap.own_len(object);
     // The same list twice: as stored and as read.
-    let mut hold = vm.heap.hold(count.saturating_mul(32))?;
-    let held = vm.heap.own_entries(object); // charged: by the caller
+    let held = vm.heap.charged_own_entries(object)?;
     let mut entries = Buffer::with_capacity(vm, count)?;
     for (name, value) in held {
         let value = read_held(vm, object, name, value)?;
         entries.push(vm, (name, value))?;
     }
-    hold.release();
     Ok(entries)
 }
 

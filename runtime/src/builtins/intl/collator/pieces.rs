@@ -6,6 +6,7 @@
 //! not have the same number of letters, the longer one is cut.
 
 use crate::eval::vm::Vm;
+use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::text::wtf8::first_code_point;
 use crate::value::Value;
@@ -30,15 +31,13 @@ const LAST: &str = "\u{FFFF}";
 
 /// The order of two texts in an order of the root, if it can be found in pieces. All is charged for.
 pub fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result<Option<Ordering>> {
-    for string in [left, right] {
-        vm.heap.charged_bytes(string)?;
-        // charged: above
-        if !vm.heap.str(string).is_ascii() && std::str::from_utf8(vm.heap.bytes(string)).is_err() {
-            return Ok(None);
-        }
+    vm.heap.charge_string(left)?;
+    let charge = vm.heap.charge_string(right)?;
+    if [left, right].iter().any(|&string| std::str::from_utf8(vm.heap.read_bytes(string, charge)).is_err()) {
+        return Ok(None);
     }
     let texts = [left, right].map(|string| Text { string, bytes: vm.heap.str(string).bytes as usize, at: 0 });
-    Comparison { order, texts, found: [Ordering::Equal; 4] }.run(vm)
+    Comparison { order, texts, found: [Ordering::Equal; 4] }.run(vm, charge)
 }
 
 /// A text and how much of it has been compared.
@@ -52,13 +51,12 @@ struct Text {
 impl Text {
     /// The end of the next piece, which begins with so many bytes, and is all of a shorter text; `None` where there is no
     /// place to end it.
-    fn cut(&self, vm: &Vm, order: Order, bytes: usize) -> Option<usize> {
+    fn cut(&self, vm: &Vm, charge: Charge, order: Order, bytes: usize) -> Option<usize> {
         let start = self.at + bytes;
         if start >= self.bytes {
             return Some(self.bytes);
         }
-        // charged: by the caller
-        let text = &vm.heap.bytes(self.string)[..self.bytes.min(start + FAR)];
+        let text = &vm.heap.read_bytes(self.string, charge)[..self.bytes.min(start + FAR)];
         let mut at = start + text.iter().skip(start).take_while(|&&byte| byte & 0xC0 == 0x80).count();
         let mut before = None;
         while let Some((point, length)) = text.get(at..).and_then(first_code_point) {
@@ -91,7 +89,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn run(mut self, vm: &mut Vm) -> Result<Option<Ordering>> {
+    fn run(mut self, vm: &mut Vm, charge: Charge) -> Result<Option<Ordering>> {
         let levels: &[usize] = match self.order.sensitivity {
             0 => &[0],
             1 => &[0, 1],
@@ -101,13 +99,13 @@ impl Comparison {
         while self.texts.iter().any(|text| text.at < text.bytes) {
             let mut ends = [0; 2];
             for (end, text) in ends.iter_mut().zip(&self.texts) {
-                let Some(found) = text.cut(vm, self.order, PIECE) else { return Ok(None) };
+                let Some(found) = text.cut(vm, charge, self.order, PIECE) else { return Ok(None) };
                 *end = found;
             }
             if self.piece(vm, ends, self.order.sensitivity)?.is_ne() {
                 let letters = self.piece(vm, ends, LETTERS)?;
                 if letters.is_ne() {
-                    match self.align(vm, &mut ends, letters)? {
+                    match self.align(vm, charge, &mut ends, letters)? {
                         Alignment::Decided => return Ok(Some(letters)),
                         Alignment::Unknown => return Ok(None),
                         Alignment::Aligned => {}
@@ -129,10 +127,10 @@ impl Comparison {
     /// The order of the pieces that end here.
     fn piece(&self, vm: &mut Vm, ends: [usize; 2], sensitivity: usize) -> Result<Ordering> {
         let [left, right] = self.ranges(ends);
-        vm.work(1 + (left.len() + right.len()) / BYTES)?;
+        let charge = vm.work(1 + (left.len() + right.len()) / BYTES)?;
         let order = self.order.with_sensitivity(sensitivity);
-        // charged: above
-        let bytes = |text: &Text, range: Range<usize>| vm.heap.bytes(text.string).get(range).unwrap_or_default();
+        let bytes =
+            |text: &Text, range: Range<usize>| vm.heap.read_bytes(text.string, charge).get(range).unwrap_or_default();
         Ok(order.compare(bytes(&self.texts[0], left), bytes(&self.texts[1], right)))
     }
 
@@ -141,7 +139,7 @@ impl Comparison {
     }
 
     /// Cuts the piece with more letters, if it begins with those of the other one. `letters` is the order of the pieces.
-    fn align(&self, vm: &mut Vm, ends: &mut [usize; 2], letters: Ordering) -> Result<Alignment> {
+    fn align(&self, vm: &mut Vm, charge: Charge, ends: &mut [usize; 2], letters: Ordering) -> Result<Alignment> {
         let (short, long) = if letters.is_lt() { (0, 1) } else { (1, 0) };
         if !self.begins_with(vm, *ends, short, long)? || ends[short] == self.texts[short].bytes {
             return Ok(Alignment::Decided);
@@ -150,7 +148,7 @@ impl Comparison {
         let (mut low, mut high) = (0, ends[long] - text.at);
         while low < high {
             let middle = low.midpoint(high);
-            let Some(end) = text.cut(vm, self.order, middle).filter(|&end| end - text.at < high) else {
+            let Some(end) = text.cut(vm, charge, self.order, middle).filter(|&end| end - text.at < high) else {
                 high = middle;
                 continue;
             };
@@ -172,11 +170,12 @@ impl Comparison {
     /// Whether the letters of the longer piece begin with all of the shorter one: behind those comes the last character.
     fn begins_with(&self, vm: &mut Vm, ends: [usize; 2], short: usize, long: usize) -> Result<bool> {
         let ranges = self.ranges(ends);
-        vm.work(1 + (ranges[0].len() + ranges[1].len()) / BYTES)?;
+        let charge = vm.work(1 + (ranges[0].len() + ranges[1].len()) / BYTES)?;
         let order = self.order.with_sensitivity(LETTERS);
-        let bytes =
-            // charged: above
-            |index: usize| vm.heap.bytes(self.texts[index].string).get(ranges[index].clone()).unwrap_or_default();
+        let bytes = |index: usize| {
+            let bytes = vm.heap.read_bytes(self.texts[index].string, charge);
+            bytes.get(ranges[index].clone()).unwrap_or_default()
+        };
         let mut extended = Buffer::with_capacity(&vm.heap, bytes(short).len() + LAST.len())?;
         extended.extend_from_slice(&vm.heap, bytes(short))?;
         extended.extend_from_slice(&vm.heap, LAST.as_bytes())?;

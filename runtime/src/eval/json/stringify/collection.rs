@@ -18,7 +18,7 @@ impl Writer<'_> {
         }
         // As in any object, indices come first; the sort is stable.
         let heap = &self.vm.heap;
-        let rank = |key: Value| array_index(heap.bytes(key)).map_or(u64::MAX, u64::from); // bounded: ten bytes are read
+        let rank = |key: Value| array_index(heap.first_bytes::<11>(key)).map_or(u64::MAX, u64::from);
         if entries.iter().any(|&(key, _)| rank(key) < u64::MAX) {
             entries.sort_by_key(|&(key, _)| rank(key));
         }

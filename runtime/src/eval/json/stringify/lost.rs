@@ -39,7 +39,8 @@ impl Writer<'_> {
             Kind::InternalSlots => self.vm.heap.slots_class(value),
             _ => "a function",
         };
-        let segments = self.open.iter().map(|open| open.segment(&self.records, self.vm));
+        let charge = self.vm.work(1)?;
+        let segments = self.open.iter().map(|open| open.segment(&self.records, self.vm, charge));
         if let Some(mut warnings) = self.warnings.take() {
             warnings.add(segments, what, how);
             self.warnings = Some(warnings);
