@@ -73,6 +73,7 @@ struct Readme;
 // From the bottom to the top: a module imports only from those above it here.
 
 // Data that knows no value.
+#[macro_use]
 mod text;
 mod interface;
 // Values and the memory of a run.

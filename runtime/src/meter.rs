@@ -4,8 +4,11 @@
 //! and more fuel is granted. Bytes are counted as they are allocated.
 
 pub mod buffer;
+mod charge;
 pub mod cost;
 pub mod timer;
+
+pub use charge::Charge;
 
 use crate::interface::error_code::ErrorCode;
 use crate::interface::limits::Limits;
@@ -19,11 +22,6 @@ use std::time::Duration;
 
 /// Work that takes no longer than this needs no check of the clock before it.
 const UNNOTICED: Duration = Duration::from_millis(1);
-
-/// Proof of a charge: whoever has one may read data of a script in proportion to what was charged. Only a charge makes
-/// one, so a function without a charge of its own takes that of its caller as a parameter.
-#[derive(Clone, Copy, Debug)]
-pub struct Charge(());
 
 /// Usage and limits of a run.
 pub struct Meter {

@@ -131,14 +131,14 @@ pub fn inspected(vm: &Vm, object: Value) -> String {
     let state = |signal: Value| signal_state(vm, signal);
     if let Some(&AbortController(signal)) = vm.heap.slots(object) {
         let aborted = state(signal).is_some_and(|state| state.aborted);
-        format!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}") // bounded: names of ours
+        brief!("AbortController {{ signal: AbortSignal {{ aborted: {aborted} }} }}")
     } else if let Some(&AbortEvent(signal)) = vm.heap.slots(object) {
         let time = number_text(state(signal).map_or(0.0, |state| state.time));
         let fields = "type: 'abort',\n  defaultPrevented: false,\n  cancelable: false";
-        format!("Event {{\n  {fields},\n  timeStamp: {time}\n}}") // bounded: names of ours, and a number
+        brief!("Event {{\n  {fields},\n  timeStamp: {time}\n}}")
     } else {
         let aborted = state(object).is_some_and(|state| state.aborted);
-        format!("AbortSignal {{ aborted: {aborted} }}") // bounded: names of ours
+        brief!("AbortSignal {{ aborted: {aborted} }}")
     }
 }
 
@@ -221,17 +221,15 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let signals = arg(arguments, 0);
     if !signals.is(Kind::Array) {
         let received = params::received(vm, signals)?;
-        // bounded: by what is shown of a value
-        let message = format!("The \"signals\" argument must be an instance of Array. Received {received}");
+        let message = brief!("The \"signals\" argument must be an instance of Array. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     let signals = vm.heap.charged_items_copy(signals)?;
     for (index, &signal) in signals.iter().enumerate() {
         if signal_state(vm, signal).is_none() {
             let received = params::received(vm, signal)?;
-            // bounded: by what is shown of a value
             let message =
-                format!("The \"signals[{index}]\" argument must be an instance of AbortSignal. Received {received}"); // bounded: as above
+                brief!("The \"signals[{index}]\" argument must be an instance of AbortSignal. Received {received}");
             return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
         }
     }
@@ -256,15 +254,14 @@ fn timeout(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let delay = arg(arguments, 0);
     if !delay.is_number() {
         let received = params::received(vm, delay)?;
-        // bounded: by what is shown of a value
-        let message = format!("The \"delay\" argument must be of type number. Received {received}");
+        let message = brief!("The \"delay\" argument must be of type number. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     let ms = delay.as_number();
     if ms.fract() != 0.0 || !(0.0..=MAX_DELAY).contains(&ms) {
         let range = if ms.fract() == 0.0 { ">= 0 && <= 4294967295" } else { "an integer" };
         let received = vm.to_text_lossy(delay);
-        let message = format!("The value of \"delay\" is out of range. It must be {range}. Received {received}"); // bounded: a number
+        let message = brief!("The value of \"delay\" is out of range. It must be {range}. Received {received}");
         let error = vm.new_error(Class::RangeError, &message);
         let code = vm.heap.string("ERR_OUT_OF_RANGE");
         vm.heap.set_own(error, known::CODE, code);
@@ -356,8 +353,7 @@ fn listener(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<(boo
     }
     if !listener.is_object() {
         let received = params::received(vm, listener)?;
-        // bounded: by what is shown of a value
-        let message = format!("The \"listener\" argument must be an instance of EventListener. Received {received}");
+        let message = brief!("The \"listener\" argument must be an instance of EventListener. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     Ok(Some((vm.heap.charged_bytes(name)? == b"abort", listener)))
@@ -399,8 +395,8 @@ fn begin_abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let time = vm.schedule.script_time(&vm.heap.meter).as_secs_f64() * 1_000.0;
     let state = state(vm, signal)?;
     if std::mem::replace(&mut state.aborted, true) {
-        let nothing = vm.heap.new_array(Vec::new()); // bounded: empty
-        return Ok(vm.heap.new_array(vec![Value::UNDEFINED, nothing])); // bounded: two
+        let nothing = vm.heap.array_of(Buffer::new());
+        return Ok(vm.heap.new_array(vec![Value::UNDEFINED, nothing]));
     }
     state.reason = reason;
     state.time = time;
@@ -422,7 +418,7 @@ fn begin_abort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let dependents = vm.heap.new_array(dependents);
     let event = vm.heap.new_with_slots(AbortEvent(signal));
-    Ok(vm.heap.new_array(vec![event, dependents])) // bounded: two
+    Ok(vm.heap.new_array(vec![event, dependents]))
 }
 
 /// `$next_listener(signal)`: the next listener of a signal that was aborted.
@@ -448,7 +444,7 @@ fn make(vm: &mut Vm, state: SignalState) -> Value {
 fn state(vm: &mut Vm, this: Value) -> Result<&mut SignalState> {
     if signal_state(vm, this).is_none() {
         let what = vm.describe(this);
-        let message = format!("Value of \"this\" must be of type AbortSignal: {what}");
+        let message = brief!("Value of \"this\" must be of type AbortSignal: {what}");
         return Err(coded(vm, "ERR_INVALID_THIS", &message));
     }
     match vm.heap.slots_mut::<SignalState>(this) {

@@ -344,10 +344,9 @@ fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return generic::splice_range(vm, this, added, [length, from, removed].map(|number| number as f64));
     }
     room(vm, removed + added.len())?;
-    vm.work((length - from) / 64)?;
-    let removed = vm.heap.with_items(this, |items| {
-        items.splice(from..from + removed, added.iter().copied()).collect() // charged: above
-    });
+    let charge = vm.work((length - from) / 64)?;
+    let removed =
+        vm.heap.with_items(this, |items| charge.list(items.splice(from..from + removed, added.iter().copied())));
     Ok(vm.heap.new_array(removed))
 }
 
@@ -395,7 +394,7 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let position = if index < 0.0 { length + index } else { index };
     if position < 0.0 || position >= length {
         let index = vm.describe(arg(arguments, 0));
-        return Err(vm.range_error(&format!("Invalid index : {index}")));
+        return Err(vm.range_error(&brief!("Invalid index : {index}")));
     }
     let array = as_dense(vm, this, length as usize)?;
     let (mut items, charge) = counted(vm, length as usize)?;
@@ -411,7 +410,7 @@ fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, function) = (arg(arguments, 0), arg(arguments, 1));
     if this.is_nullish() {
         let name = vm.to_text_lossy(arg(arguments, 2));
-        return Err(vm.type_error(&format!("{name} called on null or undefined")));
+        return Err(vm.type_error(&brief!("{name} called on null or undefined")));
     }
     let length = vm.length_of(this)?;
     function::check_callable(vm, function)?;

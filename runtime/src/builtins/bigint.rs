@@ -38,8 +38,7 @@ fn bigint(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(vm.heap.new_bigint(integer));
     }
     let text = number_text(number);
-    // bounded: a number
-    Err(vm.range_error(&format!("The number {text} cannot be converted to a BigInt because it is not an integer")))
+    Err(vm.range_error(&brief!("The number {text} cannot be converted to a BigInt because it is not an integer")))
 }
 
 /// `BigInt.asIntN(bits, bigint)`
@@ -107,7 +106,7 @@ pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is(Kind::BigInt) {
         return Ok(this);
     }
-    Err(vm.type_error(&format!("BigInt.prototype.{method} requires that 'this' be a BigInt"))) // bounded: a name
+    Err(vm.type_error(&brief!("BigInt.prototype.{method} requires that 'this' be a BigInt")))
 }
 
 /// A primitive as a BigInt; numbers are none (ECMAScript 7.1.13).
@@ -115,20 +114,16 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
     match value.kind() {
         Kind::BigInt => Ok(value),
         Kind::Boolean => Ok(vm.heap.new_bigint(BigInt::from(value == Value::TRUE))),
-        Kind::String => {
-            match parse(vm, value)? {
-                Some(integer) => finish(vm, integer),
-                None => {
-                    let text = vm.to_text_lossy(value);
-                    // bounded: a long text is cut
-                    Err(vm.throw(Class::SyntaxError, &format!("Cannot convert {text} to a BigInt")))
-                }
+        Kind::String => match parse(vm, value)? {
+            Some(integer) => finish(vm, integer),
+            None => {
+                let text = vm.to_text_lossy(value);
+                Err(vm.throw(Class::SyntaxError, &brief!("Cannot convert {text} to a BigInt")))
             }
-        }
+        },
         _ => {
             let text = vm.short_text(value, crate::interface::outcome::MAX_MESSAGE_BYTES)?;
-            // bounded: a long text is cut
-            Err(vm.type_error(&format!("Cannot convert {text} to a BigInt")))
+            Err(vm.type_error(&brief!("Cannot convert {text} to a BigInt")))
         }
     }
 }

@@ -39,6 +39,5 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is_bool() {
         return Ok(this);
     }
-    // bounded: the name of a method
-    Err(vm.type_error(&format!("Boolean.prototype.{method} requires that 'this' be a Boolean")))
+    Err(vm.type_error(&brief!("Boolean.prototype.{method} requires that 'this' be a Boolean")))
 }

@@ -125,7 +125,7 @@ fn view_of(vm: &mut Vm, buffer: Value, offset: Value, length: Value) -> Result {
     let start = to_index(vm, offset)?;
     let outside = |vm: &mut Vm| {
         let offset = vm.describe(offset);
-        vm.range_error(&format!("Start offset {offset} is outside the bounds of the buffer"))
+        vm.range_error(&brief!("Start offset {offset} is outside the bounds of the buffer"))
     };
     let Some(start) = start else { return Err(outside(vm)) };
     let wanted = match length {
@@ -458,7 +458,7 @@ fn sort(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// text for both.
 #[cold]
 pub fn detached(vm: &mut Vm, what: &str) -> Thrown {
-    vm.type_error(&format!("Cannot perform {what} on a detached ArrayBuffer"))
+    vm.type_error(&brief!("Cannot perform {what} on a detached ArrayBuffer"))
 }
 
 /// An iterator over a view.
@@ -482,26 +482,26 @@ fn validate(vm: &mut Vm, this: Value, method: &str) -> Result<usize> {
         let is_named =
             matches!(method, "at" | "join" | "slice" | "sort" | "toLocaleString" | "toReversed" | "toSorted");
         return Err(match is_named {
-            true => incompatible(vm, this, &["%TypedArray%.prototype.", method].concat()), // bounded: a name of ours
+            true => incompatible(vm, this, &brief!("%TypedArray%.prototype.{method}")),
             false => vm.type_error("this is not a typed array."),
         });
     }
     match vm.heap.view_range(this) {
         Some(range) => Ok(range.len()),
-        None => Err(detached(vm, &["%TypedArray%.prototype.", method].concat())), // bounded: a name of ours
+        None => Err(detached(vm, &brief!("%TypedArray%.prototype.{method}"))),
     }
 }
 
 #[cold]
 fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
     let what = if this.is_object() { vm.object_tag(this) } else { vm.describe(this) };
-    vm.type_error(&format!("Method {method} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method {method} called on incompatible receiver {what}"))
 }
 
 #[cold]
 fn invalid_length(vm: &mut Vm, length: Value) -> Thrown {
     let length = vm.describe(length);
-    vm.range_error(&format!("Invalid typed array length: {length}"))
+    vm.range_error(&brief!("Invalid typed array length: {length}"))
 }
 
 /// An integer from 0 to 2⁵³ − 1 (ECMAScript 7.1.22); `None` where the value is another one.

@@ -201,7 +201,7 @@ fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     check(vm, this, if name.starts_with("Map") { Kind::Map } else { Kind::Set }, &name)?;
     if vm.type_of(function) != "function" {
         let what = vm.describe_typed(function);
-        return Err(vm.type_error(&format!("{what} is not a function")));
+        return Err(vm.type_error(&brief!("{what} is not a function")));
     }
     Ok(vm.heap.new_iterator(this, Yields::Values))
 }
@@ -225,7 +225,7 @@ fn set_like(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     check(vm, this, Kind::Set, &name)?;
     if !other.is_object() {
         let what = vm.describe(other);
-        return Err(vm.type_error(&format!("{what} is not an object")));
+        return Err(vm.type_error(&brief!("{what} is not an object")));
     }
     let size = vm.get(other, known::SIZE)?;
     let size = vm.to_number(size)?;
@@ -233,13 +233,13 @@ fn set_like(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("The 'size' property must be a number"));
     }
     if size < 0.0 {
-        return Err(vm.range_error(&format!("'{}' is an invalid size", size.trunc())));
+        return Err(vm.range_error(&brief!("'{}' is an invalid size", size.trunc())));
     }
     for method in ["has", "keys"] {
         let name = vm.heap.intern_text(method);
         let function = vm.get(other, name)?;
         if vm.type_of(function) != "function" {
-            return Err(vm.type_error(&format!("The '{method}' property must be a function")));
+            return Err(vm.type_error(&brief!("The '{method}' property must be a function")));
         }
     }
     Ok(Value::number(size.trunc()))
@@ -253,7 +253,7 @@ fn check(vm: &mut Vm, this: Value, kind: Kind, method: &str) -> Result<()> {
 #[cold]
 fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
     let what = vm.describe(this);
-    vm.type_error(&format!("Method {method} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method {method} called on incompatible receiver {what}"))
 }
 
 fn has(vm: &mut Vm, map: Value, key: Value) -> Result {
@@ -293,7 +293,7 @@ pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
 pub fn entry_of(vm: &mut Vm, entry: Value) -> Result<(Value, Value)> {
     if !entry.is_object() {
         let what = vm.describe(entry);
-        return Err(vm.type_error(&format!("Iterator value {what} is not an entry object")));
+        return Err(vm.type_error(&brief!("Iterator value {what} is not an entry object")));
     }
     let key = vm.get_index(entry, Value::ZERO)?;
     Ok((key, vm.get_index(entry, Value::number(1.0))?))

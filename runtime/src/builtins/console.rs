@@ -71,18 +71,16 @@ fn log_line(vm: &mut Vm, prefix: &str, text: &str) -> Result {
     if vm.output.log_calls > max_calls {
         return Err(Thrown::limit(
             ErrorCode::ConsoleLimit,
-            // bounded: a number
-            format!("The script exceeded its console limit of {max_calls} calls; log less"),
+            brief!("The script exceeded its console limit of {max_calls} calls; log less"),
         ));
     }
     if vm.output.log_bytes > max_bytes {
         return Err(too_much(max_bytes));
     }
-    vm.work(1 + length / 16)?;
+    let charge = vm.work(1 + length / 16)?;
     let _hold = vm.heap.hold(2 * length)?;
-    // bounded: by what a script may log
-    let text = if lines == 1 { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
-    let line = format!("{prefix}{indent}{text}"); // bounded: the same
+    let text = if lines == 1 { text.into() } else { text.replace('\n', &brief!("\n{indent}")) };
+    let line = charge.text(format_args!("{prefix}{indent}{text}"));
     vm.heap.meter.keep_bytes(size_of::<String>() + block(line.len()));
     vm.output.logs.push(line);
     Ok(Value::UNDEFINED)
@@ -125,8 +123,7 @@ fn error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `console.trace(...)`, without the call stack.
 fn trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = format::format(vm, arguments)?;
-    // bounded: by what a script may log
-    let text = if text.is_empty() { "Trace".to_owned() } else { format!("Trace: {text}") };
+    let text = if text.is_empty() { "Trace".into() } else { String::from("Trace: ") + &text };
     log_line(vm, ERROR, &text)
 }
 
@@ -202,10 +199,9 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     *count += 1;
     let count = *count;
     vm.heap.meter.keep_bytes((vm.output.console.counts.len() - labels) * ENTRY);
-    let text = format!(": {count}"); // bounded: a number
     let bytes = vm.heap.atoms.text(label).len();
-    check_line(vm, bytes)?;
-    let text = crate::text::wtf8::lossy(vm.heap.atoms.text(label)).into_owned() + &text; // charged: above
+    let charge = check_line(vm, bytes)?;
+    let text = charge.text(format_args!("{}: {count}", crate::text::wtf8::lossy(vm.heap.atoms.text(label))));
     log_line(vm, LOG, &text)
 }
 
@@ -215,8 +211,9 @@ fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = label(vm, arguments)?;
     if !is_text || vm.output.console.counts.remove(&label).is_none() {
         let bytes = vm.heap.atoms.text(label).len();
-        check_line(vm, bytes)?;
-        let text = format!("Count for '{}' does not exist", crate::text::wtf8::lossy(vm.heap.atoms.text(label))); // bounded: above
+        let charge = check_line(vm, bytes)?;
+        let label = crate::text::wtf8::lossy(vm.heap.atoms.text(label));
+        let text = charge.text(format_args!("Count for '{label}' does not exist"));
         return log_line(vm, WARN, &text);
     }
     Ok(Value::UNDEFINED)
@@ -233,4 +230,36 @@ fn group(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn group_end(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     vm.output.console.indent = vm.output.console.indent.saturating_sub(GROUP);
     Ok(Value::UNDEFINED)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::brief::MAX_BRIEF;
+    use crate::{CompileOptions, Inputs, Policy, Preset, test_host};
+
+    /// The length of each log line and of each item of the result.
+    fn lengths(script: &str) -> (Vec<usize>, String) {
+        let policy = Policy::preset(Preset::Experimental);
+        let script = crate::compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
+        let outcome = test_host::finish(script.start(Inputs::default(), &policy), |_| unreachable!("no calls"));
+        (outcome.logs.iter().map(String::len).collect(), outcome.result.expect("it succeeds"))
+    }
+
+    #[test]
+    fn long_texts_are_whole() {
+        const LONG: usize = 20_000;
+        const { assert!(LONG > MAX_BRIEF) };
+        let (logs, result) = lengths(
+            "const long = 'x'.repeat(20_000), error = new Error(long);
+            console.log(long); console.log('%s', long); console.trace(long); console.count(long); console.countReset(long);
+            console.countReset(long); console.timeLog(long); console.time('t'); console.group(long); console.warn(long);
+            console.groupEnd(); console.log(new RegExp(long)); console.log({ [long]: 1 }); console.log(10n ** 20_000n);
+            const named = { [long]: () => 1 }[long]; error.stack = `Error: ${long}`; console.log(named); console.log(error);
+            console.table([{ [long]: 1 }]);
+            return [String(new RegExp(long)).length, String(named).length > 0, escape('é'.repeat(9_000)).length];",
+        );
+        assert!(logs.iter().all(|&length| length >= LONG), "{logs:?}");
+        assert_eq!(logs.len(), 14, "{logs:?}");
+        assert_eq!(result, "[20002,true,27000]");
+    }
 }

@@ -90,8 +90,8 @@ fn digest(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let count = vm.heap.length(values);
     let [Some(algorithm), Some(data)] = [0, 1].map(|index| vm.heap.at(values, index)) else {
-        let only = format!("2 arguments required, but only {count} present."); // bounded: a number
-        let message = format!("Failed to execute 'digest' on 'SubtleCrypto': {only}");
+        let only = brief!("2 arguments required, but only {count} present.");
+        let message = brief!("Failed to execute 'digest' on 'SubtleCrypto': {only}");
         return Err(webidl_error(vm, "ERR_MISSING_ARGS", &message));
     };
     if !bytes::is_bytes(data) {

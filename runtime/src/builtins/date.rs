@@ -264,8 +264,7 @@ pub(super) fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
         return Ok(());
     }
     let what = vm.to_text_lossy(this);
-    // bounded: by what is shown of a value
-    Err(vm.type_error(&format!("Method Date.prototype.{method} called on incompatible receiver {what}")))
+    Err(vm.type_error(&brief!("Method Date.prototype.{method} called on incompatible receiver {what}")))
 }
 
 /// `date.setTime(ms)`

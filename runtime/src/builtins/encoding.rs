@@ -103,8 +103,7 @@ impl Decoding {
     /// The text that `util.inspect` shows.
     pub fn inspected(&self) -> String {
         let Self { fatal, ignore_bom, .. } = self;
-        // bounded: a name of ours
-        format!("TextDecoder {{ encoding: '{}', fatal: {fatal}, ignoreBOM: {ignore_bom} }}", self.name())
+        brief!("TextDecoder {{ encoding: '{}', fatal: {fatal}, ignoreBOM: {ignore_bom} }}", self.name())
     }
 
     /// A decoder at the beginning of a stream.
@@ -164,7 +163,7 @@ fn check_options(vm: &mut Vm, options: Value) -> Result<()> {
 
 #[cold]
 fn unsupported(vm: &mut Vm, label: &str) -> Thrown {
-    let message = format!("The \"{label}\" encoding is not supported");
+    let message = brief!("The \"{label}\" encoding is not supported");
     let error = vm.new_error(Class::RangeError, &message);
     let code = vm.heap.string("ERR_ENCODING_NOT_SUPPORTED");
     vm.heap.set_own(error, known::CODE, code);
@@ -239,8 +238,7 @@ fn encode_into(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 #[cold]
 fn wrong_type(vm: &mut Vm, what: &str, value: Value) -> Thrown {
     match params::received(vm, value) {
-        // bounded: what is shown of a value is cut
-        Ok(received) => coded(vm, "ERR_INVALID_ARG_TYPE", &format!("{what}. Received {received}")),
+        Ok(received) => coded(vm, "ERR_INVALID_ARG_TYPE", &brief!("{what}. Received {received}")),
         Err(thrown) => thrown,
     }
 }
@@ -274,7 +272,7 @@ fn decode(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         let bytes = if length == 0 { &[][..] } else { vm.heap.read_view(source, charge) };
         room.clear();
         if !decoder.decode(&bytes[from..to], last && !stream, &mut room) && fatal {
-            let message = format!("The encoded data was not valid for encoding {name}"); // bounded: a name of ours
+            let message = brief!("The encoded data was not valid for encoding {name}");
             return Err(natively_coded(vm, "ERR_ENCODING_INVALID_ENCODED_DATA", &message));
         }
         out.extend_from_slice(vm, room.as_bytes())?;
@@ -309,8 +307,7 @@ fn check_input(vm: &mut Vm, this: Value, source: Value, options: Value, stream: 
     if source.is_undefined() || bytes::is_bytes(source) {
         return Ok(());
     }
-    // bounded: one of three texts
-    Err(natively_coded(vm, "ERR_INVALID_ARG_TYPE", &format!("The {expected} ArrayBufferView.")))
+    Err(natively_coded(vm, "ERR_INVALID_ARG_TYPE", &brief!("The {expected} ArrayBufferView.")))
 }
 
 impl Running {

@@ -81,7 +81,7 @@ fn capture_stack_trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !this.is_object() {
         let what = vm.describe(this);
-        let message = format!("Method Error.prototype.toString called on incompatible receiver {what}"); // bounded: it is cut
+        let message = brief!("Method Error.prototype.toString called on incompatible receiver {what}");
         return Err(vm.type_error(&message));
     }
     vm.error_string(this)

@@ -27,19 +27,15 @@ fn escape(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.charged_utf16(text)?.len();
     let mut out = Buffer::with_capacity(vm, length)?;
     for from in (0..length).step_by(PART) {
-        vm.work(PART.min(length - from) / 4)?;
-        let mut part = String::new(); // bounded: by PART, here and below
-        for &unit in vm.heap.charged_utf16(text)?.iter().skip(from).take(PART) {
-            // Writing to a string does not fail.
-            let _ = match u8::try_from(unit) {
-                Ok(byte) if byte.is_ascii_alphanumeric() || KEPT.contains(&byte) => {
-                    write!(part, "{}", char::from(byte))
-                }
-                Ok(byte) => write!(part, "%{byte:02X}"),
-                Err(_) => write!(part, "%u{unit:04X}"),
-            };
+        let charge = vm.work(PART.min(length - from) / 4)?;
+        for &unit in vm.heap.read_utf16(text, charge).iter().skip(from).take(PART) {
+            let digit = |shift: u32| b"0123456789ABCDEF"[usize::from(unit >> shift & 15)];
+            match u8::try_from(unit) {
+                Ok(byte) if byte.is_ascii_alphanumeric() || KEPT.contains(&byte) => out.push(vm, byte)?,
+                Ok(_) => out.extend_from_slice(vm, &[b'%', digit(4), digit(0)])?,
+                Err(_) => out.extend_from_slice(vm, &[b'%', b'u', digit(12), digit(8), digit(4), digit(0)])?,
+            }
         }
-        out.extend_from_slice(vm, part.as_bytes())?;
     }
     Ok(vm.heap.string_of(out))
 }
@@ -51,16 +47,14 @@ fn unescape(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut out = Buffer::with_capacity(vm, length)?;
     let mut at = 0;
     while at < length {
-        vm.work(PART.min(length - at) / 4)?;
-        let mut part = Vec::new(); // bounded: by PART
-        let units = vm.heap.charged_utf16(text)?;
+        let charge = vm.work(PART.min(length - at) / 4)?;
+        let units = vm.heap.read_utf16(text, charge);
         let end = at + PART;
         while at < end.min(length) {
             let (unit, taken) = unescaped(&units[at..]);
-            part.push(unit);
+            out.push(vm, unit)?;
             at += taken;
         }
-        out.extend_from_slice(vm, &part)?;
     }
     vm.heap.string_of_utf16(&out)
 }

@@ -59,7 +59,7 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         vm.work(length / 16)?;
         vm.reserve(length)?;
     }
-    let text = vm.function_text(this).into_owned(); // charged: above
+    let text = String::from(vm.function_text(this));
     Ok(vm.heap.string(&text))
 }
 
@@ -69,7 +69,7 @@ pub fn check_callable(vm: &mut Vm, value: Value) -> Result<()> {
         return Ok(());
     }
     let what = vm.describe(value);
-    Err(vm.type_error(&format!("{what} is not a function")))
+    Err(vm.type_error(&brief!("{what} is not a function")))
 }
 
 /// An error unless the argument can be called.
@@ -87,14 +87,14 @@ pub fn list_of_arguments(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let kind = match vm.type_of(receiver) {
         "function" => None,
-        "object" if receiver.is_nullish() => Some("null".to_owned()), // bounded: a constant
-        "object" => Some("an object".to_owned()),                     // bounded: a constant
-        kind => Some(format!("a {kind}")),                            // bounded: the name of a type
+        "object" if receiver.is_nullish() => Some("null".into()),
+        "object" => Some("an object".into()),
+        kind => Some(brief!("a {kind}")),
     };
     if let Some(kind) = kind {
         let receiver = vm.receiver_text(receiver);
         let problem = "Function.prototype.apply was called on";
-        return Err(vm.type_error(&format!("{problem} {receiver}, which is {kind} and not a function"))); // bounded: it is cut
+        return Err(vm.type_error(&brief!("{problem} {receiver}, which is {kind} and not a function")));
     }
     if !list.is_object() {
         return Err(vm.type_error("CreateListFromArrayLike called on non-object"));

@@ -163,7 +163,7 @@ fn transfer_list(vm: &mut Vm, options: Value) -> Result<Buffer<Value>> {
     }
     if !transfer.is_object() || !vm.is_iterable(transfer) {
         let what = if is_options { "options.transfer" } else { "transferList" };
-        let message = format!("Optional {what} argument must be an iterable"); // bounded: a name of ours
+        let message = brief!("Optional {what} argument must be an iterable");
         return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     let list = vm.iterate_to_list(transfer)?;
@@ -212,7 +212,7 @@ impl Cloner {
         vm.work(1)?;
         let clone = match value.kind() {
             Kind::Array => {
-                let length = vm.heap.length(value); // charged: here, and item by item
+                let length = vm.heap.length(value);
                 vm.new_holes(length as u32)?
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
@@ -359,7 +359,7 @@ fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
 #[cold]
 fn not_cloned(vm: &mut Vm, value: Value) -> Thrown {
     let what = vm.describe(value);
-    clone_error(vm, &format!("{what} could not be cloned.")) // bounded: what is shown is cut
+    clone_error(vm, &brief!("{what} could not be cloned."))
 }
 
 #[cold]

@@ -165,7 +165,7 @@ pub fn to_pairs(vm: &mut Vm, headers: Value) -> Result {
         vm.work(1 + bytes / 16)?;
         vm.reserve(4 * bytes)?;
         let Some((name, value)) = params::pair_at(vm, headers, position) else { break };
-        let pair = vm.heap.new_array(vec![name, value]); // bounded: two
+        let pair = vm.heap.new_array(vec![name, value]);
         pairs.push(vm, pair)?;
     }
     Ok(vm.heap.array_of(pairs))
@@ -195,7 +195,6 @@ pub fn inspected(vm: &mut Vm, headers: Value) -> Result {
     vm.work(WORK * count + bytes / 16)?;
     vm.reserve(2 * bytes)?;
     let _hold = vm.heap.hold(bytes)?;
-    // charged: above
     let mut list = receiver(vm, headers)?.list.clone();
     list.sort_by_key(|header| header.order);
     let object = vm.heap.new_object();
@@ -248,15 +247,15 @@ fn new_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             for (index, pair) in vm.iterate_to_list(init)?.into_iter().enumerate() {
                 if !pair.is_object() || !vm.is_iterable(pair) {
                     let shown = inspect::inspect(vm, pair, inspect::Options::default())?;
-                    let shown = if pair.is_string() { format!("\"{}\"", vm.short_text(pair, 100)?) } else { shown }; // bounded: cut
+                    let shown = if pair.is_string() { brief!("\"{}\"", vm.short_text(pair, 100)?) } else { shown };
                     let shown = crate::interface::outcome::cut_text(&shown, 200);
-                    let message = format!("Headers contructor: init[{index}] ({shown}) is not iterable."); // bounded: cut above
+                    let message = brief!("Headers contructor: init[{index}] ({shown}) is not iterable.");
                     return Err(vm.type_error(&message));
                 }
                 let parts = vm.iterate_to_list(pair)?;
                 let [name, value] = *parts else {
                     let message =
-                        format!("Headers constructor: expected name/value pair to be length 2, found {}.", parts.len()); // bounded: a number
+                        brief!("Headers constructor: expected name/value pair to be length 2, found {}.", parts.len());
                     return Err(vm.type_error(&message));
                 };
                 let (name, value) = (byte_string(vm, name)?, byte_string(vm, value)?);
@@ -297,9 +296,9 @@ fn byte_string(vm: &mut Vm, value: Value) -> Result<String> {
             for letter in piece.chars() {
                 if u32::from(letter) > 255 {
                     let unit = letter.encode_utf16(&mut [0; 2])[0];
-                    let message = format!(
+                    let message = brief!(
                         "Cannot convert argument to a ByteString because the character at index {index} has a value of {unit} which is greater than 255."
-                    ); // bounded: two numbers
+                    );
                     return Err(vm.type_error(&message));
                 }
                 index += 1;
@@ -316,7 +315,7 @@ fn checked(vm: &mut Vm, method: &str, name: String, value: String) -> Result<(St
     let trimmed = value.trim_matches(['\t', '\n', '\r', ' ']);
     if memchr::memchr3(b'\0', b'\r', b'\n', trimmed.as_bytes()).is_some() {
         let shown = crate::interface::outcome::cut_text(trimmed, 200);
-        let message = format!("Headers.{method}: \"{shown}\" is an invalid header value."); // bounded: cut above
+        let message = brief!("Headers.{method}: \"{shown}\" is an invalid header value.");
         return Err(vm.type_error(&message));
     }
     let value = if trimmed.len() == value.len() { value } else { String::from(trimmed) };
@@ -333,7 +332,7 @@ fn checked_name(vm: &mut Vm, method: &str, name: String) -> Result<String> {
         return Ok(name);
     }
     let shown = crate::interface::outcome::cut_text(&name, 200);
-    let message = format!("Headers.{method}: \"{shown}\" is an invalid header name."); // bounded: cut above
+    let message = brief!("Headers.{method}: \"{shown}\" is an invalid header name.");
     Err(vm.type_error(&message))
 }
 
@@ -373,11 +372,11 @@ fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, method: &str, arguments: 
     if arguments.len() < COUNT {
         let only = if arguments.is_empty() { "" } else { "only " };
         let (plural, found) = (if COUNT == 1 { "" } else { "s" }, arguments.len());
-        let message = format!("Headers.{method}: {COUNT} argument{plural} required, but {only}{found} found."); // bounded: numbers
+        let message = brief!("Headers.{method}: {COUNT} argument{plural} required, but {only}{found} found.");
         return Err(vm.type_error(&message));
     }
     vm.work(WORK + count / 16)?;
-    let mut texts = [const { String::new() }; COUNT]; // bounded: at most two
+    let mut texts = std::array::from_fn(|_| String::default());
     for (text, &argument) in texts.iter_mut().zip(arguments) {
         *text = byte_string(vm, argument)?;
     }

@@ -59,7 +59,7 @@ impl Default for Options {
 pub fn inspect(vm: &mut Vm, value: Value, options: Options) -> Result<String> {
     let options = Options { depth: options.depth.min(DEEPEST), ..options };
     let (seen, circular) = (Vec::new(), Vec::new()); // bounded: by DEEPEST
-    Inspector { vm: vm, options, seen, circular, indent: 0, deepest: 0, printed: 0 }.value(value, 0)
+    Inspector { vm, options, seen, circular, indent: 0, deepest: 0, printed: 0 }.value(value, 0)
 }
 
 struct Inspector<'a> {
@@ -94,8 +94,7 @@ struct Outline {
 impl Outline {
     /// The outline of an object with parts in braces.
     fn plain(label: &str, open: String, parts: Parts) -> Self {
-        // bounded: names of ours
-        let (empty, label) = (format!("{open}}}"), format!("[{label}]"));
+        let (empty, label) = (brief!("{open}}}"), brief!("[{label}]"));
         Self { base: String::default(), empty, open, close: "}", array: false, parts, label }
     }
 
@@ -148,7 +147,7 @@ impl Inspector<'_> {
                 self.circular.push(value);
                 self.circular.len() - 1
             });
-            return self.print(format!("[Circular *{}]", index + 1)); // bounded: a number
+            return self.print(brief!("[Circular *{}]", index + 1));
         }
         self.object(value, depth)
     }
@@ -160,8 +159,8 @@ impl Inspector<'_> {
             Kind::Number => number_text(value.as_number()),
             Kind::BigInt => {
                 let digits = self.vm.to_string(value)?;
-                self.check(self.vm.heap.str(digits).bytes as usize)?;
-                self.vm.heap.charged_string(digits)? + "n"
+                let charge = self.check(self.vm.heap.str(digits).bytes as usize)?;
+                charge.text(format_args!("{}n", self.vm.heap.read_text(digits, charge)))
             }
             Kind::Null => "null".into(),
             Kind::Boolean => (if value == Value::TRUE { "true" } else { "false" }).into(),
@@ -181,12 +180,12 @@ impl Inspector<'_> {
     }
 
     /// An error where so many bytes are more than may be printed.
-    fn check(&mut self, bytes: usize) -> Result<()> {
+    fn check(&mut self, bytes: usize) -> Result<Charge> {
         if self.printed.saturating_add(bytes) > self.options.limit {
             return Err(too_much(self.options.limit));
         }
-        self.vm.work(1 + bytes / 16)?;
-        self.vm.reserve(bytes.saturating_mul(8))
+        self.vm.reserve(bytes.saturating_mul(8))?;
+        self.vm.work(1 + bytes / 16)
     }
 
     /// Text whose further lines are indented as the present line is.
@@ -195,8 +194,8 @@ impl Inspector<'_> {
         if self.indent == 0 || lines == 0 {
             return Ok(text);
         }
-        self.check(text.len() + lines * self.indent)?;
-        Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent)))) // charged: above
+        let charge = self.check(text.len() + lines * self.indent)?;
+        Ok(text.replace('\n', &charge.text(format_args!("\n{}", " ".repeat(self.indent)))))
     }
 
     /// The part of a long string that is shown; only that much is read.
@@ -219,7 +218,7 @@ impl Inspector<'_> {
         let length = length.min(MAX_STRING);
         let mut out = if length > 16 && length + self.indent + 4 > self.options.columns {
             let lines = bytes.split_inclusive(|&byte| byte == b'\n').map(text::quoted);
-            let line_end = format!(" +\n{}", " ".repeat(self.indent + 2)); // bounded: as above
+            let line_end = charge.text(format_args!(" +\n{}", " ".repeat(self.indent + 2)));
             lines.reduce(|all, line| all + &line_end + &line).unwrap_or_default()
         } else {
             text::quoted(bytes)
@@ -254,12 +253,10 @@ impl Inspector<'_> {
         let mut base = outline.base;
         if let Some(index) = self.circular.iter().position(|&known| known == object) {
             let space = if base.is_empty() { "" } else { " " };
-            base = format!("<ref *{}>{space}{base}", index + 1); // bounded: a number, and what is printed
+            base = brief!("<ref *{}>{space}", index + 1) + &base;
         }
         let items = outline.array.then_some(object);
-        let text = self.joined(output, &base, (&outline.open, outline.close), items, depth + 1)?;
-        self.vm.work(1 + text.len() / 64)?;
-        Ok(text)
+        self.joined(output, &base, (&outline.open, outline.close), items, depth + 1)
     }
 
     /// Whether an object without properties is printed in its short form.
@@ -286,8 +283,8 @@ impl Inspector<'_> {
                 empty: "[]".into(),
                 ..plain("Array", String::default(), Parts::Items)
             },
-            Kind::Map => plain("Map", format!("Map({}) {{", size(self.vm)), Parts::Map), // bounded: a number
-            Kind::Set => plain("Set", format!("Set({}) {{", size(self.vm)), Parts::Set), // bounded: a number
+            Kind::Map => plain("Map", brief!("Map({}) {{", size(self.vm)), Parts::Map),
+            Kind::Set => plain("Set", brief!("Set({}) {{", size(self.vm)), Parts::Set),
             Kind::Promise => {
                 unawaited::note_use(self.vm, object, PromiseUse::Log, None);
                 plain("Promise", "Promise {".into(), Parts::Promise)
@@ -301,11 +298,11 @@ impl Inspector<'_> {
                     (Family::SetIterator, Yields::Entries) => "Set Entries",
                     _ => name,
                 };
-                let label = format!("Object [{name}]"); // bounded: names of ours
+                let label = brief!("Object [{name}]");
                 if matches!(iterator.family, Family::MapIterator | Family::SetIterator) {
-                    plain(&label, format!("[{tag}] {{"), Parts::Iterator) // bounded: as above
+                    plain(&label, brief!("[{tag}] {{"), Parts::Iterator)
                 } else {
-                    plain(&label, format!("{label} {{"), Parts::None) // bounded: as above
+                    plain(&label, brief!("{label} {{"), Parts::None)
                 }
             }
             Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
@@ -314,8 +311,8 @@ impl Inspector<'_> {
             Kind::InternalSlots => self.internal_slots_of(object)?,
             Kind::Uint8Array => {
                 let length = self.vm.heap.view_length(object);
-                let open = format!("Uint8Array({length}) ["); // bounded: a number
-                let empty = format!("{open}]"); // bounded: the same
+                let open = brief!("Uint8Array({length}) [");
+                let empty = brief!("{open}]");
                 Outline { close: "]", array: true, empty, ..plain("Uint8Array", open, Parts::Bytes) }
             }
             Kind::ArrayBuffer => plain("ArrayBuffer", "ArrayBuffer {".into(), Parts::Buffer),
@@ -326,7 +323,7 @@ impl Inspector<'_> {
             }
             Kind::Object if self.vm.heap.flags(object) & NULL_PROTOTYPE != 0 => {
                 let label = "Object: null prototype";
-                plain(label, format!("[{label}] {{"), Parts::None) // bounded: a name of ours
+                plain(label, brief!("[{label}] {{"), Parts::None)
             }
             _ => plain("Object", "{".into(), Parts::None),
         };
@@ -338,15 +335,13 @@ impl Inspector<'_> {
         let (family, class, tag) = (self.vm.family(object), heap.slots_class(object), heap.slots_tag(object));
         let (base, open) = match family {
             Family::Date => (self.vm.heap.slots(object).map_or(String::default(), super::date::inspected), "{".into()),
-            // bounded: names of ours
             Family::AbortSignal | Family::AbortController | Family::AbortEvent => {
                 (self.indented(super::abort::inspected(self.vm, object))?, "{".into())
             }
             Family::RegExp => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             Family::Segments => (String::default(), "{".into()),
-            // bounded: names of ours
-            _ if tag == class || family == Family::Timeout => (String::default(), format!("{class} {{")),
-            _ => (String::default(), format!("{class} [{tag}] {{")), // bounded: as above
+            _ if tag == class || family == Family::Timeout => (String::default(), brief!("{class} {{")),
+            _ => (String::default(), brief!("{class} [{tag}] {{")),
         };
         Ok(Outline::with_base(base, open, class))
     }
@@ -359,19 +354,18 @@ impl Inspector<'_> {
                 let name = self.vm.get(callable, known::NAME)?;
                 let name = self.vm.to_string(name)?;
                 self.check(self.vm.heap.str(name).bytes as usize)?;
-                Some(self.vm.heap.charged_text(name)?.into_owned()) // charged: here
+                Some(self.vm.heap.charged_string(name)?)
             }
         };
         let Some(name) = name else {
             let open = match registry().natives[callable.index()].tag() {
-                class @ ("Crypto" | "SubtleCrypto") => format!("{class} {{"), // bounded: a name of ours
-                name => format!("Object [{name}] {{"),                        // bounded: as above
+                class @ ("Crypto" | "SubtleCrypto") => brief!("{class} {{"),
+                name => brief!("Object [{name}] {{"),
             };
             return Ok(Outline::with_base(String::default(), open, "Object"));
         };
         let class = callable::class(self.vm, callable);
-        // bounded: the name is checked above
-        let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
+        let base = if name.is_empty() { brief!("[{class} (anonymous)]") } else { brief!("[{class}: ") + &name + "]" };
         Ok(Outline::with_base(base, "{".into(), class))
     }
 
@@ -382,23 +376,25 @@ impl Inspector<'_> {
         let mut properties: Vec<Property> = if object.is(Kind::Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
             let entries = named.map_or_else(|| Ok(Buffer::new()), |named| json::charged_properties(self.vm, named))?;
+            let charge = self.vm.work(entries.len() / 8)?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             // The raw texts of a tagged template are not enumerable.
             let is_template = self.vm.realm.templates.contains(&object);
             let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
-            entries.map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
+            charge.list(entries.map(|(name, value)| shown((PropertyKey::Name(name), value))))
         } else if object.is(Kind::Uint8Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
             let entries = named.map_or_else(|| Ok(Buffer::new()), |named| json::charged_properties(self.vm, named))?;
+            let charge = self.vm.work(entries.len() / 8)?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
-            entries.into_iter().map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
+            charge.list(entries.into_iter().map(|(name, value)| shown((PropertyKey::Name(name), value))))
         } else {
             let entries = json::enumerable_entries(self.vm, object)?;
-            self.vm.work(entries.len())?;
+            let charge = self.vm.work(entries.len())?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             let symbols =
                 property::own_symbols(self.vm, object)?.map(|(symbol, value)| (PropertyKey::Name(symbol), value));
-            entries.into_iter().chain(symbols).map(shown).collect() // charged: above
+            charge.list(entries.into_iter().chain(symbols).map(shown))
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::NativeClosure);
         if self.options.hidden && self.vm.heap.regexp(object).is_some() {
@@ -408,12 +404,11 @@ impl Inspector<'_> {
         }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
-            let mut hidden = Vec::new(); // bounded: two
-            for key in names.iter().copied().map(PropertyKey::Name) {
-                let value = self.vm.own_property(object, key)?;
-                hidden.extend(value.map(|value| Property { key, value, enumerable: false }));
+            let mut hidden = [None, None];
+            for (slot, key) in hidden.iter_mut().zip(names.iter().copied().map(PropertyKey::Name)) {
+                *slot = self.vm.own_property(object, key)?.map(|value| Property { key, value, enumerable: false });
             }
-            properties.splice(0..0, hidden);
+            properties.splice(0..0, hidden.into_iter().flatten());
         }
         Ok((properties, hold))
     }
@@ -423,14 +418,14 @@ impl Inspector<'_> {
         let value = self.value(property.value, depth)?;
         self.indent -= 2;
         let atom = self.vm.key_atom(property.key);
-        self.check(self.vm.heap.atoms.text(atom).len())?;
+        let charge = self.check(self.vm.heap.atoms.text(atom).len())?;
         let key = self.vm.heap.atoms.text(atom);
         let name = if atom == known::PROTO {
             "['__proto__']".into()
         } else if !property.enumerable || atom.is_symbol() {
-            format!("[{}]", self.vm.heap.atom_text(atom)) // bounded: a name of ours
+            brief!("[{}]", self.vm.heap.atom_text(atom))
         } else if is_identifier(key) {
-            crate::text::wtf8::lossy(key).into_owned() // charged: above
+            charge.text(format_args!("{}", crate::text::wtf8::lossy(key)))
         } else {
             text::quoted(key)
         };
@@ -491,7 +486,7 @@ impl Inspector<'_> {
             let holes = self.holes(array, at, charge);
             if holes > 0 {
                 charge = self.vm.work(if self.vm.heap.is_sparse(array) { 1 } else { holes / 16 })?;
-                let text = format!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" }); // bounded: a number
+                let text = brief!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" });
                 output.push(self.vm, text)?;
                 at += holes;
                 continue;
@@ -533,14 +528,14 @@ impl Inspector<'_> {
             let start = self.vm.heap.view_range(view).map_or(0, |range| range.start);
             let numbers = [("BYTES_PER_ELEMENT", 1), ("length", length), ("byteLength", length), ("byteOffset", start)];
             for (name, number) in numbers {
-                output.push(self.vm, format!("[{name}]: {number}"))?; // bounded: a number
+                output.push(self.vm, brief!("[{name}]: {number}"))?;
             }
             self.indent += 2;
             let buffer = self.buffer(self.vm.heap.buffer_of(view), false)?;
             self.deepest = depth + 1;
             let text = self.joined(buffer, "", ("ArrayBuffer {", "}"), None, depth + 1)?;
             self.indent -= 2;
-            output.push(self.vm, format!("[buffer]: {text}"))?; // bounded: the text of a number
+            output.push(self.vm, brief!("[buffer]: {text}"))?;
         }
         Ok(output)
     }
@@ -556,17 +551,22 @@ impl Inspector<'_> {
             let shown = length.min(self.options.items);
             let charge = self.vm.heap.charge_bytes(shown)?;
             let shown = &self.vm.heap.read_view(buffer, charge)[..shown];
-            let digits: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect(); // bounded: the same
-            let mut text = format!("[Uint8Contents]: <{}", digits.join(" ")); // bounded: the same
+            let mut text = String::from("[Uint8Contents]:");
+            for (index, byte) in shown.iter().enumerate() {
+                text.push_str(&brief!("{}{byte:02x}", if index == 0 { " <" } else { " " }));
+            }
+            if shown.is_empty() {
+                text.push_str(" <");
+            }
             if let Some(left @ 1..) = length.checked_sub(self.options.items) {
                 let s = if left > 1 { "s" } else { "" };
-                text.push_str(&format!(" ... {left} more byte{s}")); // bounded: a number
+                text.push_str(&brief!(" ... {left} more byte{s}"));
             }
             text.push('>');
             let text = self.print(text)?;
             output.push(self.vm, text)?;
         }
-        output.push(self.vm, format!("byteLength: {length}"))?; // bounded: a number
+        output.push(self.vm, brief!("byteLength: {length}"))?;
         Ok(output)
     }
 
@@ -612,12 +612,12 @@ impl Inspector<'_> {
 }
 
 fn more(count: usize) -> String {
-    format!("... {count} more item{}", if count > 1 { "s" } else { "" }) // bounded: a number
+    brief!("... {count} more item{}", if count > 1 { "s" } else { "" })
 }
 
 /// The end of the run that printed too much.
 #[cold]
 pub fn too_much(limit: usize) -> Thrown {
-    let message = format!("The script exceeded its console limit of {limit} bytes; log less");
+    let message = brief!("The script exceeded its console limit of {limit} bytes; log less");
     Thrown::limit(ErrorCode::ConsoleLimit, message)
 }

@@ -82,7 +82,7 @@ pub const SUPPORTED_LOCALES_OF: Row = native("supportedLocalesOf", 1, supported_
 /// `Intl.getCanonicalLocales(locales)`
 fn get_canonical_locales(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let tags = canonical_locales(vm, super::arg(arguments, 0))?;
-    Ok(texts(vm, &tags))
+    texts(vm, &tags)
 }
 
 /// `supportedLocalesOf(locales, options)`: the requested locales that there are.
@@ -101,22 +101,26 @@ pub fn supported(vm: &mut Vm, this: Value, arguments: &[Value], is_available: im
     let mut tags = canonical_locales(vm, super::arg(arguments, 0))?;
     let options = super::arg(arguments, 1);
     let name = if this.is(Kind::Native) { registry().natives[this.index()].name } else { "Collator" };
-    let service = ["Intl.", name, ".supportedLocalesOf"].concat(); // bounded: a name of ours
+    let service = brief!("Intl.{name}.supportedLocalesOf");
     if options == Value::NULL {
-        return Err(vm.type_error(&format!("{service} called on null or undefined")));
+        return Err(vm.type_error(&brief!("{service} called on null or undefined")));
     }
     choice(vm, options, &service, "localeMatcher", MATCHERS)?;
     vm.work(tags.len())?;
     tags.retain(|tag| is_available(tag));
-    Ok(texts(vm, &tags))
+    texts(vm, &tags)
 }
 
 /// The values of the option `localeMatcher`, which all mean the same.
 pub const MATCHERS: &[&str] = &["lookup", "best fit"];
 
-fn texts(vm: &mut Vm, texts: &[String]) -> Value {
-    let items = texts.iter().map(|text| vm.heap.string(text)).collect(); // bounded: by the tags of a list, counted there
-    vm.heap.new_array(items)
+fn texts(vm: &mut Vm, texts: &[String]) -> Result {
+    let mut items = Buffer::with_capacity(vm, texts.len())?;
+    for text in texts {
+        let text = vm.heap.string(text);
+        items.push(vm, text)?;
+    }
+    Ok(vm.heap.array_of(items))
 }
 
 /// Most bytes of an option that is read in full; valid ones are far shorter.
@@ -156,7 +160,7 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
 /// The same up to so many tags; what follows is not looked at.
 pub fn canonical(vm: &mut Vm, locales: Value, most: usize) -> Result<Vec<String>> {
     if locales.is_undefined() {
-        return Ok(Vec::new()); // bounded: empty
+        return Ok(vec![]);
     }
     if locales == Value::NULL {
         return Err(vm.type_error("Cannot convert undefined or null to object"));
@@ -194,7 +198,7 @@ pub fn canonical(vm: &mut Vm, locales: Value, most: usize) -> Result<Vec<String>
             Err(Invalid::Language) => return Err(vm.range_error("Incorrect locale information provided")),
             Err(Invalid::Rest) => {
                 let text = locale::printable(&text);
-                return Err(vm.range_error(&format!("Invalid language tag: {text}"))); // bounded: a word
+                return Err(vm.range_error(&brief!("Invalid language tag: {text}")));
             }
         }
     }
@@ -220,14 +224,14 @@ pub fn options_object(vm: &mut Vm, options: Value) -> Result<Value> {
 /// The error of a constructor that is called without `new`.
 #[cold]
 pub fn needs_new(vm: &mut Vm, name: &str) -> Thrown {
-    vm.type_error(&format!("Constructor Intl.{name} requires 'new'"))
+    vm.type_error(&brief!("Constructor Intl.{name} requires 'new'"))
 }
 
 /// The error of a method whose receiver is another value.
 #[cold]
 pub fn incompatible(vm: &mut Vm, this: Value, class: &str, method: &str) -> Thrown {
     let what = vm.describe(this);
-    vm.type_error(&format!("Method Intl.{class}.prototype.{method} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method Intl.{class}.prototype.{method} called on incompatible receiver {what}"))
 }
 
 /// The same of a method that takes an object around the right one from the time before ES6.
@@ -238,7 +242,7 @@ pub fn incompatible_wrapper(vm: &mut Vm, this: Value, class: &str, method: &str)
     }
     // V8 does not show the receiver of a number format.
     let what = if class == "NumberFormat" { "undefined".into() } else { vm.describe(this) };
-    vm.type_error(&format!("Method Unwrap{class} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method Unwrap{class} called on incompatible receiver {what}"))
 }
 
 /// Set a property of a new object.
@@ -275,8 +279,7 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
         None => {
             // The message shows the object, not its text.
             let shown = if value.is_object() { vm.object_tag(value) } else { text };
-            // bounded: the longest word
-            Err(vm.range_error(&format!("Value {shown} out of range for {service} options property {name}")))
+            Err(vm.range_error(&brief!("Value {shown} out of range for {service} options property {name}")))
         }
     }
 }
@@ -290,7 +293,7 @@ pub fn type_option(vm: &mut Vm, options: Value, name: &str, invalid: &str) -> Re
     let text = word(vm, value)?;
     if !locale::is_type(&text) {
         let text = locale::by_bytes(&text);
-        return Err(vm.range_error(&format!("{invalid} : {text}"))); // bounded: a word
+        return Err(vm.range_error(&brief!("{invalid} : {text}")));
     }
     Ok(Some(text))
 }
@@ -303,8 +306,7 @@ pub fn number(vm: &mut Vm, options: Value, name: &str, (least, most): (f64, f64)
     }
     let number = vm.to_number(value)?;
     if !(least..=most).contains(&number) {
-        // bounded: the name of an option
-        return Err(vm.range_error(&format!("{name} value is out of range.")));
+        return Err(vm.range_error(&brief!("{name} value is out of range.")));
     }
     Ok(Some(number.floor()))
 }

@@ -64,10 +64,10 @@ fn incompatible(vm: &mut Vm, this: Value, family: Family) -> Thrown {
         }
         Family::RegExpStringIterator => "%RegExpStringIterator%.prototype.next",
         Family::SegmentsIterator => "%SegmentIterator.prototype%.next",
-        _ => &format!("{}.prototype.next", tag(family)), // bounded: a name of ours
+        _ => &brief!("{}.prototype.next", tag(family)),
     };
     let what = vm.describe(this);
-    vm.type_error(&format!("Method {next} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method {next} called on incompatible receiver {what}"))
 }
 
 /// What `Object.prototype.toString` calls the iterators of a family.
@@ -88,7 +88,7 @@ pub fn tag(family: Family) -> &'static str {
 fn segments_iterator(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if vm.family(this) != Family::Segments {
         let what = vm.describe(this);
-        let message = format!("Method %SegmentIsPrototype%[@@iterator] called on incompatible receiver {what}");
+        let message = brief!("Method %SegmentIsPrototype%[@@iterator] called on incompatible receiver {what}");
         return Err(vm.type_error(&message));
     }
     Ok(vm.heap.new_iterator(this, Yields::Values))
@@ -138,10 +138,10 @@ pub fn check_iterator(vm: &mut Vm, value: Value, what: &str) -> Result<()> {
     if method.is_nullish() || method.is_callable() {
         return Ok(());
     }
-    let message = format!(
+    let message = brief!(
         "{what} requires that the property of the first argument, items[Symbol.iterator], when exists, be a function"
     );
-    Err(vm.type_error(&message)) // bounded: a name of ours
+    Err(vm.type_error(&message))
 }
 
 /// `$fromIterable(value, name)`: the same as [`iterable`] for `from`, which takes values with a length too.

@@ -1,6 +1,6 @@
 //! Lists of the built-ins for documentation and tests, made from the interpreter's own tables.
 //!
-//! bounded: by the tables of built-ins
+//! Bounded by the tables of built-ins
 
 use super::Body;
 use super::registry::registry;

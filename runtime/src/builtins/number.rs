@@ -259,7 +259,7 @@ pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<f64> {
     if this.is_number() {
         return Ok(this.as_number());
     }
-    Err(vm.type_error(&format!("Number.prototype.{method} requires that 'this' be a Number"))) // bounded: a name
+    Err(vm.type_error(&brief!("Number.prototype.{method} requires that 'this' be a Number")))
 }
 
 /// The radix argument of `toString`.

@@ -103,10 +103,10 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn onto_primitive(vm: &mut Vm, target: Value, key: PropertyKey) -> Thrown {
     if target.is_string() && vm.has_own(target, key) {
         let key = vm.key_text(key);
-        return vm.type_error(&format!("Cannot assign to read only property '{key}' of object '[object String]'"));
+        return vm.type_error(&brief!("Cannot assign to read only property '{key}' of object '[object String]'"));
     }
     let what = vm.type_of(target);
-    let message = format!("Object.assign onto a {what} is not allowed in AgentScript: there are no wrapper objects"); // bounded: a name
+    let message = brief!("Object.assign onto a {what} is not allowed in AgentScript: there are no wrapper objects");
     Thrown::illegal(ErrorCode::ValidationError, Refusal::IllegalBuiltinAccess, message)
 }
 
@@ -115,7 +115,7 @@ fn create(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let prototype = arg(arguments, 0);
     if prototype != Value::NULL && !prototype.is_object() {
         let what = vm.describe(prototype);
-        return Err(vm.type_error(&format!("Object prototype may only be an Object or null: {what}")));
+        return Err(vm.type_error(&brief!("Object prototype may only be an Object or null: {what}")));
     }
     if prototype != Value::NULL || !arg(arguments, 1).is_undefined() {
         return Err(Thrown::illegal(
@@ -136,7 +136,7 @@ fn entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for (key, value) in pairs {
         vm.work(1)?;
         let key = vm.listed_key(key);
-        let entry = vm.heap.new_array(vec![key, value]); // bounded: two
+        let entry = vm.heap.new_array(vec![key, value]);
         entries.push(vm, entry)?;
     }
     Ok(vm.heap.array_of(entries))
@@ -169,7 +169,7 @@ fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn get_own_property_symbols(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let object = object(vm, arg(arguments, 0))?;
     if property::own_symbols(vm, object)?.next().is_none() {
-        return Ok(vm.heap.new_array(Vec::new())); // bounded: empty
+        return Ok(vm.heap.array_of(Buffer::new()));
     }
     Err(refuse::refused(
         vm,
@@ -281,7 +281,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Iterator => super::iterator::tag(vm.family(this)),
         Kind::Object | Kind::App => "Object",
     };
-    Ok(vm.heap.string(&format!("[object {tag}]"))) // bounded: a name of ours
+    Ok(vm.heap.string(&brief!("[object {tag}]")))
 }
 
 fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -303,7 +303,7 @@ fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match vm.own_property(groups, key)? {
         Some(group) => vm.heap.push(group, item),
         None => {
-            let group = vm.heap.new_array(vec![item]); // bounded: one
+            let group = vm.heap.new_array(vec![item]);
             vm.define(groups, key, group);
         }
     }

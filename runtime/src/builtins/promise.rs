@@ -76,8 +76,8 @@ fn check_constructor(vm: &mut Vm, this: Value, function: &str) -> Result<()> {
         return Ok(());
     }
     let message = match this.is_object() {
-        true => format!("{} is not a constructor", vm.describe(this)), // bounded: what is shown is cut
-        false => format!("{function} called on non-object"),           // bounded: a name
+        true => brief!("{} is not a constructor", vm.describe(this)),
+        false => brief!("{function} called on non-object"),
     };
     Err(vm.type_error(&message))
 }
@@ -124,7 +124,7 @@ fn with_resolvers(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 fn then(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !this.is(Kind::Promise) {
         let receiver = vm.receiver_text(this);
-        return Err(vm.type_error(&format!("Method Promise.prototype.then called on incompatible receiver {receiver}")));
+        return Err(vm.type_error(&brief!("Method Promise.prototype.then called on incompatible receiver {receiver}")));
     }
     Ok(perform_then(vm, this, arg(arguments, 0), arg(arguments, 1)))
 }
@@ -140,7 +140,7 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let executor = arg(arguments, 0);
     if vm.type_of(executor) != "function" {
         let text = vm.receiver_text(executor);
-        return Err(vm.type_error(&format!("Promise resolver {text} is not a function")));
+        return Err(vm.type_error(&brief!("Promise resolver {text} is not a function")));
     }
     resolvers(vm, Value::UNDEFINED, &[])
 }
@@ -152,14 +152,14 @@ fn called(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(function);
     }
     let what = vm.describe_typed(function);
-    Err(vm.type_error(&format!("{what} is not a function"))) // bounded: what is shown is cut
+    Err(vm.type_error(&brief!("{what} is not a function")))
 }
 
 /// `$resolvers()`: a new promise and its resolving functions.
 fn resolvers(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let promise = vm.heap.new_promise();
     let (resolve, reject) = vm.resolving_functions(promise);
-    Ok(vm.heap.new_array(vec![promise, resolve, reject])) // bounded: three
+    Ok(vm.heap.new_array(vec![promise, resolve, reject]))
 }
 
 /// `$combinable(value)`: the value; an error unless it is iterable.
@@ -172,12 +172,10 @@ fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let what: Cow<'_, str> = match value.kind() {
         Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
         Kind::Null => "object null".into(),
-        Kind::Number | Kind::Boolean => {
-            format!("{} {}", vm.type_of(value), vm.to_text_lossy(value)).into() // bounded: a number
-        }
+        Kind::Number | Kind::Boolean => brief!("{} {}", vm.type_of(value), vm.to_text_lossy(value)).into(),
         _ => vm.type_of(value).into(),
     };
-    Err(vm.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))")))
+    Err(vm.type_error(&brief!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))")))
 }
 
 /// `$promise_of(value)`
@@ -241,15 +239,15 @@ fn method(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(method);
     }
     let what = vm.describe_typed(method);
-    Err(vm.type_error(&format!("{what} is not a function")))
+    Err(vm.type_error(&brief!("{what} is not a function")))
 }
 
 /// `$combinator()`: the state of a combinator that gets its items one by one. One value is missing until the end.
 fn combinator(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     let result = vm.promise_of_call(false);
     let (resolves, rejects) = combinator_functions(vm, result);
-    let collected = vm.heap.new_array(vec![]); // bounded: empty
-    Ok(vm.heap.new_array(vec![result, collected, Value::number(1.0), resolves, rejects])) // bounded: five
+    let collected = vm.heap.new_array(vec![]);
+    Ok(vm.heap.new_array(vec![result, collected, Value::number(1.0), resolves, rejects]))
 }
 
 /// `$combinator_part(state, kind)`: the reactions to the next item.
@@ -261,7 +259,7 @@ fn combinator_part(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     add_missing(vm, state, 1.0);
     let resolving = [RESOLVES, REJECTS].map(|part| vm.heap.at(state, part).unwrap_or(Value::UNDEFINED));
     let (fulfilled, rejected) = kind.handlers(vm, (state, index), resolving);
-    Ok(vm.heap.new_array(vec![fulfilled, rejected])) // bounded: two
+    Ok(vm.heap.new_array(vec![fulfilled, rejected]))
 }
 
 /// `$combinator_end(state, kind)`: there are no further items.
@@ -342,7 +340,7 @@ fn combine(vm: &mut Vm, items: Value, kind: Combinator) -> Result {
     // The same for all items: only the first use counts.
     let (resolves, rejects) = combinator_functions(vm, result);
     let missing = Value::number(items.len() as f64);
-    let state = vm.heap.new_array(vec![result, collected, missing, resolves, rejects]); // bounded: five
+    let state = vm.heap.new_array(vec![result, collected, missing, resolves, rejects]);
     for (index, &item) in items.iter().enumerate() {
         vm.work(1)?;
         let item = vm.promise_of(item);

@@ -17,7 +17,8 @@ use super::{Body, Global, Row, arg, getter, native};
 use crate::eval::regexp_literal::program_of;
 use crate::eval::vm::Vm;
 use crate::heap::{Class, RegExp};
-use crate::text::wtf8::{push_utf16, to_utf16};
+use crate::meter::buffer::Buffer;
+use crate::text::wtf8::to_utf16;
 use crate::value::Value;
 use crate::value::atom::known;
 use crate::value::thrown::{Result, Thrown};
@@ -130,7 +131,7 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !this.is_object() {
         let what = vm.describe(this);
-        let text = format!("Method RegExp.prototype.toString called on incompatible receiver {what}"); // bounded: a kind of value
+        let text = brief!("Method RegExp.prototype.toString called on incompatible receiver {what}");
         return Err(vm.type_error(&text));
     }
     let (source, flags) = (vm.heap.intern_text("source"), vm.heap.intern_text("flags"));
@@ -151,8 +152,8 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 pub fn literal_text(vm: &mut Vm, regexp: Value) -> Result<String> {
     let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
     let charge = vm.heap.charge_string(source)?;
-    // bounded: by what was charged
-    Ok(format!("/{}/{}", vm.heap.read_text(source, charge), vm.heap.read_text(flags, charge)))
+    let (source, flags) = (vm.heap.read_text(source, charge), vm.heap.read_text(flags, charge));
+    Ok(charge.text(format_args!("/{source}/{flags}")))
 }
 
 /// `regexp.source` (22.2.6.13.1): the pattern as a literal has it.
@@ -169,8 +170,7 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     // Each character may need five more bytes.
     let length = bytes.len();
     let _room = vm.heap.hold(length.saturating_mul(10))?;
-    // bounded: held
-    let (mut units, mut escaped, mut in_class) = (Vec::new(), false, false);
+    let (mut units, mut escaped, mut in_class) = (Buffer::new(), false, false);
     for unit in to_utf16(vm.heap.read_bytes(source, charge)) {
         let ends_line = match unit {
             0x0A => "n",
@@ -180,26 +180,24 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
             _ => "",
         };
         if !ends_line.is_empty() {
-            units.extend((!escaped).then_some(u16::from(b'\\')));
-            units.extend(ends_line.bytes().map(u16::from));
+            units.extend(vm, (!escaped).then_some(u16::from(b'\\')))?;
+            units.extend(vm, ends_line.bytes().map(u16::from))?;
             escaped = false;
             continue;
         }
         let plain = u8::try_from(unit).unwrap_or(0);
         if !escaped {
             match plain {
-                b'/' if !in_class => units.push(u16::from(b'\\')),
+                b'/' if !in_class => units.push(vm, u16::from(b'\\'))?,
                 b'[' => in_class = true,
                 b']' => in_class = false,
                 _ => {}
             }
         }
         escaped = !escaped && plain == b'\\';
-        units.push(unit);
+        units.push(vm, unit)?;
     }
-    let mut out = Vec::new(); // bounded: held
-    push_utf16(&units, &mut out);
-    Ok(vm.heap.take_string(out))
+    vm.heap.string_of_utf16(&units)
 }
 
 /// `regexp.flags`

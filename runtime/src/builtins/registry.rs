@@ -1,6 +1,6 @@
 //! The tables of all built-ins, and the registry and the prelude of this process that are made of them.
 //!
-//! bounded: by the tables of built-ins, which are read once for the process
+//! Bounded by the tables of built-ins, which are read once for the process
 
 use super::*;
 use crate::eval::prelude::Prelude;

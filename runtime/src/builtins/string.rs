@@ -107,7 +107,7 @@ fn from_code_point(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let number = vm.to_number(argument)?;
         let point = number as u32;
         if f64::from(point) != number || point > 0x10_FFFF {
-            return Err(vm.range_error(&format!("Invalid code point {}", number_text(number)))); // bounded: a number
+            return Err(vm.range_error(&brief!("Invalid code point {}", number_text(number))));
         }
         match char::from_u32(point) {
             Some(character) => units.extend_from_slice(vm, character.encode_utf16(&mut [0; 2]))?,
@@ -241,7 +241,7 @@ fn itself(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is_string() {
         return Ok(this);
     }
-    Err(vm.type_error(&format!("String.prototype.{method} requires that 'this' be a String"))) // bounded: a name
+    Err(vm.type_error(&brief!("String.prototype.{method} requires that 'this' be a String")))
 }
 
 /// `$stringReceiver(self, method)`: the receiver of a method of the prelude as a string.
@@ -253,7 +253,7 @@ fn string_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// The receiver of a method as a string.
 pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is_nullish() {
-        return Err(vm.type_error(&format!("String.prototype.{method} called on null or undefined"))); // bounded: a name
+        return Err(vm.type_error(&brief!("String.prototype.{method} called on null or undefined")));
     }
     vm.to_string(this)
 }

@@ -159,8 +159,7 @@ fn refresh(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<u32> {
     match vm.heap.slots::<Timeout>(this) {
         Some(&Timeout(id)) => Ok(id),
-        // bounded: a name of ours
-        _ => Err(vm.type_error(&format!("Method Timeout.prototype.{method} called on incompatible receiver"))),
+        _ => Err(vm.type_error(&brief!("Method Timeout.prototype.{method} called on incompatible receiver"))),
     }
 }
 
@@ -169,8 +168,7 @@ fn check_callback(vm: &mut Vm, callback: Value) -> Result<()> {
         return Ok(());
     }
     let received = params::received(vm, callback)?;
-    // bounded: by what is shown of a value
-    let message = format!("The \"callback\" argument must be of type function. Received {received}");
+    let message = brief!("The \"callback\" argument must be of type function. Received {received}");
     Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message))
 }
 
@@ -192,7 +190,7 @@ pub fn start(vm: &mut Vm, delay: u64, action: Action, repeats: bool) -> Result<u
     match vm.schedule.set_timer(&mut vm.heap.meter, Timer { id: 0, delay, action, repeats, keeps, place }) {
         Some(id) => Ok(id),
         None => {
-            let message = format!("At most {MAX_TIMERS} timers can be pending"); // bounded: a number
+            let message = brief!("At most {MAX_TIMERS} timers can be pending");
             Err(vm.throw(Class::Error, &message))
         }
     }

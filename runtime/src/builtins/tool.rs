@@ -82,7 +82,7 @@ fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let name = arg(arguments, 0);
     if !name.is_string() {
         let what = what(vm, name);
-        let error = vm.type_error(&format!("callTool expects the name of a tool as a string, not {what}"));
+        let error = vm.type_error(&brief!("callTool expects the name of a tool as a string, not {what}"));
         return as_rejection(vm, Err(error));
     }
     let call = start_call(vm, name, arg(arguments, 1), arg(arguments, 2));
@@ -94,13 +94,13 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let name = arg(arguments, 0);
     if !name.is_string() {
         let what = what(vm, name);
-        return Err(vm.type_error(&format!("getTool expects the name of a tool as a string, not {what}")));
+        return Err(vm.type_error(&brief!("getTool expects the name of a tool as a string, not {what}")));
     }
     let name = tool_name(vm, name)?;
     match vm.host.tools.describe(&name) {
         Some(text) => json::parse(vm, text, 0),
         None => {
-            let message = format!("Tool '{name}' was not found{}", suggestion(vm, &name)); // bounded: by MAX_NAME
+            let message = brief!("Tool '{name}' was not found{}", suggestion(vm, &name));
             Err(tool_not_found(vm, &message, &name))
         }
     }
@@ -138,7 +138,7 @@ fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn message_text(vm: &mut Vm, value: Value, hold: &mut Hold) -> Result<String> {
     let string = vm.to_string(value)?;
     hold.grow(vm, vm.heap.str(string).bytes as usize)?;
-    Ok(vm.heap.charged_text(string)?.into_owned()) // charged: here
+    vm.heap.charged_string(string)
 }
 
 /// `$parallel_jobs(items, worker)`: the items, once they can be run.
@@ -146,11 +146,11 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (items, worker) = (arg(arguments, 0), arg(arguments, 1));
     if !items.is(Kind::Array) {
         let what = what(vm, items);
-        let message = format!("parallel expects an array of functions, or an array and a function, not {what}");
+        let message = brief!("parallel expects an array of functions, or an array and a function, not {what}");
         return Err(vm.type_error(&message));
     }
     if vm.heap.length(items) > MAX_PARALLEL {
-        let message = format!("Cannot execute more than {MAX_PARALLEL} operations in parallel");
+        let message = brief!("Cannot execute more than {MAX_PARALLEL} operations in parallel");
         return Err(vm.throw(Class::Error, &message));
     }
     let items = vm.heap.charged_items_copy(items)?;
@@ -158,7 +158,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
     {
         let what = what(vm, item);
-        let message = format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
+        let message = brief!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
         return Err(vm.type_error(&message));
     }
     Ok(vm.heap.array_of(items))
@@ -175,25 +175,25 @@ fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$parallel_failed(failures, results)`: the error of those, which are pairs of index and reason. It is a failure of the
 /// tool whose failure the first reason is, and was made where that one was. The results of the others are in its details.
 fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let mut failures = Vec::new(); // bounded: by MAX_PARALLEL
+    let mut failures = Buffer::new();
     for pair in vm.heap.charged_items_copy(arg(arguments, 0))? {
         let Some([index, reason]) = vm.heap.first_items(pair) else { continue };
         let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
         let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
-        failures.push((index.as_number() as usize, vm.to_string(message)?, reason));
+        let message = vm.to_string(message)?;
+        failures.push(vm, (index.as_number() as usize, message, reason))?;
     }
     failures.sort_by_key(|&(index, ..)| index);
     let mut results = vm.heap.charged_items_copy(arg(arguments, 1))?;
     let mut text = Buffer::new();
-    // bounded: two numbers
-    let start = format!("{} of {} parallel operations failed:", failures.len(), results.len());
+    let start = brief!("{} of {} parallel operations failed:", failures.len(), results.len());
     text.extend_from_slice(vm, start.as_bytes())?;
     for (index, message, count) in equal_failures(vm, &failures)? {
-        let start = if count == 1 { format!("\n  [{index}]: ") } else { format!("\n  {count} × ") }; // bounded: a number
+        let start = if count == 1 { brief!("\n  [{index}]: ") } else { brief!("\n  {count} × ") };
         text.extend_from_slice(vm, start.as_bytes())?;
         vm.heap.charged_append(message, &mut text)?;
         if count > 1 {
-            text.extend_from_slice(vm, format!(", first at [{index}]").as_bytes())?; // bounded: a number
+            text.extend_from_slice(vm, brief!(", first at [{index}]").as_bytes())?;
         }
     }
     let error = vm.new_error(Class::Error, "");
@@ -203,7 +203,7 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         settle::describe_as(vm, error, first)?;
     }
     if failures.len() < results.len() {
-        for &(index, ..) in &failures {
+        for &(index, ..) in failures.iter() {
             if let Some(result) = results.get_mut(index) {
                 *result = Value::NULL;
             }
@@ -215,8 +215,8 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// The failures with different messages: the first index, the message, and how many there are.
-fn equal_failures(vm: &mut Vm, failures: &[(usize, Value, Value)]) -> Result<Vec<(usize, Value, usize)>> {
-    let mut groups: Vec<(usize, Value, usize)> = Vec::new(); // bounded: by MAX_PARALLEL
+fn equal_failures(vm: &mut Vm, failures: &[(usize, Value, Value)]) -> Result<Buffer<(usize, Value, usize)>> {
+    let mut groups: Buffer<(usize, Value, usize)> = Buffer::new();
     for &(index, message, _) in failures {
         let mut known = None;
         for (at, &(_, other, _)) in groups.iter().enumerate() {
@@ -228,7 +228,7 @@ fn equal_failures(vm: &mut Vm, failures: &[(usize, Value, Value)]) -> Result<Vec
         }
         match known {
             Some(at) => groups[at].2 += 1,
-            None => groups.push((index, message, 1)),
+            None => groups.push(vm, (index, message, 1))?,
         }
     }
     Ok(groups)
@@ -300,7 +300,7 @@ pub(crate) fn tool_member(vm: &mut Vm, app: Value, name: Atom) -> Result {
 /// What to call instead of a tool that an app does not have.
 pub(crate) fn missing_tool(vm: &Vm, tool: &str) -> String {
     let suggestion = if tool.len() > MAX_NAME { String::default() } else { suggestion(vm, tool) };
-    format!("there is no tool '{}'{suggestion}", cut_text(tool, MAX_NAME)) // bounded: by MAX_NAME
+    brief!("there is no tool '{}'{suggestion}", cut_text(tool, MAX_NAME))
 }
 
 /// Call a tool that is a value: `users.list(input, options)`.
@@ -327,14 +327,13 @@ pub(super) fn tool_name(vm: &mut Vm, name: Value) -> Result<String> {
     let bytes = vm.heap.str(name).bytes as usize;
     if bytes > MAX_NAME {
         // Only the beginning is looked at.
-        let start: String =
-            crate::text::wtf8::lossy(vm.heap.first_bytes::<SHOWN_NAME>(name)).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
+        let start = String::from(crate::text::wtf8::lossy(vm.heap.first_bytes::<SHOWN_NAME>(name)));
         let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
         let message =
-            format!("Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"); // bounded: by SHOWN_NAME
+            brief!("Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes");
         return Err(tool_not_found(vm, &message, start));
     }
-    Ok(vm.heap.charged_text(name)?.into_owned()) // bounded: by MAX_NAME
+    vm.heap.charged_string(name)
 }
 
 #[cold]
@@ -350,7 +349,7 @@ fn tool_not_found(vm: &mut Vm, message: &str, name: &str) -> Thrown {
 fn start_call(vm: &mut Vm, name: Value, input: Value, options: Value) -> Result {
     let text = tool_name(vm, name)?;
     if vm.host.tools.is_reserved(&text) {
-        let message = format!("Tool '{text}' cannot be called from a script");
+        let message = brief!("Tool '{text}' cannot be called from a script");
         return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
     }
     let input = tool_input(vm, name, input)?;
@@ -377,7 +376,7 @@ fn add_call(vm: &mut Vm, (tool, name): (Value, String), input: String, timeout_m
     let limit = vm.heap.meter.limits.max_tool_calls;
     if limit > 0 && vm.host.calls.made() >= limit {
         let message =
-            format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"); // bounded: a number
+            brief!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first");
         return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
     }
     let promise = vm.promise_of_call(true);
@@ -396,7 +395,7 @@ fn wrong_input(vm: &mut Vm, name: Value, input: Value) -> Thrown {
         Kind::Object | Kind::App => "an object that has no JSON object as its text",
         _ => what(vm, input),
     };
-    vm.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
+    vm.type_error(&brief!("The input of tool '{name}' must be a JSON object, not {what}"))
 }
 
 /// The input of a call as JSON text of an object; `{}` where it is left out.
@@ -424,14 +423,14 @@ fn call_options(vm: &mut Vm, options: Value) -> Result<(Style, u64, Value)> {
     }
     if !options.is(Kind::Object) {
         let what = what(vm, options);
-        return Err(vm.type_error(&format!("The options of a tool call must be an object, not {what}")));
+        return Err(vm.type_error(&brief!("The options of a tool call must be an object, not {what}")));
     }
     let throws = json::own(vm, options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
     let style = if throws { Style::Throws } else { Style::Success };
     let signal = option(vm, options, "signal")?;
     if !signal.is_nullish() && abort::signal_state(vm, signal).is_none() {
         let what = what(vm, signal);
-        let message = format!("The option signal of a tool call must be an AbortSignal, not {what}");
+        let message = brief!("The option signal of a tool call must be an AbortSignal, not {what}");
         return Err(vm.type_error(&message));
     }
     let timeout = json::own(vm, options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
@@ -467,12 +466,11 @@ fn send(vm: &mut Vm, length: usize, message: Message) -> Result {
 
 /// `. Did you mean 'users:list'?`, or nothing.
 fn suggestion(vm: &Vm, name: &str) -> String {
-    // bounded: by three names of tools, here and below
-    let near = vm.host.tools.similar(name);
-    match &near[..near.len().min(3)] {
+    match vm.host.tools.similar(name).as_slice() {
         [] => String::default(),
-        [one] => format!(". Did you mean '{one}'?"), // bounded: as above
-        [others @ .., last] => format!(". Did you mean '{}' or '{last}'?", others.join("', '")), // bounded: as above
+        [one] => brief!(". Did you mean '{one}'?"),
+        [one, other] => brief!(". Did you mean '{one}' or '{other}'?"),
+        [first, second, third, ..] => brief!(". Did you mean '{first}', '{second}' or '{third}'?"),
     }
 }
 

@@ -418,7 +418,6 @@ pub fn has_shown_text(vm: &Vm, value: Value) -> bool {
 /// The parts of a URL as `util.inspect` shows them; `None` for other values.
 pub fn url_parts(vm: &Vm, value: Value) -> Option<Vec<(&'static str, String)>> {
     let url = &vm.heap.slots::<UrlState>(value)?.url;
-    // bounded: twelve parts
     Some(vec![
         ("href", url.href()),
         ("origin", url.origin()),

@@ -25,7 +25,7 @@ impl Vm {
         if let Kind::Function | Kind::NativeClosure = function.kind() {
             return "function () { [native code] }".into();
         }
-        format!("function {}() {{ [native code] }}", callable::name(self, function)).into() // bounded: the name is cut
+        brief!("function {}() {{ [native code] }}", callable::name(self, function)).into()
     }
 
     /// A value as V8 prints it in messages, without running functions of the script; a long text is cut.
@@ -50,8 +50,8 @@ impl Vm {
     pub fn describe_typed(&mut self, value: Value) -> String {
         let what = self.type_of(value);
         match value.kind() {
-            Kind::String => format!("{what} \"{}\"", self.to_text_lossy(value)), // bounded: it is cut
-            Kind::Number | Kind::Boolean | Kind::Null => format!("{what} {}", self.to_text_lossy(value)), // bounded: it is cut
+            Kind::String => brief!("{what} \"{}\"", self.to_text_lossy(value)),
+            Kind::Number | Kind::Boolean | Kind::Null => brief!("{what} {}", self.to_text_lossy(value)),
             _ => what.into(),
         }
     }
@@ -81,16 +81,15 @@ fn shortened(text: &str) -> String {
     if text.encode_utf16().take(129).count() <= 128 {
         return text.into();
     }
-    let mut start = String::new(); // bounded: by what is left
-    let mut left = 111;
-    for letter in text.chars() {
+    let (mut left, mut start) = (111, "");
+    for (at, letter) in text.char_indices() {
         if letter.len_utf16() > left {
+            start = &text[..at];
             break;
         }
         left -= letter.len_utf16();
-        start.push(letter);
     }
     let mut back = text.char_indices().rev();
     let end = back.nth(1).map_or(text, |(at, _)| &text[at..]);
-    format!("{start}...<omitted>...{end}") // bounded: two letters
+    brief!("{start}...<omitted>...{end}")
 }

@@ -97,7 +97,7 @@ impl Vm {
     pub(crate) fn iterator_record(&mut self, iterator: Value, wrapping: Wrapping) -> Result {
         if !iterator.is_object() {
             let symbol = if wrapping == Wrapping::Async { "Symbol.asyncIterator" } else { "Symbol.iterator" };
-            return Err(self.type_error(&format!("Result of the {symbol} method is not an object")));
+            return Err(self.type_error(&brief!("Result of the {symbol} method is not an object")));
         }
         let mut iterator = iterator;
         let mut next = self.get(iterator, known::NEXT)?;
@@ -108,7 +108,7 @@ impl Vm {
             };
             next = self.get(iterator, known::NEXT)?;
         }
-        let source = self.heap.new_array(vec![iterator, next]); // bounded: two
+        let source = self.heap.new_array(vec![iterator, next]);
         Ok(self.heap.new_iterator(source, Yields::Script))
     }
 
@@ -116,7 +116,7 @@ impl Vm {
     #[cold]
     pub(crate) fn not_a_result(&mut self, result: Value) -> Thrown {
         let what = self.describe(result);
-        self.type_error(&format!("Iterator result {what} is not an object"))
+        self.type_error(&brief!("Iterator result {what} is not an object"))
     }
 
     /// Whether [`Vm::iterate`] would give an iterator.
@@ -146,7 +146,7 @@ impl Vm {
     pub fn not_iterable(&mut self, value: Value) -> Thrown {
         unawaited::note_use(self, value, PromiseUse::Iterate, None);
         let what = self.describe_typed(value);
-        self.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
+        self.type_error(&brief!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
     }
 
     /// The next item of an iterator; `None` when it is exhausted.
@@ -175,7 +175,7 @@ impl Vm {
         match yields {
             Yields::Keys => key,
             Yields::Values | Yields::ForIn | Yields::Matches | Yields::Script | Yields::Generator => value,
-            Yields::Entries => self.heap.new_array(vec![key, value]), // bounded: two
+            Yields::Entries => self.heap.new_array(vec![key, value]),
         }
     }
 
@@ -357,7 +357,7 @@ pub fn not_iterable_at(vm: &mut Vm, value: Value, span: Span, walk: Walk) -> Thr
         false => agentscript_lang::iterable_text(vm.realm.script.source(), span, walk),
     };
     match text {
-        Some(text) => vm.type_error(&format!("{text} is not iterable")),
+        Some(text) => vm.type_error(&brief!("{text} is not iterable")),
         None => vm.not_iterable(value),
     }
 }
@@ -376,7 +376,7 @@ pub(crate) fn begin_iteration(vm: &mut Vm, kind: ForEach, value: Value, span: Sp
                 vm.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
             } else {
                 let text = error::value_text(vm, span);
-                vm.type_error(&format!("{text} is not async iterable"))
+                vm.type_error(&brief!("{text} is not async iterable"))
             };
             Err(thrown.at(vm, span.start))
         }

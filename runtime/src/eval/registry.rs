@@ -1,6 +1,6 @@
 //! The registry of all built-ins by name and number: created once per process, shared by all runs.
 //!
-//! bounded: by the tables of built-ins, which are read once for the process
+//! Bounded by the tables of built-ins, which are read once for the process
 
 use super::native::{Body, DirectFn, Global, NativeFn, Row};
 use crate::eval::activation::Called;

@@ -3,7 +3,7 @@
 //! A use changes nothing: the value of the expression is that of JavaScript. Only slow paths on which a value is known to be a
 //! promise note one, so that other programs do nothing for it.
 //!
-//! bounded: by MAX_USES, MAX_CALLEE and MAX_NAME; work at the end of a run, in proportion to a few lines of the source
+//! Bounded by MAX_USES, MAX_CALLEE and MAX_NAME; work at the end of a run, in proportion to a few lines of the source
 
 use crate::eval::property::PropertyKey;
 use crate::eval::vm::Vm;
@@ -160,37 +160,35 @@ fn unawaited_text(vm: &mut Vm, noted: &Noted) -> String {
     let source = vm.realm.script.source();
     let place = |offset: usize| Location::of(source, offset as u32);
     let used = noted.at.map(|at| place(at as usize));
-    let times = if noted.count > 1 { format!(" ({} times)", noted.count) } else { String::new() }; // bounded: a number
+    let times = if noted.count > 1 { brief!(" ({} times)", noted.count) } else { String::new() };
     let Some((offset, is_callback)) = noted.origin.place() else {
-        let at = used.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column)); // bounded: numbers
-        return format!("{at}a promise is not awaited: {what}{times}; write `await` before it"); // bounded: as above
+        let at = used.map_or_else(String::new, |at| brief!("line {}, column {}: ", at.line, at.column));
+        return brief!("{at}a promise is not awaited: {what}{times}; write `await` before it");
     };
     let Location { line, column } = place(offset);
     let call = call_text(source, offset);
     let away = match used {
-        Some(used) if used.line != line => format!(" in line {}", used.line), // bounded: a number
+        Some(used) if used.line != line => brief!(" in line {}", used.line),
         _ => String::new(),
     };
-    let shown = call.as_deref().map_or("a call".into(), |call| format!("`{call}`")); // bounded: by MAX_CALLEE
+    let shown = call.as_deref().map_or("a call".into(), |call| brief!("`{call}`"));
     let call = call.unwrap_or_else(|| "…".into());
-    // bounded: by MAX_CALLEE and MAX_NAME
     let (problem, fix) = match is_callback {
         true if call.ends_with(".map(…)") => {
-            ("gets promises from its callback", format!("write `await Promise.all({call})`, and use the values"))
+            ("gets promises from its callback", brief!("write `await Promise.all({call})`, and use the values"))
         }
         true => ("gets promises from its callback", "get the values before: `await Promise.all(list.map(…))`".into()),
         false if away.is_empty() => (
             "is not awaited",
             match read {
-                Some(read) => format!("write `(await {call}){read}`"), // bounded: as above
-                None => format!("write `await {call}`"),               // bounded: as above
+                Some(read) => brief!("write `(await {call}){read}`"),
+                None => brief!("write `await {call}`"),
             },
         ),
-        false => ("is not awaited", format!("write `await {call}` there")), // bounded: as above
+        false => ("is not awaited", brief!("write `await {call}` there")),
     };
     let all = if noted.count > 1 && !is_callback { ", or `await Promise.all(promises)`" } else { "" };
-    // bounded: as above
-    format!("line {line}, column {column}: {shown} {problem}: {what}{away}{times}; {fix}{all}")
+    brief!("line {line}, column {column}: {shown} {problem}: {what}{away}{times}; {fix}{all}")
 }
 
 /// What a use does, and what follows the awaited value in the fix.
@@ -198,14 +196,14 @@ fn use_text(vm: &mut Vm, what: PromiseUse) -> (String, Option<String>) {
     let text = match what {
         PromiseUse::Read(key) => {
             let member = member_text(vm, key);
-            return (format!("`{member}` is read from the promise"), Some(member)); // bounded: by MAX_NAME
+            return (brief!("`{member}` is read from the promise"), Some(member));
         }
         PromiseUse::Method(key) => {
             let member = member_text(vm, key);
-            return (format!("`{member}` is called on the promise"), Some(format!("{member}(…)"))); // bounded: as above
+            return (brief!("`{member}` is called on the promise"), Some(brief!("{member}(…)")));
         }
         PromiseUse::Call => return ("the promise is called".into(), Some("(…)".into())),
-        PromiseUse::Operand(operator) => format!("the promise is an operand of `{}`", operator.sign()), // bounded: an operator
+        PromiseUse::Operand(operator) => brief!("the promise is an operand of `{}`", operator.sign()),
         PromiseUse::Text => "the promise is put into a text".into(),
         PromiseUse::Primitive => "the promise is used as a number or a text".into(),
         PromiseUse::Iterate => "the promise is iterated over".into(),
@@ -221,12 +219,11 @@ fn use_text(vm: &mut Vm, what: PromiseUse) -> (String, Option<String>) {
 /// `.name`, `[0]` or `["a name"]`
 fn member_text(vm: &mut Vm, key: PropertyKey) -> String {
     match key {
-        PropertyKey::Index(index) => format!("[{index}]"), // bounded: a number
+        PropertyKey::Index(index) => brief!("[{index}]"),
         PropertyKey::Name(name) => {
             let text = vm.heap.atoms.text(name);
             let shown = cut_message_bytes(text, MAX_NAME);
-            // bounded: by MAX_NAME
-            if text.len() <= MAX_NAME && is_identifier(text) { format!(".{shown}") } else { format!("[{shown:?}]") }
+            if text.len() <= MAX_NAME && is_identifier(text) { brief!(".{shown}") } else { brief!("[{shown:?}]") }
         }
     }
 }
@@ -243,8 +240,8 @@ fn call_text(source: &str, offset: usize) -> Option<String> {
     let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'));
     let name = quote.and_then(|quote| rest[1..].split_once(quote)).map(|(name, _)| name);
     Some(match name.filter(|name| callee == "callTool" && name.len() <= MAX_NAME && !name.contains(['\\', '\n'])) {
-        Some(name) => format!("{callee}('{name}', …)"), // bounded: above
-        None => format!("{callee}(…)"),                 // bounded: above
+        Some(name) => brief!("{callee}('{name}', …)"),
+        None => brief!("{callee}(…)"),
     })
 }
 

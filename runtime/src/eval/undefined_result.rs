@@ -2,7 +2,7 @@
 //!
 //! It reads the text of the script, and no values.
 //!
-//! bounded: texts of ours, and numbers
+//! Bounded by texts of ours, and numbers
 
 use crate::eval::vm::Vm;
 use agentscript_lang::program::ResultSource;
@@ -27,15 +27,14 @@ pub fn undefined_result_text(vm: &Vm) -> String {
     let source = vm.realm.script.source();
     let Location { line, column } = Location::of(source, span.start);
     let fix = cause(source, span).unwrap_or(fix);
-    format!("line {line}, column {column}: the result is undefined, as is {what}{fix}") // bounded: above
+    brief!("line {line}, column {column}: the result is undefined, as is {what}{fix}")
 }
 
 /// The warning about a result that was given while calls were not answered, if `forEach` is the likely cause.
 pub fn early_result_text(vm: &Vm) -> Option<String> {
     let source = vm.realm.script.source();
     let Location { line, column } = Location::of(source, source.find(FOR_EACH)? as u32 + 1);
-    // bounded: numbers
-    Some(format!(
+    Some(brief!(
         "line {line}, column {column}: `forEach` awaits no callback, and the result was given before they ended; write `await Promise.all(list.map(async …))`"
     ))
 }

@@ -11,7 +11,8 @@
 //! **Growing.** Data that grows with data of a script grows in a [`Buffer`]: it counts before it allocates, and stops at
 //! the limit. When it becomes a string or an array ([`Heap::string_of`], [`Heap::array_of`]) its memory is handed over;
 //! when it is dropped it is given back at once. Memory of another form, whose size is known before, is counted by a
-//! [`Hold`] beside it ([`Heap::hold`]). Live data, garbage and held data never pass [`Meter::most_bytes`].
+//! [`Hold`] beside it ([`Heap::hold`]), and a [`Charge`] makes the list or text. `brief!` formats short text. Live data,
+//! garbage and held data never pass [`Meter::most_bytes`].
 
 #[cfg(test)]
 mod guard;

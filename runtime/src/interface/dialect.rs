@@ -55,7 +55,7 @@ impl Dialect {
             (Self::Async, "callTool", [name, ..]) => Some(lossy(name).into_owned()),
             (Self::Sync, "call_tool", [app, rest @ ..]) => {
                 let tool = rest.first().map(|tool| lossy(tool)).unwrap_or_default();
-                Some(format!("{}:{tool}", lossy(app))) // bounded: texts of the script
+                Some(format!("{}:{tool}", lossy(app)))
             }
             _ => None,
         }
@@ -82,11 +82,11 @@ impl Dialect {
     pub fn alternative(self, refused: &str) -> Option<String> {
         let (call, input) = (self.tool_call(), self.input_name());
         match refused {
-            "import" | "require" => Some(format!("tools are called with `{call}`")),
-            "process" | "Deno" | "Bun" | "__dirname" | "__filename" => Some(format!("input is in `{input}`")),
-            "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => Some(format!("call a tool: `{call}`")),
+            "import" | "require" => Some(brief!("tools are called with `{call}`")),
+            "process" | "Deno" | "Bun" | "__dirname" | "__filename" => Some(brief!("input is in `{input}`")),
+            "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => Some(brief!("call a tool: `{call}`")),
             "WebAssembly" => Some("or call a tool".into()),
-            "Worker" => Some(format!("`{}` runs tool calls at the same time", self.calls_together())),
+            "Worker" => Some(brief!("`{}` runs tool calls at the same time", self.calls_together())),
             _ => None,
         }
     }

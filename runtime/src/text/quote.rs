@@ -1,6 +1,6 @@
 //! JSON strings: text in quotation marks, with escapes.
 //!
-//! charged: by the callers
+//! Charged by the callers
 
 use crate::text::wtf8::first_code_point;
 

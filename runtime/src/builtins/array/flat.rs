@@ -17,7 +17,7 @@ pub fn flat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut out = Buffer::new();
     vm.work(vm.heap.length(array))?;
     // Arrays whose items are being taken, with the next index.
-    let mut levels = vec![(array, 0)]; // bounded: by the depth of calls
+    let mut levels = vec![(array, 0)];
     while let Some((array, index)) = levels.last_mut() {
         let Some(item) = vm.heap.at(*array, *index) else {
             levels.pop();

@@ -70,7 +70,7 @@ pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut length = vm.length_of(this)?;
     if length + arguments.len() as f64 > MAX_SAFE {
         let count = arguments.len();
-        let message = format!(
+        let message = brief!(
             "Pushing {count} elements on an array-like of length {length} is disallowed, as the total surpasses 2**53-1"
         );
         return Err(vm.type_error(&message));
@@ -186,7 +186,6 @@ pub fn copy_of_length(vm: &mut Vm, array: Value, length: usize) -> Result {
     }
     vm.work(end)?;
     for index in 0..end {
-        // charged: above
         if let Some(item) = vm.heap.at(array, index).filter(|&item| item != Value::HOLE) {
             vm.set_key(copy, PropertyKey::Index(index as u32), item)?;
         }
@@ -242,7 +241,7 @@ fn write_to_wrapper(vm: &mut Vm, this: Value, key: PropertyKey) -> Result<()> {
         return Ok(());
     }
     let key = vm.key_text(key);
-    Err(vm.type_error(&format!("Cannot assign to read only property '{key}' of object '[object String]'")))
+    Err(vm.type_error(&brief!("Cannot assign to read only property '{key}' of object '[object String]'")))
 }
 
 /// Remove an item, if it is there; charged.
@@ -255,7 +254,7 @@ pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
     }
     if this.is_string() {
         let key = vm.key_text(key);
-        return Err(vm.type_error(&format!("Cannot delete property '{key}' of [object String]")));
+        return Err(vm.type_error(&brief!("Cannot delete property '{key}' of [object String]")));
     }
     vm.delete(this, key).map(drop)
 }

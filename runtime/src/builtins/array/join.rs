@@ -90,7 +90,7 @@ fn joined_length(vm: &mut Vm, this: Value) -> Result<usize> {
 /// The items of a receiver as text. What is being written is empty within itself, as in V8.
 fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
     let mut out = Buffer::from_parts(vm.heap.scratch(), Hold::NONE);
-    let mut levels = vec![first]; // bounded: by the depth of calls
+    let mut levels = vec![first];
     let (mut charge, mut charged) = (vm.work(1)?, 0);
     while let Some(level) = levels.last_mut() {
         let (array, index) = (level.array, level.next);
@@ -145,7 +145,7 @@ fn write(vm: &mut Vm, first: Level, separator: &[u8]) -> Result {
 fn converted(vm: &mut Vm, item: Value, levels: &[Level]) -> Result {
     let before = vm.joining.len();
     vm.work(1 + levels.len() / 8)?;
-    vm.joining.extend(levels.iter().map(|level| level.array)); // bounded: by the depth of calls
+    vm.joining.extend(levels.iter().map(|level| level.array));
     let text = vm.to_string(item);
     vm.joining.truncate(before);
     text

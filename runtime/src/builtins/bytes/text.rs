@@ -163,7 +163,7 @@ fn check(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
     if this.is(Kind::Uint8Array) {
         return Ok(());
     }
-    Err(super::incompatible(vm, this, &["Uint8Array.prototype.", method].concat())) // bounded: a name of ours
+    Err(super::incompatible(vm, this, &brief!("Uint8Array.prototype.{method}")))
 }
 
 /// The text to read, which is not converted.

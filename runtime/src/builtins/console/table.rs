@@ -8,6 +8,7 @@ use crate::eval::json;
 use crate::eval::vm::Vm;
 use crate::heap::atoms::array_index;
 use crate::heap::block;
+use crate::meter::Charge;
 use crate::meter::buffer::{Buffer, Hold};
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
@@ -56,7 +57,7 @@ pub(super) fn table(vm: &mut Vm, data: Value, only: Value) -> Result<Option<Stri
         }
     }
     let heading = if is_collection { "(iteration index)" } else { "(index)" };
-    let mut all = vec![(heading.into(), names)]; // bounded: by the cells, which are counted
+    let mut all = vec![(heading.into(), names)];
     if data.is(Kind::Map) {
         all.push(("Key".into(), keys));
     }
@@ -76,8 +77,7 @@ fn given_columns(vm: &mut Vm, only: Value) -> Result<Option<Buffer<Value>>> {
     }
     if !only.is(Kind::Array) {
         let received = params::received(vm, only)?;
-        // bounded: by what is shown of a value
-        let message = format!("The \"properties\" argument must be an instance of Array. Received {received}");
+        let message = brief!("The \"properties\" argument must be an instance of Array. Received {received}");
         return Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message));
     }
     vm.heap.charged_items_copy(only).map(Some)
@@ -86,44 +86,50 @@ fn given_columns(vm: &mut Vm, only: Value) -> Result<Option<Buffer<Value>>> {
 /// The text of a table.
 fn drawn(vm: &mut Vm, columns: &[Column]) -> Result<String> {
     let lines = 4 + columns.first().map_or(0, |(_, cells)| cells.len());
-    let across: usize = widths(columns).iter().map(|width| width + 1).sum();
+    let charge = vm.work(columns.len())?;
+    let across: usize = widths(charge, columns).iter().map(|width| width + 1).sum();
     // Lines are drawn in characters of three bytes.
     let limit = console::console_options(vm).limit;
     if lines.saturating_mul(across) > limit {
         return Err(too_much(limit));
     }
-    vm.work(lines * across / 16)?;
+    let charge = vm.work(lines * across / 16)?;
     let _hold = vm.heap.hold(3 * lines * across)?;
-    Ok(render(columns))
+    Ok(render(charge, columns))
 }
 
 /// The rows of a table.
 fn rows(vm: &mut Vm, data: Value, is_collection: bool) -> Result<Vec<Entry>> {
     if !is_collection {
         let pairs = json::enumerable_entries(vm, data)?;
-        console::check_line(vm, pairs.len().saturating_mul(LEAST_ROW))?;
+        let charge = console::check_line(vm, pairs.len().saturating_mul(LEAST_ROW))?;
         let rows = pairs.into_iter().map(|(key, value)| (vm.key_text(key), None, value));
-        return Ok(rows.collect()); // charged: above
+        return Ok(charge.list(rows));
     }
     let bytes = vm.heap.maps[data.index()].len().saturating_mul(LEAST_ROW);
     console::check_line(vm, bytes)?;
-    vm.work(vm.heap.maps[data.index()].entry_count() / 8)?;
+    let charge = vm.work(vm.heap.maps[data.index()].entry_count() / 8)?;
     let is_map = data.is(Kind::Map);
     let rows = vm.heap.maps[data.index()].entries().enumerate();
     let rows =
         rows.map(|(index, (key, value))| (index.to_string(), is_map.then_some(key), if is_map { value } else { key }));
-    Ok(rows.collect()) // charged: above
+    Ok(charge.list(rows))
 }
 
 /// The cells of a row: its own properties, or those of the given names, and `None` where it has none.
-fn cells(vm: &mut Vm, row: Value, only: Option<&[Value]>, texts: &mut Texts) -> Result<Vec<(String, Option<Value>)>> {
-    let mut cells = Vec::new(); // charged: by `texts`
+fn cells(
+    vm: &mut Vm,
+    row: Value,
+    only: Option<&[Value]>,
+    texts: &mut Texts,
+) -> Result<Buffer<(String, Option<Value>)>> {
+    let mut cells = Buffer::new();
     let Some(only) = only else {
         for (key, value) in json::enumerable_entries(vm, row)? {
             vm.work(1)?;
             let column = vm.key_text(key);
             texts.add(vm, column.len() + size_of::<(String, Option<Value>)>())?;
-            cells.push((column, Some(value)));
+            cells.push(vm, (column, Some(value)))?;
         }
         return Ok(cells);
     };
@@ -134,7 +140,7 @@ fn cells(vm: &mut Vm, row: Value, only: Option<&[Value]>, texts: &mut Texts) -> 
         let value = if row.is_object() { vm.own_property(row, key)? } else { None };
         let column = console::line_text(vm, name)?;
         texts.add(vm, column.len() + size_of::<(String, Option<Value>)>())?;
-        cells.push((column, value));
+        cells.push(vm, (column, value))?;
     }
     Ok(cells)
 }
@@ -169,43 +175,39 @@ impl Texts {
 }
 
 /// How wide columns are.
-fn widths(columns: &[Column]) -> Vec<usize> {
+fn widths(charge: Charge, columns: &[Column]) -> Vec<usize> {
     let widest =
         |(name, cells): &Column| cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2;
-    columns.iter().map(widest).collect() // bounded: by the columns
+    charge.list(columns.iter().map(widest))
 }
 
 /// Columns with their headings, each cell with its row. The caller has charged for the text, and counted it.
-fn render(columns: &[Column]) -> String {
-    let widths = widths(columns);
+fn render(charge: Charge, columns: &[Column]) -> String {
+    let widths = widths(charge, columns);
     let line = |[left, middle, right]: [&str; 3]| {
-        let parts: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect(); // charged: by the caller
-        format!("{left}{}{right}", parts.join(middle)) // charged: by the caller
+        let parts = charge.list(widths.iter().map(|&width| "─".repeat(width)));
+        charge.text(format_args!("{left}{}{right}", charge.joined(&parts, middle)))
     };
     let row = |cells: &[&str]| {
-        let cells = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, columns)| format!(" {cell}{}", " ".repeat(columns - width(cell) - 1))); // charged: by the caller
-        format!("│{}│", cells.collect::<Vec<_>>().join("│")) // charged: by the caller
+        let padded = |(cell, columns): (&&str, &usize)| {
+            charge.text(format_args!(" {cell}{}", " ".repeat(columns - width(cell) - 1)))
+        };
+        let cells = charge.list(cells.iter().zip(&widths).map(padded));
+        charge.text(format_args!("│{}│", charge.joined(&cells, "│")))
     };
-    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect(); // charged: by the caller
-    let mut out = vec![line(["┌", "┬", "┐"]), row(&names), line(["├", "┼", "┤"])]; // charged: by the caller
-    let mut next = vec![0; columns.len()]; // charged: by the caller
+    let names = charge.list(columns.iter().map(|(name, _)| name.as_str()));
+    let mut out = vec![line(["┌", "┬", "┐"]), row(&names), line(["├", "┼", "┤"])];
+    let mut next = charge.list(std::iter::repeat_n(0, columns.len()));
     for index in 0..columns.first().map_or(0, |(_, cells)| cells.len()) {
-        let cells: Vec<&str> = columns
-            .iter()
-            .zip(&mut next)
-            .map(|((_, cells), next)| match cells.get(*next) {
-                Some((row, text)) if *row == index => {
-                    *next += 1;
-                    text.as_str()
-                }
-                Some(_) | None => "",
-            })
-            .collect(); // charged: by the caller
-        out.push(row(&cells));
+        let cells = columns.iter().zip(&mut next).map(|((_, cells), next)| match cells.get(*next) {
+            Some((row, text)) if *row == index => {
+                *next += 1;
+                text.as_str()
+            }
+            Some(_) | None => "",
+        });
+        out.push(row(&charge.list(cells)));
     }
     out.push(line(["└", "┴", "┘"]));
-    out.join("\n") // charged: by the caller
+    charge.joined(&out, "\n")
 }

@@ -16,7 +16,7 @@ pub(super) fn start(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = label(vm, arguments)?;
     let now = vm.schedule.script_time(&vm.heap.meter);
     if vm.output.console.timers.contains_key(&label) {
-        return warn(vm, label, |label| format!("Label '{label}' already exists for console.time()")); // bounded: there
+        return warn(vm, label, ["Label '", "' already exists for console.time()"]);
     }
     vm.output.console.timers.insert(label, now);
     vm.heap.meter.keep_bytes(ENTRY);
@@ -40,7 +40,7 @@ pub(super) fn end(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
     let Some(&began) = vm.output.console.timers.get(&label) else {
-        return warn(vm, label, |label| format!("No such label '{label}' for console.{method}()")); // bounded: there
+        return warn(vm, label, ["No such label '", &brief!("' for console.{method}()")]);
     };
     let duration = text(vm.schedule.script_time(&vm.heap.meter).saturating_sub(began));
     let mut values = Buffer::new();
@@ -53,10 +53,11 @@ fn show(vm: &mut Vm, label: Atom, method: &str, data: &[Value]) -> Result {
 }
 
 /// A line on a label; Node warns on its standard error.
-fn warn(vm: &mut Vm, label: Atom, message: impl Fn(&str) -> String) -> Result {
+fn warn(vm: &mut Vm, label: Atom, [before, behind]: [&str; 2]) -> Result {
     let bytes = vm.heap.atoms.text(label).len();
-    console::check_line(vm, bytes)?;
-    let text = message(&crate::text::wtf8::lossy(vm.heap.atoms.text(label)));
+    let charge = console::check_line(vm, bytes)?;
+    let label = crate::text::wtf8::lossy(vm.heap.atoms.text(label));
+    let text = charge.text(format_args!("{before}{label}{behind}"));
     console::log_line(vm, WARN, &text)
 }
 
@@ -65,15 +66,14 @@ fn text(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1_000.0;
     let (minutes, seconds) = ((ms / 60_000.0).floor(), ms % 60_000.0 / 1_000.0);
     if ms < 1_000.0 {
-        return format!("{}ms", number_text(fixed(ms, 3).parse().unwrap_or(ms))); // bounded: a number
+        return brief!("{}ms", number_text(fixed(ms, 3).parse().unwrap_or(ms)));
     }
     if minutes == 0.0 {
-        return format!("{}s", fixed(seconds, 3)); // bounded: a number
+        return brief!("{}s", fixed(seconds, 3));
     }
-    let seconds = format!("{:0>6}", fixed(seconds, 3)); // bounded: a number
+    let seconds = brief!("{:0>6}", fixed(seconds, 3));
     match (minutes / 60.0).floor() {
-        0.0 => format!("{minutes}:{seconds} (m:ss.mmm)"), // bounded: a number
-        // bounded: numbers
-        hours => format!("{hours}:{:0>2}:{seconds} (h:mm:ss.mmm)", minutes % 60.0),
+        0.0 => brief!("{minutes}:{seconds} (m:ss.mmm)"),
+        hours => brief!("{hours}:{:0>2}:{seconds} (h:mm:ss.mmm)", minutes % 60.0),
     }
 }

@@ -1,6 +1,6 @@
 //! Dates as locale-independent text (ECMAScript 21.4.4.41).
 //!
-//! bounded: by a date
+//! Bounded by a date
 
 use super::calendar::{DAYS, Fields, MONTHS};
 

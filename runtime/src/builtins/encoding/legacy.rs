@@ -1,7 +1,7 @@
 //! Encodings that Node decodes by tables of ICU, which are not those of the standard. They have characters of their own
 //! for some bytes, and bytes that end a malformed character. Common parts of both come from `encoding_rs`.
 //!
-//! bounded: by a piece of the input, for which the caller charges.
+//! Bounded by a piece of the input, for which the caller charges.
 
 use encoding_rs::*;
 use std::sync::OnceLock;

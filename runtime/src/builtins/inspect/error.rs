@@ -3,6 +3,7 @@
 use super::{Inspector, Property};
 use crate::eval::json;
 use crate::eval::property::PropertyKey;
+use crate::meter::Charge;
 use crate::value::atom::known;
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
@@ -35,14 +36,15 @@ impl Inspector<'_> {
                 properties.push(Property { key, value, enumerable: false });
             }
         }
-        let stack = improved(stack, self.vm.heap.class(error).name(), &name);
+        let charge = self.vm.work(stack.len() / 64)?;
+        let stack = improved(charge, stack, self.vm.heap.class(error).name(), &name);
         let behind = if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
         let text = match stack[behind..].find(FRAMES) {
-            None => format!("[{stack}]"), // charged: by what is shown
+            None => charge.text(format_args!("[{stack}]")),
             Some(at) => {
                 let (head, frames) = stack.split_at(behind + at);
                 let frames = self.frames(error, &frames[1..])?;
-                format!("{head}\n{frames}") // charged: by what is shown
+                charge.text(format_args!("{head}\n{frames}"))
             }
         };
         self.indented(text)
@@ -81,13 +83,13 @@ impl Inspector<'_> {
         if [frames, others].iter().any(|frames| memchr::memchr_iter(b'\n', frames.as_bytes()).count() >= MAX_FRAMES) {
             return Ok(frames.into());
         }
-        let mut lines: Vec<&str> = frames.split('\n').collect(); // bounded: by MAX_FRAMES
-        let others: Vec<&str> = others.split('\n').collect(); // bounded: by MAX_FRAMES
+        let charge = self.vm.work((frames.len() + others.len()) / 64)?;
+        let (mut lines, others) = (charge.list(frames.split('\n')), charge.list(others.split('\n')));
         let Some((first, length)) = shared(&lines, &others) else { return Ok(frames.into()) };
         let skipped = length - 2;
-        let note = format!("    ... {skipped} lines matching cause stack trace ..."); // bounded: a number
+        let note = brief!("    ... {skipped} lines matching cause stack trace ...");
         lines.splice(first + 1..first + 1 + skipped, [note.as_str()]);
-        Ok(lines.join("\n")) // charged: no more than there were
+        Ok(charge.joined(&lines, "\n"))
     }
 }
 
@@ -104,15 +106,15 @@ fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
 }
 
 /// The stack, with the class of the error where its name differs.
-fn improved(stack: String, class: &str, name: &str) -> String {
+fn improved(charge: Charge, stack: String, class: &str, name: &str) -> String {
     let rest = stack.strip_prefix(name);
     let regular =
         name.ends_with("Error") && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
     match rest {
-        Some(rest) if regular && name != class => {
-            // charged: by what is shown
-            if class.contains(name) { format!("{class}{rest}") } else { format!("{class} [{name}]{rest}") }
-        }
+        Some(rest) if regular && name != class => match class.contains(name) {
+            true => charge.text(format_args!("{class}{rest}")),
+            false => charge.text(format_args!("{class} [{name}]{rest}")),
+        },
         _ => stack,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::text::width;
 use super::{Inspector, Output, too_much};
+use crate::meter::Charge;
 use crate::text::wtf8::units;
 use crate::value::thrown::Result;
 use crate::value::{Kind, Value};
@@ -17,7 +18,7 @@ const SEPARATOR: usize = 2;
 impl Inspector<'_> {
     /// The parts of an object in their braces; `array` is the object where it is an array.
     pub(super) fn joined(
-        &self,
+        &mut self,
         output: Output,
         base: &str,
         (open, close): (&str, &str),
@@ -30,29 +31,28 @@ impl Inspector<'_> {
         if length > self.options.limit {
             return Err(too_much(self.options.limit));
         }
-        // What follows is held, or a hundred parts at most.
+        let charge = self.vm.work(1 + length / 64)?;
         let _hold = self.vm.heap.hold(2 * length)?;
         let mut output: Vec<String> = parts.into_vec();
         let entries = output.len();
         if let Some(array) = array
             && entries > GROUPED
         {
-            output = self.grouped(output, array);
+            output = self.grouped(charge, output, array);
         }
         let space = if base.is_empty() { "" } else { " " };
         if self.deepest - depth < COMPACT && entries == output.len() {
             let start = output.len() + self.indent + units(open.as_bytes()) + units(base.as_bytes()) + 10;
             if self.fits(&output, start, base) {
-                let line = output.join(", "); // charged: above
+                let line = charge.joined(&output, ", ");
                 if !line.contains('\n') {
-                    return Ok(format!("{base}{space}{open} {line} {close}")); // charged: above
+                    return Ok(charge.text(format_args!("{base}{space}{open} {line} {close}")));
                 }
             }
         }
-        // charged: above
-        let indentation = format!("\n{}", " ".repeat(self.indent));
-        let parts = output.join(&format!(",{indentation}  ")); // charged: above
-        Ok(format!("{base}{space}{open}{indentation}  {parts}{indentation}{close}")) // charged: above
+        let indentation = charge.text(format_args!("\n{}", " ".repeat(self.indent)));
+        let parts = charge.joined(&output, &charge.text(format_args!(",{indentation}  ")));
+        Ok(charge.text(format_args!("{base}{space}{open}{indentation}  {parts}{indentation}{close}")))
     }
 
     fn fits(&self, output: &[String], start: usize, base: &str) -> bool {
@@ -73,10 +73,9 @@ impl Inspector<'_> {
         !base.contains('\n')
     }
 
-    fn grouped(&self, output: Vec<String>, array: Value) -> Vec<String> {
+    fn grouped(&self, charge: Charge, output: Vec<String>, array: Value) -> Vec<String> {
         let shown = if output.len() > self.options.items { output.len() - 1 } else { output.len() };
-        // bounded: by options.items, to the end
-        let widths: Vec<usize> = output[..shown].iter().map(|part| width(part)).collect();
+        let widths = charge.list(output[..shown].iter().map(|part| width(part)));
         let total: usize = widths.iter().map(|width| width + SEPARATOR).sum();
         let longest = widths.iter().copied().max().unwrap_or(0);
         let widest = longest + SEPARATOR;
@@ -89,14 +88,13 @@ impl Inspector<'_> {
             return output;
         }
         let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
-        let column_widths: Vec<usize> = (0..columns).map(column_width).collect(); // bounded: as above
+        let column_widths = charge.list((0..columns).map(column_width));
         let is_number = |index| match array.kind() {
             Kind::Uint8Array => index < self.vm.heap.view_length(array),
             _ => self.vm.heap.at(array, index).is_some_and(|item| item.is_number() || item.is(Kind::BigInt)),
         };
         let numbers = (0..output.len()).all(is_number);
-        let mut lines = Vec::with_capacity(shown / columns + 2); // bounded: as above
-        for first in (0..shown).step_by(columns) {
+        let line = |first: usize| {
             let last = (first + columns).min(shown) - 1;
             let mut line = String::default();
             for index in first..=last {
@@ -108,8 +106,9 @@ impl Inspector<'_> {
                     (false, false) => line.extend([&output[index], ", ", &padding]),
                 }
             }
-            lines.push(line);
-        }
+            line
+        };
+        let mut lines = charge.list((0..shown).step_by(columns).map(line));
         lines.extend(output.into_iter().skip(shown));
         lines
     }

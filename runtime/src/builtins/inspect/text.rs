@@ -14,7 +14,7 @@ pub fn quoted(bytes: &[u8]) -> String {
         () if !has(b"`") && !has(b"${") => '`',
         () => '\'',
     };
-    let mut out = String::with_capacity(bytes.len() + 2); // charged: by who prints it
+    let mut out = String::with_capacity(bytes.len() + 2);
     out.push(quote);
     for point in code_points(bytes) {
         match char::from_u32(point) {
@@ -25,9 +25,9 @@ pub fn quoted(bytes: &[u8]) -> String {
             Some('\r') => out.push_str("\\r"),
             Some('\u{8}') => out.push_str("\\b"),
             Some('\u{c}') => out.push_str("\\f"),
-            Some('\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') => out.push_str(&format!("\\x{point:02X}")), // bounded: a number
+            Some('\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') => out.push_str(&brief!("\\x{point:02X}")),
             Some(character) => out.push(character),
-            None => out.push_str(&format!("\\u{point:x}")), // bounded: a number
+            None => out.push_str(&brief!("\\u{point:x}")),
         }
     }
     out.push(quote);

@@ -1,11 +1,12 @@
 //! `URL`, `URLSearchParams`, `TextEncoder`, `TextDecoder`, `Headers` and responses as Node prints them, by their own rules.
 
-use super::Inspector;
+use super::{Inspector, Output};
 use crate::builtins::encoding::Decoding;
 use crate::builtins::inspect;
 use crate::builtins::url;
 use crate::builtins::url::params::{self, ParamsState};
 use crate::heap::Yields;
+use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::value::family::Family;
 use crate::value::thrown::Result;
@@ -28,7 +29,7 @@ impl Inspector<'_> {
                 Family::Params if depth > self.options.depth => "[Object]".into(),
                 Family::Params => self.params(value)?,
                 family @ (Family::TextEncoder | Family::TextDecoder) if depth > self.options.depth => {
-                    format!("[{}]", family.name()) // bounded: a name of ours
+                    brief!("[{}]", family.name())
                 }
                 Family::TextEncoder => "{ encoding: 'utf-8' }".into(),
                 Family::TextDecoder => {
@@ -46,7 +47,7 @@ impl Inspector<'_> {
     }
 
     fn url(&mut self, url: Value) -> Result<String> {
-        let mut lines = Vec::new(); // bounded: by the parts of a URL
+        let (mut lines, mut separator) = (String::from("URL {"), "\n");
         let params = params::for_url(self.vm, url)?;
         for (name, text) in url::url_parts(self.vm, url).unwrap_or_default() {
             let shown = if name == "searchParams" {
@@ -56,25 +57,27 @@ impl Inspector<'_> {
                 self.alone(text)?
             };
             self.check(shown.len())?;
-            lines.push(format!("  {name}: {shown}")); // charged: above
+            lines.extend([separator, "  ", name, ": ", &shown]);
+            separator = ",\n";
         }
-        Ok(format!("URL {{\n{}\n}}", lines.join(",\n"))) // charged: above
+        Ok(lines + "\n}")
     }
 
     fn params(&mut self, params: Value) -> Result<String> {
-        let mut output = Vec::new(); // charged: by check, which asks for eight times the room
+        let mut output = Output::default();
         let mut bytes = 0;
-        loop {
-            bytes += params::pair_bytes(self.vm, params, output.len()) + 8;
-            self.check(bytes)?;
-            let Some((name, value)) = params::pair_at(self.vm, params, output.len()) else { break };
-            output.push(self.alone(name)? + " => " + &self.alone(value)?);
-        }
-        let length: usize = output.iter().map(|text| text.encode_utf16().count() + 2).sum();
-        Ok(match output.len() {
+        let charge = loop {
+            bytes += params::pair_bytes(self.vm, params, output.parts.len()) + 8;
+            let charge = self.check(bytes)?;
+            let Some((name, value)) = params::pair_at(self.vm, params, output.parts.len()) else { break charge };
+            let text = self.alone(name)? + " => " + &self.alone(value)?;
+            output.push(self.vm, text)?;
+        };
+        let length: usize = output.parts.iter().map(|text| text.encode_utf16().count() + 2).sum();
+        Ok(match output.parts.len() {
             0 => "URLSearchParams {}".into(),
-            _ if length > self.options.columns + 2 => braced("URLSearchParams", &output, ",\n  "),
-            _ => braced("URLSearchParams", &output, ", "),
+            _ if length > self.options.columns + 2 => braced(charge, "URLSearchParams", &output, ",\n  "),
+            _ => braced(charge, "URLSearchParams", &output, ", "),
         })
     }
 
@@ -82,32 +85,33 @@ impl Inspector<'_> {
         let crate::heap::Iterator { source, yields, position, .. } = self.vm.heap.iterators[iterator.index()];
         let mut items = Buffer::new();
         let mut bytes = 0;
-        loop {
+        let charge = loop {
             bytes += params::pair_bytes(self.vm, source, position + items.len()) + 8;
-            self.check(bytes)?;
-            let Some((name, value)) = params::pair_at(self.vm, source, position + items.len()) else { break };
+            let charge = self.check(bytes)?;
+            let Some((name, value)) = params::pair_at(self.vm, source, position + items.len()) else { break charge };
             let item = match yields {
                 Yields::Keys | Yields::ForIn | Yields::Matches => name,
                 Yields::Values | Yields::Script | Yields::Generator => value,
-                Yields::Entries => self.vm.heap.new_array(vec![name, value]), // bounded: two
+                Yields::Entries => self.vm.heap.new_array(vec![name, value]),
             };
             items.push(self.vm, item)?;
-        }
+        };
         let mut copy = Buffer::new();
         copy.extend_from_slice(self.vm, &items)?;
         let array = self.vm.heap.array_of(copy);
         let is_long = self.alone(array)?.contains('\n');
-        let mut output = Vec::new(); // charged: by check, as above
+        let mut output = Output::default();
         for item in items {
-            output.push(self.alone(item)?);
+            let text = self.alone(item)?;
+            output.push(self.vm, text)?;
         }
-        Ok(braced("URLSearchParams Iterator", &output, if is_long { ",\n  " } else { ", " }))
+        Ok(braced(charge, "URLSearchParams Iterator", &output, if is_long { ",\n  " } else { ", " }))
     }
 
     /// `Headers { … }`: as an object of the names as they were first written.
     fn headers(&mut self, headers: Value) -> Result<String> {
         let shown = crate::builtins::headers::inspected(self.vm, headers)?;
-        Ok(format!("Headers {}", self.alone(shown)?)) // charged: by check
+        Ok(String::from("Headers ") + &self.alone(shown)?)
     }
 
     /// `Response { … }`
@@ -115,13 +119,13 @@ impl Inspector<'_> {
         let (shown, is_used) = crate::builtins::response::inspected(self.vm, response)?;
         let text = self.alone(shown)?;
         let stream = match is_used {
-            None => return Ok(format!("Response {text}")), // charged: by check
+            None => return Ok(String::from("Response ") + &text),
             Some(false) => "{ locked: false, state: 'readable', supportsBYOB: true }",
             Some(true) => "{ locked: true, state: 'closed', supportsBYOB: true }",
         };
         self.check(2 * text.len())?;
-        let text = text.replacen("\n  body: null,", &format!("\n  body: ReadableStream {stream},"), 1); // charged: above
-        Ok(format!("Response {text}")) // charged: above
+        let text = text.replacen("\n  body: null,", &brief!("\n  body: ReadableStream {stream},"), 1);
+        Ok(String::from("Response ") + &text)
     }
 
     /// A value as it is shown by itself.
@@ -132,7 +136,7 @@ impl Inspector<'_> {
 }
 
 /// Parts in braces, on a line of their own each or on one: what `separator` says.
-fn braced(class: &str, parts: &[String], separator: &str) -> String {
-    // charged: by check, which was asked for more than this
-    format!("{class} {{{}{} }}", &separator[1..], parts.join(separator))
+fn braced(charge: Charge, class: &str, output: &Output, separator: &str) -> String {
+    let parts = charge.joined(&output.parts, separator);
+    charge.text(format_args!("{class} {{{}{parts} }}", &separator[1..]))
 }

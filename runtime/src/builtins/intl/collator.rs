@@ -82,7 +82,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<co
     let tags = canonical_locales(vm, locales)?;
     vm.work(tags.len())?;
     if options == Value::NULL {
-        return Err(vm.type_error(&format!("{service} called on null or undefined"))); // bounded: a name
+        return Err(vm.type_error(&brief!("{service} called on null or undefined")));
     }
     let search = choice(vm, options, service, "usage", USAGES)? == Some(1);
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
@@ -220,8 +220,7 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Collator> {
 #[cold]
 fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
     let what = vm.describe(this);
-    // bounded: a kind of value
-    vm.type_error(&format!("Method Intl.Collator.prototype.{method} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method Intl.Collator.prototype.{method} called on incompatible receiver {what}"))
 }
 
 /// `collator.resolvedOptions()`

@@ -151,11 +151,11 @@ fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
 /// `format.formatRange(from, to)`
 fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "formatRange")?.format;
-    vm.work(RANGE)?;
+    let charge = vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
     let (from, to) = (moment(&format, from), moment(&format, to));
     let text = match format.range(&from, &to) {
-        Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(), // bounded: by two patterns
+        Some(parts) => charge.joined(&charge.list(parts.into_iter().map(|(part, _)| part.text)), ""),
         None => format.text(&from),
     };
     Ok(vm.heap.string(&text))
@@ -164,13 +164,12 @@ fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `format.formatRangeToParts(from, to)`
 fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "formatRangeToParts")?.format;
-    vm.work(RANGE)?;
+    let charge = vm.work(RANGE)?;
     let (from, to) = times(vm, arguments)?;
     let (from, to) = (moment(&format, from), moment(&format, to));
     let parts = format.range(&from, &to);
     let shared = |part| (part, "shared");
-    // bounded: by two patterns
-    let parts = parts.unwrap_or_else(|| format.parts(&from).into_iter().map(shared).collect());
+    let parts = parts.unwrap_or_else(|| charge.list(format.parts(&from).into_iter().map(shared)));
     parts_value(vm, parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))))
 }
 

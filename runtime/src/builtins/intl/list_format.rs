@@ -103,7 +103,7 @@ fn check_item(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(Value::UNDEFINED);
     }
     let what = vm.describe(item);
-    Err(vm.type_error(&format!("Iterable yielded {what} which is not a string")))
+    Err(vm.type_error(&brief!("Iterable yielded {what} which is not a string")))
 }
 
 /// A piece of a formatted list.

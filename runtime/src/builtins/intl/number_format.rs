@@ -142,8 +142,7 @@ pub fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
         return Ok(Quantity::Infinite(number < 0.0));
     }
     let sign = if number.is_sign_negative() { "-" } else { "" };
-    // bounded: a number
-    match Decimal::parse(&format!("{sign}{}", number_text(number.abs()))) {
+    match Decimal::parse(&brief!("{sign}{}", number_text(number.abs()))) {
         Some(decimal) => charged(vm, decimal),
         None => Ok(Quantity::NaN),
     }
@@ -200,7 +199,7 @@ fn unwrapped(vm: &mut Vm, this: Value, method: &str) -> Result<number::NumberFor
 #[cold]
 fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
     let what = vm.describe(this);
-    vm.type_error(&format!("Method Intl.NumberFormat.prototype.{method} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method Intl.NumberFormat.prototype.{method} called on incompatible receiver {what}"))
 }
 
 /// `format.formatToParts(value)`

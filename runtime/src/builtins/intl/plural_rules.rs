@@ -97,7 +97,7 @@ fn select_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let rules = receiver(vm, this, "selectRange")?;
     for (index, name) in ["startRange", "endRange"].into_iter().enumerate() {
         if arg(arguments, index).is_undefined() {
-            return Err(vm.type_error(&format!("Invalid {name} : undefined")));
+            return Err(vm.type_error(&brief!("Invalid {name} : undefined")));
         }
     }
     let mut numbers = [Value::UNDEFINED; 2];
@@ -106,7 +106,7 @@ fn select_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     for (number, name) in numbers.into_iter().zip(["startRange", "endRange"]) {
         if number.as_number().is_nan() {
-            return Err(vm.range_error(&format!("Invalid {name} : NaN")));
+            return Err(vm.range_error(&brief!("Invalid {name} : NaN")));
         }
     }
     let (start, end) = (rules.category(vm, numbers[0])?, rules.category(vm, numbers[1])?);

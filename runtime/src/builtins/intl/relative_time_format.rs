@@ -95,11 +95,11 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
     let number = vm.to_number(arg(arguments, 0))?;
     let name = word(vm, arg(arguments, 1))?;
     if !number.is_finite() {
-        let message = format!("Value need to be finite number for Intl.RelativeTimeFormat.prototype.{method}()");
+        let message = brief!("Value need to be finite number for Intl.RelativeTimeFormat.prototype.{method}()");
         return Err(vm.range_error(&message));
     }
     let Some(unit) = relative_time::unit(&name) else {
-        let message = format!("Invalid unit argument for Intl.RelativeTimeFormat.prototype.{method}() '{name}'");
+        let message = brief!("Invalid unit argument for Intl.RelativeTimeFormat.prototype.{method}() '{name}'");
         return Err(vm.range_error(&message));
     };
     vm.work(8)?;
@@ -110,7 +110,6 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
     }
     let quantity = finite(vm, number.abs())?;
     let _hold = room(vm, &quantity)?;
-    // charged: above
     Ok((relative_time::parts(&format.number, format.style, unit, &quantity, number.is_sign_negative()), unit))
 }
 

@@ -135,7 +135,7 @@ fn segment(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let charge = vm.heap.meter.charge_piece(1 + length / 4, 300)?;
     let has_words = is_word(segmenter.granularity);
     if has_words && let Some(script) = unspaced(vm, string)? {
-        let message = format!("Segmenting words of {script} needs a dictionary, which AgentScript does not have");
+        let message = brief!("Segmenting words of {script} needs a dictionary, which AgentScript does not have");
         return Err(vm.range_error(&message));
     }
     // A copy without lone surrogates, where there are any, has the same number of bytes and code units.
@@ -207,7 +207,7 @@ fn containing(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !is_segments(vm, this) {
         let what = vm.describe(this);
         return Err(
-            vm.type_error(&format!("Method %SegmentsPrototype%.containing called on incompatible receiver {what}"))
+            vm.type_error(&brief!("Method %SegmentsPrototype%.containing called on incompatible receiver {what}"))
         );
     }
     let number = vm.to_number(arg(arguments, 0))?;

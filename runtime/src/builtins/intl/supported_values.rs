@@ -13,7 +13,7 @@ pub fn supported_values_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result
     let key = vm.to_string(arg(arguments, 0))?;
     let key = vm.short_text(key, MAX_MESSAGE_BYTES)?;
     let Some(values) = supported_values::of(&key) else {
-        return Err(vm.range_error(&format!("Invalid key : {key}"))); // bounded: it is cut
+        return Err(vm.range_error(&brief!("Invalid key : {key}")));
     };
     vm.work(values.len() / 8)?;
     let mut texts = Buffer::new();

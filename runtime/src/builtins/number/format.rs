@@ -1,7 +1,7 @@
 //! Numbers as text: fixed, precise, in any radix. Pure functions of
 //! doubles; the digits are exact, and a tie is rounded away from zero.
 //!
-//! bounded: by the digits of a double, which are no more than [`ALL_DIGITS`]
+//! Bounded by the digits of a double, which are no more than [`ALL_DIGITS`]
 
 use crate::value::numeric::number_text;
 

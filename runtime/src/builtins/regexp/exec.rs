@@ -51,8 +51,7 @@ fn check(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
 }
 
 fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::value::thrown::Thrown {
-    // bounded: a kind of value
-    vm.type_error(&format!("Method RegExp.prototype.{method} called on incompatible receiver {what}"))
+    vm.type_error(&brief!("Method RegExp.prototype.{method} called on incompatible receiver {what}"))
 }
 
 /// The next match of an iterator of `matchAll`, whose source is a regular expression and a string.
@@ -193,7 +192,6 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
         for number in 0..=program.groups {
             vm.work(1)?;
             let pair = match vm.pools.matcher.group(number) {
-                // bounded: two
                 Some((start, end)) => vm.heap.new_array(vec![Value::number(start as f64), Value::number(end as f64)]),
                 None => Value::UNDEFINED,
             };

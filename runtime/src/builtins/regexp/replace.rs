@@ -8,6 +8,7 @@ use crate::eval::vm::Vm;
 use crate::meter::Charge;
 use crate::meter::buffer::Buffer;
 use crate::regexp::Program;
+use crate::text::wtf8::to_utf16;
 use crate::value::Value;
 use crate::value::thrown::Result;
 
@@ -242,14 +243,11 @@ fn digits(first: u8, second: u8, program: &Program) -> Option<(usize, usize)> {
 /// The group of the name up to the next `>`, if there is one, and how long it is with that.
 fn name<U: Copy + Into<u16>>(rest: &[U], program: &Program) -> Option<(Option<usize>, usize)> {
     let end = rest.iter().position(|&unit| unit.into() == u16::from(b'>'))?;
-    // bounded: names are not longer
     let end_of_name = program.names.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     if end > end_of_name {
         return Some((None, end + 1));
     }
-    let units: Vec<u16> = rest[..end].iter().map(|&unit| unit.into()).collect(); // bounded: above
-    let mut bytes = Vec::new(); // bounded: above
-    crate::text::wtf8::push_utf16(&units, &mut bytes);
-    let group = program.names.iter().find(|(name, _)| **name == *bytes).map(|&(_, number)| number as usize);
+    let is_it = |name: &[u8]| to_utf16(name).into_iter().eq(rest[..end].iter().map(|&unit| unit.into()));
+    let group = program.names.iter().find(|(name, _)| is_it(name)).map(|&(_, number)| number as usize);
     Some((group, end + 1))
 }

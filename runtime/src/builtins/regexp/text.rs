@@ -62,7 +62,7 @@ pub fn match_all(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
         None => pattern(vm, wanted, Flags { global: true, ..Flags::default() })?,
     };
-    let source = vm.heap.new_array(vec![regexp, string]); // bounded: two
+    let source = vm.heap.new_array(vec![regexp, string]);
     Ok(vm.heap.new_iterator(source, Yields::Matches))
 }
 

@@ -227,7 +227,8 @@ fn find_by_table(
     if wanted_length == 0 {
         return Some(0);
     }
-    let mut table = vec![0_u32; wanted_length]; // bounded: a part
+    // bounded: a part
+    let mut table = vec![0_u32; wanted_length];
     let mut same = 0;
     for index in 1..wanted_length {
         while same > 0 && wanted(index) != wanted(same) {

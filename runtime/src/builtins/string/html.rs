@@ -47,7 +47,7 @@ tags! {
 /// `CreateHTML` (ECMAScript B.2.2.2.1)
 fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(&str, Value)>) -> Result {
     let string = receiver(vm, this, method)?;
-    let mut open = format!("<{tag}").into_bytes(); // bounded: a name of the table
+    let mut open = brief!("<{tag}").into_bytes();
     if let Some((name, value)) = attribute {
         let value = vm.to_string(value)?;
         // Counted first: a quote takes six bytes.
@@ -56,7 +56,7 @@ fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(
         let quotes = bytes.iter().filter(|&&byte| byte == b'"').count() as u64;
         let length = bytes.len() as u64 + 5 * quotes;
         room(vm, length / 3, length)?;
-        open.extend(format!(" {name}=\"").bytes()); // bounded: a name of the table
+        open.extend(brief!(" {name}=\"").bytes());
         open.reserve_exact(length as usize + 2);
         for &byte in vm.heap.read_bytes(value, charge) {
             match byte {
@@ -68,7 +68,7 @@ fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(
     }
     open.push(b'>');
     let open = vm.heap.take_string(open);
-    let close = vm.heap.string(&format!("</{tag}>")); // bounded: a name of the table
+    let close = vm.heap.string(&brief!("</{tag}>"));
     let text = vm.concat(open, string)?;
     vm.concat(text, close)
 }

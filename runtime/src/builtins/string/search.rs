@@ -82,7 +82,7 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Ok(vm.heap.array_of(Buffer::new()));
     }
     if separator.is_undefined() {
-        return Ok(vm.heap.new_array(vec![string])); // bounded: one
+        return Ok(vm.heap.new_array(vec![string]));
     }
     if vm.heap.str(search).bytes == 0 {
         return characters(vm, string, limit);
@@ -351,7 +351,7 @@ fn no_pattern(vm: &mut Vm, arguments: &[Value], method: &str) -> Result<()> {
     if vm.heap.regexp(arg(arguments, 0)).is_none() {
         return Ok(());
     }
-    let what = format!("First argument to String.prototype.{method} must not be a regular expression"); // bounded: a name
+    let what = brief!("First argument to String.prototype.{method} must not be a regular expression");
     Err(vm.type_error(&what))
 }
 

@@ -65,7 +65,7 @@ pub fn repeat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let count = vm.to_integer(argument)?;
     if !(0.0..f64::INFINITY).contains(&count) {
         let text = if argument.is_object() { vm.object_tag(argument) } else { vm.describe(argument) };
-        return Err(vm.range_error(&format!("Invalid count value: {text}"))); // bounded: above
+        return Err(vm.range_error(&brief!("Invalid count value: {text}")));
     }
     repeated(vm, string, count as u64)
 }

@@ -38,7 +38,7 @@ fn init_headers(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let init = arg(arguments, 0);
     if !init.is_nullish() && !init.is_object() {
         let shown = vm.short_text(init, SHOWN)?;
-        let message = format!("Request constructor: Expected {shown} to be one of: Null, Undefined, Object."); // bounded: cut
+        let message = brief!("Request constructor: Expected {shown} to be one of: Null, Undefined, Object.");
         return Err(vm.type_error(&message));
     }
     tool::option(vm, init, "headers")
@@ -95,7 +95,7 @@ fn address(vm: &mut Vm, input: Value) -> Result<Url> {
     let text = vm.to_string(input)?;
     let bytes = vm.heap.str(text).bytes as usize;
     if bytes > MAX_URL_BYTES {
-        let message = format!("The address of fetch has {bytes} bytes, and may have {MAX_URL_BYTES}"); // bounded: numbers
+        let message = brief!("The address of fetch has {bytes} bytes, and may have {MAX_URL_BYTES}");
         return Err(vm.type_error(&message));
     }
     vm.work(bytes / 4)?;
@@ -104,12 +104,12 @@ fn address(vm: &mut Vm, input: Value) -> Result<Url> {
         Some(url) if url.username().is_empty() && url.password().is_empty() => Ok(url),
         Some(_) => {
             let shown = vm.short_text(text, SHOWN)?;
-            let message = format!("Request cannot be constructed from a URL that includes credentials: {shown}"); // bounded: cut
+            let message = brief!("Request cannot be constructed from a URL that includes credentials: {shown}");
             Err(vm.type_error(&message))
         }
         None => {
             let shown = vm.short_text(text, SHOWN)?;
-            let message = format!("Failed to parse URL from {shown}"); // bounded: cut
+            let message = brief!("Failed to parse URL from {shown}");
             let error = vm.new_error(Class::TypeError, &message);
             let cause = url::invalid_url(vm, text)?;
             vm.heap.set_own(error, known::CAUSE, cause);
@@ -129,11 +129,11 @@ fn method(vm: &mut Vm, init: Value) -> Result<String> {
     let shown = vm.short_text(text, SHOWN)?;
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if bytes == 0 || bytes > SHOWN || !shown.bytes().all(is_token) {
-        return Err(vm.type_error(&format!("'{shown}' is not a valid HTTP method.")));
+        return Err(vm.type_error(&brief!("'{shown}' is not a valid HTTP method.")));
     }
     let capitals = shown.to_ascii_uppercase();
     match &*capitals {
-        "CONNECT" | "TRACE" | "TRACK" => Err(vm.type_error(&format!("'{shown}' HTTP method is unsupported."))),
+        "CONNECT" | "TRACE" | "TRACK" => Err(vm.type_error(&brief!("'{shown}' HTTP method is unsupported."))),
         "DELETE" | "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" => Ok(capitals),
         _ => Ok(shown),
     }
@@ -150,7 +150,7 @@ fn redirect(vm: &mut Vm, init: Value) -> Result<&'static str> {
         Some(mode) => Ok(mode),
         None => {
             let message =
-                format!("Request constructor: {shown} is not an accepted type. Expected one of follow, manual, error."); // bounded: cut
+                brief!("Request constructor: {shown} is not an accepted type. Expected one of follow, manual, error.");
             Err(vm.type_error(&message))
         }
     }
@@ -161,7 +161,7 @@ fn refuse_options(vm: &mut Vm, init: Value) -> Result<()> {
     for name in ["integrity", "dispatcher", "window"] {
         let value = tool::option(vm, init, name)?;
         if vm.truthy(value) {
-            let message = format!("The option {name} of fetch is not available in AgentScript"); // bounded: a name of ours
+            let message = brief!("The option {name} of fetch is not available in AgentScript");
             return Err(vm.type_error(&message));
         }
     }
@@ -204,14 +204,14 @@ fn body(vm: &mut Vm, init: Value, headers: Value) -> Result<Option<(&'static str
         headers::append_own(vm, headers, "content-type", media_type)?;
     }
     // Lone surrogates are replaced, as in every text that leaves a run.
-    let copy = vm.heap.charged_text(text)?.into_owned(); // charged: here
+    let copy = vm.heap.charged_string(text)?;
     Ok(Some(("body", vm.heap.take_string(copy.into_bytes()))))
 }
 
 /// The exception of an address whose scheme is not one of HTTP.
 fn unknown_scheme(vm: &mut Vm, scheme: &str) -> Thrown {
     let shown = cut_text(scheme, SHOWN);
-    let message = format!("unknown scheme: fetch reaches addresses of http and https only, not of {shown}"); // bounded: cut
+    let message = brief!("unknown scheme: fetch reaches addresses of http and https only, not of {shown}");
     Thrown::value(fetch_error(vm, &ToolError::new(ErrorCode::FetchNotAllowed, message)))
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn with_cause(vm: &mut Vm, error: Value, message: String) -> (String,
     let is_error = cause.is(Kind::Object);
     let code = if is_error { text(known::CODE, MAX_NAME_BYTES).unwrap_or_default() } else { String::default() };
     match if is_error { text(known::MESSAGE, MAX_MESSAGE_BYTES / 2) } else { None } {
-        Some(why) => (code, format!("{message}: {why}")), // bounded: both are cut
+        Some(why) => (code, brief!("{message}: {why}")),
         None => (code, message),
     }
 }

@@ -60,7 +60,7 @@ fn answer_at_once(vm: &mut Vm, name: &str, function: &SyncFunction, text: String
         }
         Err(error) if error.fatal => Err(settle::fatal(error, name.into())),
         Err(error) if error.code == ARGUMENTS => {
-            let error = ToolError { message: format!("{name}: {}", error.message), ..error }; // bounded: by the host
+            let error = ToolError { message: brief!("{name}: {}", error.message), ..error };
             Err(Thrown::value(function_error(vm, Class::TypeError, &error)))
         }
         Err(error) => Err(Thrown::value(function_error(vm, Class::Error, &error))),

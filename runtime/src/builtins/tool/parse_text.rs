@@ -28,7 +28,7 @@ pub fn parse_text(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !given.is_string() {
         let what = tool::what(vm, given);
         let more = if given.is(Kind::Object) || given.is(Kind::Array) { "; it is data already" } else { "" };
-        return Err(vm.type_error(&format!("parseText expects a text, not {what}{more}")));
+        return Err(vm.type_error(&brief!("parseText expects a text, not {what}{more}")));
     }
     let (chosen, header) = options(vm, arg(arguments, 1))?;
     let mut bytes = vm.heap.charged_copy(given)?;
@@ -65,13 +65,13 @@ fn options(vm: &mut Vm, options: Value) -> Result<(Option<Form>, Option<bool>)> 
     }
     if !options.is(Kind::Object) {
         let what = tool::what(vm, options);
-        return Err(vm.type_error(&format!("The options of parseText must be an object, not {what}")));
+        return Err(vm.type_error(&brief!("The options of parseText must be an object, not {what}")));
     }
     let format = tool::option(vm, options, "format")?;
     let form = if format.is_string() { Form::of_name(&vm.short_text(format, SHOWN_CHARS)?) } else { None };
     if form.is_none() && !format.is_nullish() {
         let names = Form::ALL.map(Form::name).join("', '"); // bounded: by the number of forms
-        return Err(vm.type_error(&format!("The option format of parseText must be one of '{names}'")));
+        return Err(vm.type_error(&brief!("The option format of parseText must be one of '{names}'")));
     }
     let header = tool::option(vm, options, "header")?;
     Ok((form, (!header.is_nullish()).then(|| header == Value::TRUE)))
@@ -91,17 +91,16 @@ fn answer(vm: &mut Vm, form: Form, data: Value, rest: Option<&str>) -> Result {
 
 #[cold]
 fn no_form(vm: &mut Vm, text: &str, reasons: &[(Form, String)]) -> Thrown {
-    // bounded: by SHOWN_CHARS, REASON_BYTES and the number of forms, to the end
-    let mut shown: String = text.chars().take(SHOWN_CHARS).collect(); // bounded: by SHOWN_CHARS
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
+    let shown = match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => brief!("{}…", &text[..end]),
+        None => text.into(),
+    };
     let mut message = match reasons {
-        [(form, _)] => format!("parseText: the text is not of the form '{}'.", form.name()), // bounded: a name
-        _ => format!("parseText: the text has none of the forms of data. It begins: {shown:?}"), // bounded: as above
+        [(form, _)] => brief!("parseText: the text is not of the form '{}'.", form.name()),
+        _ => brief!("parseText: the text has none of the forms of data. It begins: {shown:?}"),
     };
     for (form, reason) in reasons {
-        message.push_str(&format!("\n  {}: {reason}", form.name())); // bounded: by REASON_BYTES
+        message.push_str(&brief!("\n  {}: {reason}", form.name()));
     }
     vm.throw(Class::SyntaxError, &message)
 }
@@ -136,13 +135,13 @@ fn json_lines(vm: &mut Vm, given: Value, (start, text): (usize, &str)) -> Result
             continue;
         }
         if !line.trim_start().starts_with(['{', '[']) {
-            return Ok(Err(format!("line {} begins with neither {{ nor [", index + 1))); // bounded: a number
+            return Ok(Err(brief!("line {} begins with neither {{ nor [", index + 1)));
         }
         let part = vm.heap.slice_bytes(given, from, to);
         let parsed = json::parse_string(vm, part, 0);
         match syntax_error(vm, parsed)? {
             Ok(data) => rows.push(vm, data)?,
-            Err(reason) => return Ok(Err(format!("line {}: {}", index + 1, cut(reason)))), // bounded: by REASON_BYTES
+            Err(reason) => return Ok(Err(brief!("line {}: {}", index + 1, cut(reason)))),
         }
     }
     if rows.is_empty() {
@@ -169,7 +168,7 @@ fn other<'t>(vm: &mut Vm, form: Form, text: &'t str, reading: Reading) -> Result
     if let Err(reason) = text_form::check(form, text, reading) {
         return Ok(Err(reason));
     }
-    vm.work(1 + text.len() / BYTES_A_STEP)?;
+    let charge = vm.work(1 + text.len() / BYTES_A_STEP)?;
     let mut values = Values { vm, open: Buffer::new(), values: Buffer::new(), keys: Buffer::new(), columns: None };
     let around = match text_form::read(form, text, reading, &mut values) {
         Ok(around) => around,
@@ -183,7 +182,7 @@ fn other<'t>(vm: &mut Vm, form: Form, text: &'t str, reading: Reading) -> Result
         (one, "") | ("", one) => Some(Cow::Borrowed(one)),
         (before, after) => {
             vm.reserve(text.len())?;
-            Some(Cow::Owned(format!("{before}\n{after}"))) // charged: as the text
+            Some(Cow::Owned(charge.text(format_args!("{before}\n{after}"))))
         }
     };
     Ok(Ok((data, rest)))

@@ -24,7 +24,7 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for (index, item) in items.into_iter().enumerate() {
         if !item.is(Kind::Object) {
             let what = tool::what(vm, item);
-            let message = format!("call_tools expects {{server, tool, args}}, but item {index} is {what}");
+            let message = brief!("call_tools expects {{server, tool, args}}, but item {index} is {what}");
             return Err(vm.type_error(&message));
         }
         let call =
@@ -53,8 +53,7 @@ pub(in crate::builtins) fn check_waiting(vm: &mut Vm, function: &str) -> Result<
     if vm.heap.meter.nesting == 0 {
         return Ok(());
     }
-    // bounded: the name of a function of the host
-    let message = format!(
+    let message = brief!(
         "{function} cannot be used inside of an implicit conversion (toString, valueOf, toJSON); call it before"
     );
     Err(vm.type_error(&message))
@@ -65,7 +64,7 @@ fn named(vm: &mut Vm, function: &str, &[server, tool, _]: &[Value; 3]) -> Result
     for (value, role) in [(server, "server"), (tool, "tool")] {
         if !value.is_string() {
             let what = tool::what(vm, value);
-            let message = format!(
+            let message = brief!(
                 "{function} expects the name of a {role} as a string, not {what}; write call_tool(server, tool, args)"
             );
             return Err(vm.type_error(&message));
@@ -73,6 +72,6 @@ fn named(vm: &mut Vm, function: &str, &[server, tool, _]: &[Value; 3]) -> Result
     }
     let (server, tool) = (tool::tool_name(vm, server)?, tool::tool_name(vm, tool)?);
     // A tool that belongs to no app has only its own name.
-    let name = if server.is_empty() { tool } else { format!("{server}:{tool}") }; // bounded: by the names
+    let name = if server.is_empty() { tool } else { brief!("{server}:{tool}") };
     Ok(vm.heap.string(&name))
 }

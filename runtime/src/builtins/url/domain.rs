@@ -3,7 +3,7 @@
 //! As in Node 20, labels of ASCII are not checked, and characters are those of Unicode 15.0 ([`later`]). The rules for
 //! right-to-left scripts apply to each label on its own.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 mod later;
 

@@ -1,6 +1,6 @@
 //! The percent-encode sets of the standard: <https://url.spec.whatwg.org/#percent-encoded-bytes>.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 

@@ -1,6 +1,6 @@
 //! The host parser of the standard: <https://url.spec.whatwg.org/#host-parsing>.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 use super::domain::domain_to_ascii;
 use super::escape::{C0_CONTROL, escaped};

@@ -193,7 +193,7 @@ fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
 
 /// A pair: of an array with two items, or of another iterable, all items of which are converted before they are counted.
 fn pair_of(vm: &mut Vm, item: Value) -> Result<Pair> {
-    let mut texts = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
+    let mut texts = <[(String, Hold); 2]>::default();
     let mut count = 0;
     if item.is(Kind::Array) {
         count = vm.heap.length(item);
@@ -224,7 +224,7 @@ fn pair_of(vm: &mut Vm, item: Value) -> Result<Pair> {
 fn query_pair(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (name, value) = pair_of(vm, arg(arguments, 0))?;
     vm.reserve(2 * (name.len() + value.len()))?;
-    let pair = vec![vm.heap.string(&name), vm.heap.string(&value)]; // bounded: two
+    let pair = vec![vm.heap.string(&name), vm.heap.string(&value)];
     Ok(vm.heap.new_array(pair))
 }
 
@@ -238,12 +238,14 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
             PropertyKey::Index(_) => 10,
             PropertyKey::Name(name) => vm.heap.atoms.text(name).len(),
         };
-        vm.work(1 + bytes / 16)?;
+        let charge = vm.work(1 + bytes / 16)?;
         // The name twice, and the index.
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Name(name) => crate::text::wtf8::lossy(vm.heap.atoms.text(name)).into_owned(), // charged: above
+            PropertyKey::Name(name) => {
+                charge.text(format_args!("{}", crate::text::wtf8::lossy(vm.heap.atoms.text(name))))
+            }
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
@@ -265,7 +267,7 @@ pub fn for_url(vm: &mut Vm, url: Value) -> Result {
     if !state.params.is_undefined() {
         return Ok(state.params);
     }
-    let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
+    let query = String::from(state.url.query().unwrap_or_default());
     let pairs = parse(vm, &query)?.into_vec();
     let params = vm.heap.new_with_slots(ParamsState { pairs, url: Some(url) });
     super::state(vm, url)?.params = params;
@@ -279,7 +281,7 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
     if params.is_undefined() {
         return Ok(());
     }
-    let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
+    let query = String::from(state.url.query().unwrap_or_default());
     let pairs = parse(vm, &query)?.into_vec();
     vm.heap.meter.add_bytes(list_cost(&pairs) + pairs.iter().map(cost).sum::<usize>());
     receiver(vm, params)?.pairs = pairs;
@@ -303,10 +305,9 @@ fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
     let count = receiver(vm, this)?.pairs.len();
     if arguments.len() < COUNT {
         let what = if COUNT == 1 { "\"name\" argument" } else { "\"name\" and \"value\" arguments" };
-        // bounded: one of two texts
-        return Err(coded(vm, "ERR_MISSING_ARGS", &format!("The {what} must be specified")));
+        return Err(coded(vm, "ERR_MISSING_ARGS", &brief!("The {what} must be specified")));
     }
-    let mut texts = [const { String::new() }; COUNT]; // bounded: at most two
+    let mut texts = std::array::from_fn(|_| String::default());
     let mut holds = Hold::NONE;
     for (text, &argument) in texts.iter_mut().zip(arguments) {
         let (made, hold) = text_of(vm, argument)?;
@@ -534,8 +535,7 @@ fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(Value::UNDEFINED);
     }
     let received = received(vm, function)?;
-    // bounded: by what is shown of a value
-    let message = format!("The \"callback\" argument must be of type function. Received {received}");
+    let message = brief!("The \"callback\" argument must be of type function. Received {received}");
     Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message))
 }
 
@@ -545,20 +545,20 @@ pub fn received(vm: &mut Vm, value: Value) -> Result<String> {
         return Ok(vm.to_text_lossy(value));
     }
     if value.is_callable() {
-        return Ok(format!("function {}", callable::name(vm, value))); // bounded: the name is cut
+        return Ok(brief!("function {}", callable::name(vm, value)));
     }
     if value.is_object() {
-        return Ok(format!("an instance of {}", json::class_name(vm, value))); // bounded: a class of ours
+        return Ok(brief!("an instance of {}", json::class_name(vm, value)));
     }
     if value.is_string() {
         return Ok(received_text(vm, value));
     }
     let mut text = inspect::inspect(vm, value, inspect::Options::default())?;
     if text.chars().count() > 28 {
-        text = text.chars().take(25).chain("...".chars()).collect(); // bounded: 28 characters
+        let end = text.char_indices().nth(25).map_or(text.len(), |(end, _)| end);
+        text = brief!("{}...", &text[..end]);
     }
-    // bounded: the same
-    Ok(format!("type {} ({text})", vm.type_of(value)))
+    Ok(brief!("type {} ({text})", vm.type_of(value)))
 }
 
 /// The same of a string.
@@ -570,16 +570,14 @@ fn received_text(vm: &mut Vm, text: Value) -> String {
         units += letter.len_utf16();
         !is_long || units <= 25
     };
-    let mut shown: String = text.chars().take_while(fits).collect(); // bounded: 28 characters
-    if is_long {
-        shown.push_str("...");
-    }
+    let end = text.chars().take_while(fits).map(char::len_utf8).sum();
+    let shown = brief!("{}{}", &text[..end], if is_long { "..." } else { "" });
     if !shown.contains('\'') {
-        return format!("type string ('{shown}')"); // bounded: 28 characters
+        return brief!("type string ('{shown}')");
     }
     let mut quoted = String::default();
     crate::text::quote::quote(&shown, &mut quoted);
-    format!("type string ({quoted})") // bounded: the same
+    brief!("type string ({quoted})")
 }
 
 /// The pair at a position of a `URLSearchParams` or `Headers`; the caller has reserved [`pair_bytes`].

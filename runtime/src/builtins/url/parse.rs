@@ -2,7 +2,7 @@
 //!
 //! It differs from the standard where Node 20 does, as the comments say.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 use super::escape::{C0_CONTROL, FRAGMENT, QUERY, SPECIAL_QUERY, USERINFO, escaped};
 use super::path::starts_with_drive;

@@ -1,6 +1,6 @@
 //! Paths: the path state of the standard's parser.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 use super::escape::{PATH, escaped};
 use super::record::Url;

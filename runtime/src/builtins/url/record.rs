@@ -1,6 +1,6 @@
 //! A URL record of the standard (<https://url.spec.whatwg.org/#url-representation>), its serialization, and its parts as `URL` has them.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 use super::parse::parse;
 

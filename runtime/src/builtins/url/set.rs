@@ -1,6 +1,6 @@
 //! The setters of `URL` (<https://url.spec.whatwg.org/#api>), as Node 20 has them; each tells whether Node takes the value.
 //!
-//! bounded: by the length of a URL, which the caller limits and charges.
+//! Bounded by the length of a URL, which the caller limits and charges.
 
 use super::escape::{FRAGMENT, USERINFO, escaped};
 use super::parse::{parse, port_of, split_port, split_scheme, without_tabs};

@@ -136,7 +136,7 @@ fn digits_at_once(radix: u32) -> usize {
 
 /// Append the digits of an integer.
 pub fn write(integer: &BigUint, radix: u32, out: &mut Vec<u8>, ask: Ask<'_>) -> Result<()> {
-    let mut powers = vec![BigUint::from(radix).pow(digits_at_once(radix))]; // bounded: as many as the length has bits
+    let mut powers = vec![BigUint::from(radix).pow(digits_at_once(radix))];
     while let Some(last) = powers.last()
         && last.bits() * 2 <= integer.bits() + 1
     {

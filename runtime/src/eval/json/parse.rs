@@ -55,7 +55,7 @@ fn parse_bytes(vm: &mut Vm, text: &[u8], home: Option<(usize, usize)>, levels: u
     let (objects, strings) = (vm.heap.objects.len(), vm.heap.strings.len());
     let mut parser = Parser {
         records,
-        reader: Reader { vm: vm, text, at: 0, is_ascii: text.is_ascii(), home },
+        reader: Reader { vm, text, at: 0, is_ascii: text.is_ascii(), home },
         open: Buffer::from_parts(open, Hold::NONE),
         values: Buffer::from_parts(values, Hold::NONE),
         keys: Buffer::from_parts(keys, Hold::NONE),
@@ -176,7 +176,7 @@ impl Parser<'_> {
             Fault::Thrown(thrown) => thrown,
             Fault::Expected(words) => {
                 let source = if words.ends_with("JSON") { "" } else { " in JSON" };
-                let message = format!("{words}{source} at position {}", self.reader.position());
+                let message = brief!("{words}{source} at position {}", self.reader.position());
                 self.reader.syntax_error(message.as_bytes())
             }
             Fault::Token => {

@@ -5,7 +5,7 @@ use crate::eval::vm::Vm;
 use crate::heap::Class;
 use crate::meter::buffer::Buffer;
 use crate::text::quote::plain_length;
-use crate::text::wtf8::{has_split_pair, push_utf16, to_utf16, units};
+use crate::text::wtf8::{has_split_pair, lossy, push_utf16, to_utf16, units};
 use crate::value::Value;
 use crate::value::thrown::Thrown;
 
@@ -232,21 +232,20 @@ impl Reader<'_> {
 
     /// V8's message for an unexpected token.
     pub fn token_message(&self) -> Vec<u8> {
-        // bounded: words with a number, or with a few characters of the text
         let mut message: Vec<u8> = match self.peek() {
             None => return b"Unexpected end of JSON input".into(),
             Some(b'-' | b'0'..=b'9') => {
-                let message = format!("Unexpected number in JSON at position {}", self.position());
+                let message = brief!("Unexpected number in JSON at position {}", self.position());
                 return message.into_bytes();
             }
             Some(b'"') => {
-                let message = format!("Unexpected string in JSON at position {}", self.position());
+                let message = brief!("Unexpected string in JSON at position {}", self.position());
                 return message.into_bytes();
             }
             Some(_) => b"Unexpected token '".into(),
         };
         if let b"undefined" | b"NaN" | b"Infinity" | b"[object Object]" = self.text {
-            return [b"\"", self.text, b"\" is not valid JSON"].concat(); // bounded: one of these
+            return brief!("\"{}\" is not valid JSON", lossy(self.text)).into_bytes();
         }
         let (start, end) = self.surroundings();
         let (length, position, before) = (units(self.text), self.position(), units(&self.text[..start]));

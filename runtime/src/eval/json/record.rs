@@ -109,12 +109,12 @@ pub struct Records {
 impl Default for Records {
     fn default() -> Self {
         Self {
-            list: Vec::new(), // bounded: by MAX_RECORDS
+            list: vec![],
             by_shape: [NONE; SHAPES],
             by_first: [NONE; FIRST],
             names: [known::EMPTY; NAMES],
             buffers: ParserBuffers::default(),
-            writing: Vec::new(), // charged: by the writer
+            writing: vec![],
         }
     }
 }

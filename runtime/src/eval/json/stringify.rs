@@ -83,12 +83,12 @@ pub fn to_json(vm: &mut Vm, value: Value) -> Result<Option<String>> {
 pub fn result_text(vm: &mut Vm, value: Value) -> Result<(String, Vec<String>)> {
     let limit = usize::try_from(vm.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
     let refused = |why: &str| {
-        let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
+        let message = brief!("The result cannot be written as JSON: {why}");
         Thrown::limit(ErrorCode::SerializationError, message)
     };
     let strict = vm.realm.script.linker.dialect().is_strict();
     if settled(vm, value).is_undefined() {
-        return Ok(("null".into(), Vec::new())); // bounded: empty
+        return Ok(("null".into(), vec![]));
     }
     let settled = settled(vm, value);
     if strict && settled.is_callable() {
@@ -106,9 +106,7 @@ pub fn result_text(vm: &mut Vm, value: Value) -> Result<(String, Vec<String>)> {
         Err(Problem::Cycle(words)) => Err(refused(&words)),
         Err(Problem::Foreign(what)) => Err(refused(what)),
         Err(Problem::TooLong(limit)) => {
-            let message =
-                // bounded: a number
-                format!("The result is longer than its limit of {limit} bytes; return only what is needed");
+            let message = brief!("The result is longer than its limit of {limit} bytes; return only what is needed");
             Err(Thrown::limit(ErrorCode::ResultTooLarge, message))
         }
         Err(Problem::Thrown(thrown)) => Err(thrown),
@@ -121,7 +119,7 @@ pub fn to_json_within(vm: &mut Vm, value: Value, most: usize) -> Result<String> 
     (writer.is_result, writer.limit) = (true, most);
     match writer.finish(value) {
         Ok(text) => Ok(text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_else(|| "null".into())),
-        Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")), // bounded: a number
+        Err(Problem::TooLong(most)) => Ok(brief!("\"… (more than {most} bytes, cut)\"")),
         Err(_) => result_text(vm, value).map(|(text, _)| text),
     }
 }

@@ -1,7 +1,7 @@
 //! Values that the JSON text of a result does not hold, for the author of the script: `result.rows[0].total: NaN is written as
 //! null`. Places that differ only in the index of an array are one warning.
 //!
-//! bounded: by MAX_WARNINGS, MAX_SEGMENTS and MAX_NAME; a file without access to data of a script
+//! Bounded by MAX_WARNINGS, MAX_SEGMENTS and MAX_NAME; a file without access to data of a script
 
 use crate::interface::outcome::cut_message_bytes;
 use crate::text::quote::is_identifier;

@@ -33,7 +33,8 @@ const LAST: &str = "\u{FFFF}";
 pub fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result<Option<Ordering>> {
     vm.heap.charge_string(left)?;
     let charge = vm.heap.charge_string(right)?;
-    if [left, right].iter().any(|&string| std::str::from_utf8(vm.heap.read_bytes(string, charge)).is_err()) {
+    let is_text = |string: Value| std::str::from_utf8(vm.heap.read_bytes(string, charge)).is_ok();
+    if [left, right].iter().any(|&string| !vm.heap.str(string).is_ascii() && !is_text(string)) {
         return Ok(None);
     }
     let texts = [left, right].map(|string| Text { string, bytes: vm.heap.str(string).bytes as usize, at: 0 });

@@ -15,7 +15,7 @@ pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result
     if let Some(name) = other_style(wanted)
         && !option(vm, given, name)?.is_undefined()
     {
-        return Err(vm.type_error(&format!("Invalid option : {name}"))); // bounded: a name of ours
+        return Err(vm.type_error(&brief!("Invalid option : {name}")));
     }
     let requested = resolved(vm, locales)?;
     let service = service(wanted);
@@ -30,8 +30,7 @@ pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result
     let conventions = match conventions {
         Ok(conventions) => conventions,
         Err(calendar) => {
-            // bounded: names of a calendar and of a locale
-            let message = format!(
+            let message = brief!(
                 "Dates of '{tag}' in the calendar '{calendar}' are not supported; give the option calendar: 'gregory'"
             );
             return Err(vm.range_error(&message));
@@ -59,13 +58,13 @@ pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result
         && let Some(name) = explicit.or(fraction)
     {
         let style = if styles[0].is_some() { "dateStyle" } else { "timeStyle" };
-        return Err(vm.type_error(&format!("Can't set option {name} when {style} is used"))); // bounded: names of ours
+        return Err(vm.type_error(&brief!("Can't set option {name} when {style} is used")));
     }
     let format = DateTimeFormat::new(conventions, Request { zone, fields, styles }, wanted);
     if let Some(limits) = Zone::LIMITS
         && format.names_zone()
     {
-        return Err(vm.range_error(&format!("The name of the time zone is not available: {limits}"))); // bounded: a constant
+        return Err(vm.range_error(&brief!("The name of the time zone is not available: {limits}")));
     }
     Ok(format)
 }
@@ -80,8 +79,8 @@ fn zone(vm: &mut Vm, given: Value) -> Result<Zone> {
     match Zone::find(&name) {
         Some(zone) => Ok(zone),
         None => {
-            let limits = Zone::LIMITS.map(|limits| format!("; {limits}")).unwrap_or_default(); // bounded: a constant
-            Err(vm.range_error(&format!("Invalid time zone specified: {name}{limits}"))) // bounded: a word
+            let limits = Zone::LIMITS.map(|limits| brief!("; {limits}")).unwrap_or_default();
+            Err(vm.range_error(&brief!("Invalid time zone specified: {name}{limits}")))
         }
     }
 }

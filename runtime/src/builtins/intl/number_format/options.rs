@@ -24,7 +24,7 @@ pub(super) fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -
     vm.work(8)?;
     let requested = resolved_of(vm, locales, locale::available_numbers)?;
     if options == Value::NULL {
-        return Err(vm.type_error(&format!("{service} called on null or undefined")));
+        return Err(vm.type_error(&brief!("{service} called on null or undefined")));
     }
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let (locale, numbering) = numbering(vm, &requested, options)?;
@@ -82,7 +82,7 @@ pub fn for_plurals(vm: &mut Vm, locales: Value, options: Value) -> Result<(Numbe
     let tags = canonical_locales(vm, locales)?;
     vm.work(4 * tags.len())?;
     let found = tags.iter().find_map(|full| Some((plurals::available(locale::without_extensions(full))?, full)));
-    let tag = found.map_or(locale::DEFAULT, |(tag, _)| tag).to_owned(); // bounded: a tag
+    let tag = String::from(found.map_or(locale::DEFAULT, |(tag, _)| tag));
     let is_posix =
         found.is_some_and(|(_, full)| Resolved::new(std::slice::from_ref(full)).keyword("va") == Some("posix"));
     let requested = Resolved::new(std::slice::from_ref(&tag));
@@ -93,7 +93,7 @@ pub fn for_plurals(vm: &mut Vm, locales: Value, options: Value) -> Result<(Numbe
     choice(vm, options, service, "localeMatcher", MATCHERS)?;
     let is_ordinal = choice(vm, options, service, "type", &["cardinal", "ordinal"])? == Some(1);
     let digits = Picker { vm, options, service }.digits(0, 3, Notation::Standard, 1)?;
-    let shown = if is_posix { tag + "-u-va-posix" } else { tag }; // bounded: a tag
+    let shown = if is_posix { tag + "-u-va-posix" } else { tag };
     // As in V8, the other options about rounding are not read.
     let plain = Options::plain(shown, requested.locale.numbering.into());
     let options = Options { min_integer: digits.min_integer, rounding: digits.rounding, ..plain };
@@ -142,14 +142,14 @@ impl Picker<'_> {
         if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return Ok(text.to_ascii_uppercase());
         }
-        Err(self.vm.range_error(&format!("Invalid currency code : {text}")))
+        Err(self.vm.range_error(&brief!("Invalid currency code : {text}")))
     }
 
     fn unit(&mut self, style: Style) -> Result<String> {
         let value = option(self.vm, self.options, "unit")?;
         if value.is_undefined() {
             if style == Style::Unit {
-                return Err(self.vm.type_error(&format!("Invalid unit argument for {}() ''", self.service)));
+                return Err(self.vm.type_error(&brief!("Invalid unit argument for {}() ''", self.service)));
             }
             return Ok(String::default());
         }
@@ -157,7 +157,7 @@ impl Picker<'_> {
         if is_unit(&text) {
             return Ok(text);
         }
-        Err(self.vm.range_error(&format!("Invalid unit argument for {}() '{text}'", self.service)))
+        Err(self.vm.range_error(&brief!("Invalid unit argument for {}() '{text}'", self.service)))
     }
 
     fn increment(&mut self) -> Result<u32> {
@@ -227,7 +227,7 @@ impl Picker<'_> {
         }
         let number = self.vm.to_number(value)?;
         if !(least..=most).contains(&number) {
-            return Err(self.vm.range_error(&format!("{name} value is out of range.")));
+            return Err(self.vm.range_error(&brief!("{name} value is out of range.")));
         }
         Ok(Some(number as usize))
     }
@@ -253,7 +253,7 @@ impl Picker<'_> {
             _ => {
                 let service = self.service;
                 let text = if value.is_object() { self.vm.object_tag(value) } else { text };
-                let message = format!("Value {text} out of range for {service} options property useGrouping");
+                let message = brief!("Value {text} out of range for {service} options property useGrouping");
                 return Err(self.vm.range_error(&message));
             }
         })

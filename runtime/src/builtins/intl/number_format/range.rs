@@ -26,7 +26,7 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
     let format = receiver(vm, this, method)?;
     for (index, name) in ["start", "end"].into_iter().enumerate() {
         if arg(arguments, index).is_undefined() {
-            return Err(vm.type_error(&format!("Invalid {name} : undefined")));
+            return Err(vm.type_error(&brief!("Invalid {name} : undefined")));
         }
     }
     let [mut start, mut end] = [Quantity::NaN, Quantity::NaN];
@@ -36,7 +36,7 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
     for (part, (index, name)) in [&start, &end].into_iter().zip([(0, "start"), (1, "end")]) {
         if matches!(part, Quantity::NaN) {
             let what = vm.describe(arg(arguments, index));
-            return Err(vm.range_error(&format!("Invalid {name} : {what}")));
+            return Err(vm.range_error(&brief!("Invalid {name} : {what}")));
         }
     }
     vm.work(16)?;

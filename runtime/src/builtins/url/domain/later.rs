@@ -2,7 +2,7 @@
 //!
 //! `node tests/node/url.mjs --characters` compares all characters with Node. Ranges contain characters that no version allows.
 //!
-//! bounded: a table of ours.
+//! Bounded by a table of ours.
 
 /// Whether a character is invalid in domains until Unicode 15.0, and valid later.
 pub fn is_later(letter: char) -> bool {

@@ -42,9 +42,9 @@ pub fn cycle_text(vm: &mut Vm, path: &[(Value, Option<PropertyKey>)]) -> String 
 
 fn edge_text(vm: &mut Vm, (container, key): (Value, Option<PropertyKey>)) -> String {
     match key {
-        Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"), // bounded: a number
+        Some(PropertyKey::Index(index)) if container.is(Kind::Array) => brief!("index {index}"),
         Some(PropertyKey::Name(known::EMPTY)) | None => "<anonymous>".into(),
-        Some(key) => format!("property '{}'", vm.key_text(key)), // bounded: it is cut
+        Some(key) => brief!("property '{}'", vm.key_text(key)),
     }
 }
 
