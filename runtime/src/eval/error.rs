@@ -289,40 +289,6 @@ fn part_of_error(vm: &mut Vm, error: Value, key: Atom, default: &str) -> Result 
     if part.is_undefined() { Ok(vm.heap.string(default)) } else { vm.to_string(part) }
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::{CompileOptions, Inputs, Policy, Preset, Progress, compile};
-
-    #[test]
-    fn a_captured_stack_is_that_of_the_call() {
-        let script = "const error = new Error('x');\nconst check = () => {\n  Error.captureStackTrace(error); };\ncheck();\n\
-                      const own = new Error('y');\nconst above = () => {\n  const inner = () => Error.captureStackTrace(own, above);\n\
-                      inner(); };\nabove();\nreturn [error, own].map((one) => one.stack.replaceAll('\\n    ', ' '));";
-        let policy = Policy::preset(Preset::default());
-        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
-        let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
-            panic!("nothing is waited for")
-        };
-        let expected = r#"["Error: x at check (script:3:3) at script:4:1","Error: y at script:9:1"]"#;
-        assert_eq!(outcome.result.expect("it returns"), expected);
-    }
-
-    #[test]
-    fn the_callers_of_a_conversion_stand_in_the_stack() {
-        let script = "const f = () => 'b'.at({ toString: () => {\n  throw new RangeError('odd'); } });\n\
-                      let calls = 0;\nconst g = () => { calls += 1;\n  return f(); };\ng();";
-        let policy = Policy::preset(Preset::default());
-        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
-        let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
-            panic!("nothing is waited for")
-        };
-        let stack = outcome.result.expect_err("it throws").stack.expect("a stack");
-        let lines: Vec<&str> = stack.lines().skip(1).map(|line| line.trim_start()).collect();
-        let expected = ["at toString (script:2:9)", "at f (script:1:17)", "at g (script:5:10)", "at script:6:1"];
-        assert_eq!(lines, expected);
-    }
-}
-
 /// The source position of the call that the script is in.
 pub(crate) fn calling_place(vm: &Vm) -> Option<(FunctionRef, u32)> {
     let frame = vm.stack.frames.iter().rev().find(|frame| !frame.code.is_prelude())?;
@@ -359,5 +325,39 @@ pub fn function_name(vm: &Vm, code: FunctionRef) -> String {
     match vm.realm.function(code).name {
         Some(name) if !code.is_prelude() => vm.heap.atom_text(name),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CompileOptions, Inputs, Policy, Preset, Progress, compile};
+
+    #[test]
+    fn a_captured_stack_is_that_of_the_call() {
+        let script = "const error = new Error('x');\nconst check = () => {\n  Error.captureStackTrace(error); };\ncheck();\n\
+                      const own = new Error('y');\nconst above = () => {\n  const inner = () => Error.captureStackTrace(own, above);\n\
+                      inner(); };\nabove();\nreturn [error, own].map((one) => one.stack.replaceAll('\\n    ', ' '));";
+        let policy = Policy::preset(Preset::default());
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
+        let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
+            panic!("nothing is waited for")
+        };
+        let expected = r#"["Error: x at check (script:3:3) at script:4:1","Error: y at script:9:1"]"#;
+        assert_eq!(outcome.result.expect("it returns"), expected);
+    }
+
+    #[test]
+    fn the_callers_of_a_conversion_stand_in_the_stack() {
+        let script = "const f = () => 'b'.at({ toString: () => {\n  throw new RangeError('odd'); } });\n\
+                      let calls = 0;\nconst g = () => { calls += 1;\n  return f(); };\ng();";
+        let policy = Policy::preset(Preset::default());
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
+        let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
+            panic!("nothing is waited for")
+        };
+        let stack = outcome.result.expect_err("it throws").stack.expect("a stack");
+        let lines: Vec<&str> = stack.lines().skip(1).map(|line| line.trim_start()).collect();
+        let expected = ["at toString (script:2:9)", "at f (script:1:17)", "at g (script:5:10)", "at script:6:1"];
+        assert_eq!(lines, expected);
     }
 }

@@ -129,7 +129,7 @@ pub(crate) fn execute_main(vm: &mut Vm) -> Exit {
 
 /// Go on with the frames that were paused.
 pub(crate) fn execute_paused(vm: &mut Vm) -> Exit {
-    with_stack(vm, |vm, context| run_frames(vm, context))
+    with_stack(vm, run_frames)
 }
 
 /// Throw a value where a frame waits.

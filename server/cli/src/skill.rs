@@ -175,14 +175,10 @@ fn find<'a>(listing: &'a SkillListing, name: &str) -> Result<&'a SkillEntry, Com
     let mut found = listing.skills.iter().filter(is_named).map(|listed| &listed.skill);
     match (found.next(), found.next()) {
         (Some(skill), None) => Ok(skill),
-        (Some(one), Some(other)) => {
-            Err(CommandError::new(format!("several skills have the name '{name}'"))
-                .with_help(format!("use an address: {} or {}", one.uri, other.uri)))
-        }
-        (None, _) => {
-            Err(CommandError::new(format!("no served skill has the name or address '{name}'"))
-                .with_help("'codecall skill list' shows all skills"))
-        }
+        (Some(one), Some(other)) => Err(CommandError::new(format!("several skills have the name '{name}'"))
+            .with_help(format!("use an address: {} or {}", one.uri, other.uri))),
+        (None, _) => Err(CommandError::new(format!("no served skill has the name or address '{name}'"))
+            .with_help("'codecall skill list' shows all skills")),
     }
 }
 
@@ -321,7 +317,8 @@ async fn approve(
     let is_selected = |pending: &&&Pending| names.is_empty() || names.contains(&pending.name);
     let selected: Vec<&Pending> = waiting.iter().filter(is_selected).copied().collect();
     let redactor = running.hub.secrets().redactor();
-    let mut lines: Vec<String> = selected.iter().flat_map(|pending| super::approve::describe(pending, &redactor)).collect();
+    let mut lines: Vec<String> =
+        selected.iter().flat_map(|pending| super::approve::describe(pending, &redactor)).collect();
     running.hub.approve_skills(&selected).await.map_err(|error| CommandError::new(error.to_string()))?;
     lines.extend(selected.iter().map(|pending| format!("approved: {}", pending.name)));
     let unknown: Vec<&String> =

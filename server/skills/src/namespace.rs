@@ -4,7 +4,7 @@
 //! that relative references between the files of a skill keep their meaning. A URI of another scheme follows a `-`:
 //! `git://host/a/SKILL.md` is `skill://mail/-/git/host/a/SKILL.md`.
 
-use rmcp::model::{MetaObject, ReadResourceResult, Resource, ResourceContents, Skill, SkillResources};
+use rmcp::model::{ReadResourceResult, Resource, ResourceContents, Skill, SkillResources};
 
 /// The scheme of skills.
 pub const SCHEME: &str = "skill://";
@@ -50,7 +50,7 @@ pub fn expose_skill(app: &str, mut skill: Skill) -> Result<Skill, String> {
             file.uri = exposed(&file.uri)?;
         }
     }
-    let mut meta = skill.meta.take().unwrap_or_else(MetaObject::new);
+    let mut meta = skill.meta.take().unwrap_or_default();
     meta.insert(APP_KEY.to_owned(), app.into());
     skill.meta = Some(meta);
     skill.validate().map_err(|error| error.to_string())?;

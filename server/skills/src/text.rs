@@ -169,7 +169,11 @@ mod tests {
     fn a_tool_says_how_to_call_it() {
         let made = TextSkill::of_tool(&tool()).expect("it has a name");
         assert_eq!(made.skill.uri, "skill://tools/sum-orders/SKILL.md");
-        assert!(made.text.contains("return await callTool(\"tools:sumOrders\", {\"day\":\"…\",\"unit\":\"EUR\"});"), "{}", made.text);
+        assert!(
+            made.text.contains("return await callTool(\"tools:sumOrders\", {\"day\":\"…\",\"unit\":\"EUR\"});"),
+            "{}",
+            made.text
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::pagination::json_length;
 use codecall_base::hidden::{is_hiding, is_hiding_name, visible};
-use rmcp::model::{Icon, MetaObject, Prompt, Resource, ResourceTemplate};
+use rmcp::model::{Icon, MetaObject, Prompt, Resource, ResourceTemplate, Skill};
 use serde_json::{Map, Value};
 
 /// Maximum size of `_meta`, in bytes of JSON. Larger ones do not pass.
@@ -42,6 +42,13 @@ impl Listed for Prompt {
             clean_texts([&mut argument.title, &mut argument.description]);
         }
         clean_metadata(&mut self.icons, &mut self.meta);
+    }
+}
+
+/// Its frontmatter is that of its file, whose digest hosts check: it passes as it is, or not at all.
+impl Listed for Skill {
+    fn clean(&mut self) {
+        clean_metadata(&mut None, &mut self.meta);
     }
 }
 

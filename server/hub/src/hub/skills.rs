@@ -2,6 +2,7 @@
 
 use super::Hub;
 use codecall_base::client::Client;
+use codecall_base::hidden::is_hiding;
 use codecall_skills::{TextSkill, namespace};
 use codecall_store::StoreError;
 use codecall_tools::catalogue::Pending;
@@ -95,6 +96,9 @@ impl Hub {
         let uri = skill.uri.clone();
         let invalid = |reason: String| UnreadSkill::Invalid { app: app.to_owned(), uri: uri.clone(), reason };
         let skill = namespace::expose_skill(app, skill).map_err(invalid)?;
+        if is_hiding(&skill.frontmatter.description) {
+            return Err(invalid("its description has hidden text".into()));
+        }
         if self.has_secret(&skill) {
             return Err(invalid("it contains a secret of the configuration".into()));
         }
@@ -131,9 +135,9 @@ impl Hub {
         self.judged_skill(app, skill).await.map_err(|unread| {
             let message = match unread {
                 UnreadSkill::Invalid { reason, .. } => format!("Skill '{uri}' is not served: {reason}"),
-                UnreadSkill::Pending(_) => format!(
-                    "Skill '{uri}' waits for the approval of a person: run 'codecall skill approve {uri}'"
-                ),
+                UnreadSkill::Pending(_) => {
+                    format!("Skill '{uri}' waits for the approval of a person: run 'codecall skill approve {uri}'")
+                }
             };
             ErrorData::invalid_params(message, None)
         })
@@ -240,7 +244,10 @@ impl Hub {
         let snapshot = self.catalogue.snapshot();
         let scripts = snapshot.rows().iter().filter(|row| row.definition.source == "script");
         let texts = scripts.filter_map(|row| TextSkill::of_tool(&row.definition));
-        std::iter::once(TextSkill::of_server()).chain(texts).filter(|text| seen.insert(text.skill.uri.clone())).collect()
+        std::iter::once(TextSkill::of_server())
+            .chain(texts)
+            .filter(|text| seen.insert(text.skill.uri.clone()))
+            .collect()
     }
 
     /// Returns the app of a URI, the URI that its upstream knows, and the upstream.
