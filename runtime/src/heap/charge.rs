@@ -1,7 +1,7 @@
 //! Metered access for built-in functions: reading data of a script and growing memory, both charged before they happen.
 //!
 //! **Reading.** A string, a BigInt, an array, a map or an object may be as large as the memory of the run. A built-in
-//! reads one by a method of [`Heap`] whose name begins with `charged_`: it charges fuel in proportion *before* it gives
+//! reads one by a method of [`Heap`] whose name begins with `charged_`. It charges fuel in proportion *before* it gives
 //! the data, so the limits of time and steps are checked before the work. Or the built-in charges for all of its work
 //! ([`Meter::work`], [`Heap::charge_bytes`]), and shows the [`Charge`] that it gets to a method whose name begins with
 //! `read_`. A bounded part, such as `Heap::string_byte`, needs none (`charge/read.rs`).

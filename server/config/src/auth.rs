@@ -69,7 +69,7 @@ pub enum AuthKind {
     Oauth,
     /// That of the client itself, by its id, and its secret or private key.
     ClientCredentials,
-    /// That of a workload, or of a person by the identity provider of a company: an assertion (JWT) is exchanged for a token
+    /// That of a workload, or of a person by the identity provider of a company. An assertion (JWT) is exchanged for a token
     /// (RFC 7523).
     JwtBearer,
     /// There is none: the server is used without tokens.

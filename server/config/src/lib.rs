@@ -142,6 +142,7 @@ pub struct Config {
     pub script_tools: ScriptToolsConfig,
     /// Folders of skills, which clients with the extension for skills of MCP (SEP-2640) are offered beside those of script
     /// tools and MCP servers. `[]` offers only the latter. Default: skills are offered with `expose = "direct"`.
+    #[schemars(extend("x-default" = "off"))]
     pub skills: Option<Vec<PathBuf>>,
     /// The tools that exist, and those in the list.
     #[serde(skip)]

@@ -144,7 +144,7 @@ async fn a_full_queue() {
         .file("c.toml", "[pool]\nmaxRuns = 1\nmaxQueue = 1\nqueueTimeoutMs = 100\n[vm]\npreset = \"experimental\"\n");
     let server = Server::start(&["--config", &config]).await;
     // A script that waits would let the others begin.
-    let slow = || server.execute("const until = Date.now() + 1_000; while (Date.now() < until); return 1");
+    let slow = || server.execute("const until = Date.now() + 500; while (Date.now() < until); return 1");
     let (first, second, third) = tokio::join!(slow(), slow(), slow());
     let mut codes: Vec<String> = [&first, &second, &third]
         .iter()

@@ -71,7 +71,7 @@ pub fn icons(icons: Vec<Icon>) -> (Vec<Icon>, Option<String>) {
     let passing = icons.into_iter().filter(passes).take(MAX_ICONS);
     let kept: Vec<Icon> = passing.collect();
     let left_out = all - kept.len();
-    let reason = (left_out > 0).then(|| format!("{left_out} of its icons are left out: each is an image, or an address of one with http or https, and they are at most {MAX_ICONS}"));
+    let reason = (left_out > 0).then(|| format!("{left_out} of its icons are left out: at most {MAX_ICONS} pass, each an image or an address with http or https"));
     (kept, reason)
 }
 

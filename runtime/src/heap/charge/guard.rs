@@ -3,8 +3,8 @@
 //! 1. A read charges (`charged_…`), shows a [`Charge`](crate::meter::Charge) (`read_…`), or is of a bounded part.
 //! 2. Text is formatted by `brief!`, which stops at a bound, or by a `Charge`.
 //! 3. Lists and texts grow in a `Buffer`, or come from a `Charge`. A list of known length is `vec![a, b]`.
-//! 4. Other growth says why, on its line or the one above: `// bounded: …` (it is small whatever the script does) or
-//!    `// charged: …` (the place of the charge).
+//! 4. Other growth says why, on its line or the one above. `// bounded: …`: it is small whatever the script does.
+//!    `// charged: …`: the place of the charge.
 //! 5. A file that names no type of [`SEEING`] gets its text from a file that charges for it.
 
 use std::path::Path;
