@@ -26,6 +26,7 @@ const CRATES: [Crate; 15] = [
     Crate { folder: "server/tools/src", name: "codecall_tools", module: None, beside: &[] },
     Crate { folder: "server/runs/src", name: "codecall_runs", module: Some("runs"), beside: &[] },
     Crate { folder: "server/scripts/src", name: "codecall_scripts", module: Some("scripts"), beside: &[] },
+    Crate { folder: "server/skills/src", name: "codecall_skills", module: Some("skills"), beside: &[] },
     Crate { folder: "server/clients/src", name: "codecall_clients", module: Some("clients"), beside: &[] },
     Crate { folder: "server/hub/src", name: "codecall_hub", module: None, beside: &[] },
     Crate { folder: "server/mcp/src", name: "codecall_mcp", module: Some("mcp"), beside: &[] },
