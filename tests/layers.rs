@@ -17,7 +17,7 @@ struct Crate {
     beside: &'static [&'static str],
 }
 
-const CRATES: [Crate; 15] = [
+const CRATES: [Crate; 16] = [
     Crate { folder: "server/base/src", name: "codecall_base", module: None, beside: &[] },
     Crate { folder: "server/config/src", name: "codecall_config", module: Some("config"), beside: &[] },
     Crate { folder: "server/store/src", name: "codecall_store", module: Some("store"), beside: &[] },
