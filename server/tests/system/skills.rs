@@ -173,6 +173,14 @@ async fn skills_of_a_server_wait_for_approval() {
     assert!(approved.stdout.contains("sha256:"), "what is approved is shown: {approved:?}");
     let listed = codecall(&["skill", "list", "--config", &config]).await;
     assert!(listed.stdout.contains(bill), "{listed:?}");
+    let server = Server::start(&["--config", &config]).await;
+    assert!(read(&server, bill).await.is_ok(), "it is approved");
+    for uri in
+        ["skill://mail/bill/../codecall/codecall/SKILL.md", "skill://mail/bill/%2e%2e/codecall/codecall/SKILL.md"]
+    {
+        assert!(read(&server, uri).await.is_err(), "the approval of one skill is none of another: {uri}");
+    }
+    server.end().await;
 
     // One byte of one file is another set of digests.
     folder.file("theirs/bill/refs/guide.md", "Guide\r\nwith ünïcode!\n");

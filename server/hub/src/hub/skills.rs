@@ -3,7 +3,7 @@
 use super::Hub;
 use codecall_base::client::Client;
 use codecall_base::hidden::is_hiding;
-use codecall_skills::{TextSkill, namespace};
+use codecall_skills::{TextSkill, install, namespace};
 use codecall_store::StoreError;
 use codecall_tools::catalogue::Pending;
 use codecall_upstream::{ResourcesAndPrompts, SkillList};
@@ -37,9 +37,9 @@ pub enum UnreadSkill {
 /// All skills.
 #[derive(Clone, Debug, Default)]
 pub struct SkillListing {
-    /// Those that are served.
+    /// The skills that are served.
     pub skills: Vec<ListedSkill>,
-    /// Those that are not.
+    /// The skills that are not served.
     pub unread: Vec<UnreadSkill>,
     /// How long the list may be kept, in milliseconds. `None`: an upstream, or a folder, says nothing of it.
     pub ttl_ms: Option<u64>,
@@ -224,10 +224,11 @@ impl Hub {
             return Ok(());
         }
         let listed = upstream.list_skills().await.map_err(|error| self.redacted_error(error))?.skills;
-        let folder = |skill: &Skill| skill.uri.strip_suffix("SKILL.md").map(str::to_owned);
-        let owner = listed.into_iter().find(|skill| {
-            folder(skill).is_some_and(|folder| uri.starts_with(&folder) || uri == folder.trim_end_matches('/'))
-        });
+        // An address with `..` would name a file of another skill.
+        let is_owner = |skill: &Skill| {
+            skill.uri.strip_suffix("/SKILL.md") == Some(uri) || install::relative_path(skill, uri).is_ok()
+        };
+        let owner = listed.into_iter().find(is_owner);
         let Some(owner) = owner else {
             let message = format!("'{uri}' of app '{app}' belongs to no skill that a person could approve");
             return Err(ErrorData::invalid_params(message, None));
