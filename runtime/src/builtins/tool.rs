@@ -297,7 +297,7 @@ pub(crate) fn tool_member(vm: &mut Vm, app: Value, name: Atom) -> Result {
     Ok(native.map_or(Value::UNDEFINED, |native| Value::handle(Kind::Native, native)))
 }
 
-/// What to call instead of a tool that an app does not have.
+/// Suggests a tool to call instead of one that an app does not have.
 pub(crate) fn missing_tool(vm: &Vm, tool: &str) -> String {
     let suggestion = if tool.len() > MAX_NAME { String::default() } else { suggestion(vm, tool) };
     brief!("there is no tool '{}'{suggestion}", cut_text(tool, MAX_NAME))
@@ -482,7 +482,7 @@ pub(super) fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
     }
 }
 
-/// What a value is, in a word, for messages.
+/// Names the kind of a value in a word, for messages.
 fn what(vm: &Vm, value: Value) -> &'static str {
     match value.kind() {
         Kind::Number => "a number",

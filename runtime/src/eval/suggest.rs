@@ -122,7 +122,7 @@ fn note_missing(vm: &mut Vm, thrown: Thrown, missing: Missing) -> Thrown {
     thrown
 }
 
-/// What to write instead, if that is known and not switched off.
+/// Returns the replacement to write, if it is known and not switched off.
 pub(crate) fn hint(vm: &Vm, missing: &Missing) -> Option<String> {
     let hint = any_hint(vm, missing)?;
     agentscript_lang::allowed_hint(&hint, &|name| is_off(vm, name))

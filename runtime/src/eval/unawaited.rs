@@ -103,7 +103,7 @@ pub fn note_use(vm: &Vm, value: Value, what: PromiseUse, at: Option<u32>) {
     let origin = vm.heap.promises[value.index()].origin;
     let mut uses = vm.unawaited.0.borrow_mut();
     if let Some(known) = uses.iter_mut().find(|known| known.promise == value) {
-        // What is certainly a mistake counts.
+        // Only a certain mistake counts.
         if known.what.may_be_meant() && !what.may_be_meant() {
             (known.what, known.at) = (what, at);
         }
@@ -191,7 +191,7 @@ fn unawaited_text(vm: &mut Vm, noted: &Noted) -> String {
     brief!("line {line}, column {column}: {shown} {problem}: {what}{away}{times}; {fix}{all}")
 }
 
-/// What a use does, and what follows the awaited value in the fix.
+/// Describes a use, and the text that follows the awaited value in the fix.
 fn use_text(vm: &mut Vm, what: PromiseUse) -> (String, Option<String>) {
     let text = match what {
         PromiseUse::Read(key) => {

@@ -136,7 +136,7 @@ pub(crate) mod tests {
         write(root.path(), "hello/SKILL.md", &skill("hello"));
         write(root.path(), "hello/refs/guide.md", "A guide.");
         let folders = Folders::open([root.path()]).expect("it is read");
-        // What changes later belongs to the next reading.
+        // A later change belongs to the next reading.
         write(root.path(), "hello/refs/guide.md", "Another guide.");
         let skills = folders.skills();
         assert_eq!(skills.len(), 1);

@@ -302,7 +302,7 @@ fn no_throw_method(vm: &mut Vm) -> crate::value::thrown::Thrown {
     vm.type_error("The iterator does not provide a 'throw' method.")
 }
 
-/// What the inner iterator has given: gives where to go if that is its end.
+/// Handles the result of the inner iterator. Returns the target of the jump if the iterator has ended.
 pub(super) fn delegated(vm: &mut Vm, delegate: &Delegate, fp: &Slots) -> Result<Option<u32>> {
     let record = fp[delegate.iterator.0 as usize].get();
     let mode = fp[delegate.mode.0 as usize].get().as_number() as u8;
